@@ -117,7 +117,8 @@ class _Signs:
         return now - min(self._ran_at, self._changed_at)
 
 
-def _become(name: str, command: Sequence[str]) -> int:
+def begin(name: str) -> None:
+    """Start the watcher of this process. A process that cannot have one runs without it."""
     pid = os.getpid()
     try:
         path = _directory() / f"{name}-{pid}.alive"
@@ -126,6 +127,10 @@ def _become(name: str, command: Sequence[str]) -> int:
         os.environ[_FILE] = str(path)
     except OSError as exc:
         _say(f"{name} runs without a watcher: {exc}")
+
+
+def _become(name: str, command: Sequence[str]) -> int:
+    begin(name)
     try:
         os.execvp(command[0], list(command))
     except OSError as exc:

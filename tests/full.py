@@ -237,6 +237,11 @@ def examples(count: int, full: int) -> int:
     return count
 
 
+def is_full() -> bool:
+    """Say whether this is a full run."""
+    return _is_full
+
+
 def sample_of(config: pytest.Config) -> Sample:
     return Sample(full=config.option.full, seed=config.option.sample_seed)
 

@@ -80,6 +80,14 @@ class PreparedStack(Stack):
     def interpreter(self) -> Interpreter:
         return Interpreter(self.env, prefix=unprivileged.prefix())
 
+    def manage(self, *args: str) -> str:
+        """Run a management command in a fork; return what it printed. Raise StackError."""
+        ended = self.interpreter.run("management.run", *args)
+        if ended.status != 0:
+            last = (ended.err or ended.out).strip().splitlines()[-12:]
+            raise StackError("\n".join([f"manage.py {args[0]} ended with status {ended.status}:", *last]))
+        return ended.out
+
     def stop(self) -> None:
         if "interpreter" in vars(self):  # a stack that could not start has no environment to make one in
             self.interpreter.close()
@@ -105,7 +113,12 @@ def run_inside(stack: Stack, name: str, *args: Any) -> Any:
 
 
 def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = False) -> Stack:
-    """Return a stack in a directory of its own, without zones or with the sample zones; it runs while it is entered."""
+    """Return a stack in a directory of its own, without zones or with the sample zones; it runs while it is entered.
+
+    In a full run, each of its processes is executed as in production.
+    """
+    from tests.full import is_full  # it imports this module
+
     directory = FOLDER / name
     shutil.rmtree(directory, ignore_errors=True)
     files = prepared_stack()
@@ -113,7 +126,7 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
     subprocess.run(["cp", "-a", *map(str, files.iterdir()), str(directory)], check=True)
     return PreparedStack(
         directory,
-        StackShape(sample_zones=sample_zones, traffic=traffic, durable=durable),
+        StackShape(sample_zones=sample_zones, traffic=traffic, durable=durable, forks=not is_full()),
         free_ports=OF_STACKS,
         environment=PATIENCE | NO_RESOLVER | OTHER_SERVERS,
     )
@@ -134,7 +147,7 @@ def prepared_stack() -> Path:
         files = shared / f"{_digest()}-stack"
         if not files.exists():
             new = shared / "new-stack"
-            with Stack(new, StackShape(sample_zones=False, traffic=False, durable=False)) as stack:
+            with Stack(new, StackShape(sample_zones=False, traffic=False, durable=False, forks=True)) as stack:
                 wait_until_in_sync(stack, seconds=60)
             for name in ("stack.json", "stack.lock", "log", "run", "supervisord.conf"):
                 path = new / name
@@ -174,19 +187,26 @@ def ask_all(stack: Stack, name: str, rdtype: str = "A") -> list[Answer]:
     return [ask(node, name, rdtype) for node in stack.nodes]
 
 
+# Looking takes a fifth of the time at most, so that others have the processor.
+PAUSE_PER_LOOK, LONGEST_PAUSE = 4.0, 1.0
+
+
 def until(
     condition: Callable[[], bool], *, seconds: float, what: str | Callable[[], str], pause: float = 0.05
 ) -> float:
     """Return how many seconds it took until the condition held. Raises TimeoutError naming `what`, asked for then.
 
-    A condition that costs much processor time wants a longer pause between two looks.
+    After a look that took long, such as one with a process of its own, the pause is longer.
     """
     start = time.monotonic()
-    while not condition():
-        if time.monotonic() - start > seconds:
+    while True:
+        began = time.monotonic()
+        if condition():
+            return time.monotonic() - start
+        now = time.monotonic()
+        if now - start > seconds:
             raise TimeoutError(f"not within {seconds:g} s: {what() if callable(what) else what}")
-        time.sleep(pause)
-    return time.monotonic() - start
+        time.sleep(max(pause, min(LONGEST_PAUSE, PAUSE_PER_LOOK * (now - began))))
 
 
 def make_person(stack: Stack, username: str, *, role: str = "administrator") -> str:

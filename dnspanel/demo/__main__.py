@@ -61,7 +61,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 def run() -> int:
     """Start the demo, say where it is, and keep it until it is asked to stop."""
-    stack = Stack(DEMO_DIRECTORY, StackShape(front=True), requested_ports=requested_ports(), say=say)
+    stack = Stack(DEMO_DIRECTORY, StackShape(front=True, forks=True), requested_ports=requested_ports(), say=say)
     try:
         with stack:
             say(welcome(stack))

@@ -66,7 +66,9 @@ class StackShape:
 
     `ring0` is the private server that has to answer with a publication before
     the others get it; `front` is dnsdist before the public ones; `stores_only`
-    is PostgreSQL and Redis and nothing else.
+    is PostgreSQL and Redis and nothing else. `forks` loads the panel once and
+    starts its processes as forks, in a fraction of the time; without it, each
+    is executed as in production.
     """
 
     sample_zones: bool = True
@@ -75,6 +77,7 @@ class StackShape:
     stores_only: bool = False
     ring0: bool = True
     front: bool = False
+    forks: bool = False
 
 
 class Stack:
@@ -164,7 +167,8 @@ class Stack:
     @functools.cached_property
     def supervisor(self) -> Supervisor:
         commands = {name: command for name, command in procfile().items() if self._has_process(name)}
-        return Supervisor(self.directory, run=self.run_directory, commands=commands)
+        forks = self.shape.forks and not self.shape.stores_only
+        return Supervisor(self.directory, run=self.run_directory, commands=commands, forks=forks)
 
     @functools.cached_property
     def starting(self) -> Starting:
@@ -290,6 +294,7 @@ class Stack:
         self.starting.wait("postgres", lambda: not self.stores.postgres_fault())
         self.starting.wait("redis", lambda: not self.stores.redis_fault())
         self._say("PostgreSQL and Redis are up.")
+        self.supervisor.load()
 
     def prepare_panel(self) -> None:
         """Migrate the database and collect static files; PostgreSQL runs. Raise StackError."""
@@ -364,7 +369,7 @@ class Stack:
         return done.stdout
 
     def manage(self, *args: str) -> str:
-        """Run a management command; return what it printed. Raises StackError."""
+        """Run a management command; return what it printed. Raise StackError."""
         return self.run([sys.executable, "manage.py", *args])
 
     # Ports and lock

@@ -52,9 +52,12 @@ def procfile() -> dict[str, str]:
 
 
 class Supervisor:
-    """supervisord over one set of processes, with its files in `directory` and its socket in `run`."""
+    """supervisord over one set of processes, with its files in `directory` and its socket in `run`.
 
-    def __init__(self, directory: Path, *, run: Path, commands: Mapping[str, str]) -> None:
+    `forks`: it loads the panel once, and its own processes are forks (`dnspanel.demo.forking`).
+    """
+
+    def __init__(self, directory: Path, *, run: Path, commands: Mapping[str, str], forks: bool = False) -> None:
         self.commands = dict(commands)
         self.logs = directory / "log"
         self._config = directory / "supervisord.conf"
@@ -62,6 +65,7 @@ class Supervisor:
         self.log = self.logs / "supervisord.log"
         self._pidfile = run / "supervisord.pid"
         self._process: subprocess.Popen[bytes] | None = None
+        self._forks = forks
 
     def open(self, *, env: Mapping[str, str]) -> None:
         """Run supervisord, with no process started yet. Raises NotStarted."""
@@ -70,7 +74,8 @@ class Supervisor:
         self._socket.unlink(missing_ok=True)
         with self.log.open("ab") as out:
             unprivileged.give(self.log)
-            supervisord = [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(self._config)]
+            module = "dnspanel.demo.forking" if self._forks else "supervisor.supervisord"
+            supervisord = [sys.executable, "-m", module, "-n", "-c", str(self._config)]
             self._process = subprocess.Popen(
                 [*unprivileged.prefix(), "setpriv", "--pdeathsig=TERM", "--", *supervisord],
                 env=dict(env),
@@ -82,6 +87,11 @@ class Supervisor:
                 start_new_session=True,
             )
         self._wait_for_socket()
+
+    def load(self) -> None:
+        """Let supervisord load the panel while others work; it would otherwise begin with the panel's first process."""
+        if self._forks and self._process is not None:
+            self._process.send_signal(signal.SIGUSR1)
 
     def close(self) -> None:
         """Stop every process, stores last, and supervisord itself."""

@@ -1,0 +1,248 @@
+"""supervisord that starts the panel's processes as forks of itself, with Django and the panel loaded once.
+
+    python -m dnspanel.demo.forking -n -c supervisord.conf
+
+Ten processes that load Django each need 25 seconds of a processor; ten forks of one that has loaded it need 3. Each
+process has its own id, its own watchdog and the command of the Procfile. Every other command is executed as usual, and
+so are the panel's processes when loading fails, or when its code has changed since: their logs then show why.
+"""
+
+import atexit
+import ctypes
+import gc
+import os
+import re
+import shlex
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from supervisor import process, supervisord
+from supervisor.options import ServerOptions
+
+from dnspanel import watchdog
+from dnspanel.demo import unprivileged
+
+_PR_SET_PDEATHSIG = 1
+# Of the fields behind the name in /proc/PID/stat: where the kernel finds the command line of a process.
+_ARGUMENTS_START, _ARGUMENTS_END = 45, 46
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::-([^}]*))?\})")
+# What a shell would do more with than replace variables.
+_SHELL = frozenset("`;&|<>()*?[]~\\\n")
+# supervisord handles these signals; an executed program begins with the kernel's actions for them.
+_HANDLED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2)
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A process of the panel that can be a fork: its name, its program with arguments, and what surrounds it."""
+
+    name: str
+    words: tuple[str, ...]
+    niceness: int
+    death_signal: signal.Signals
+
+
+def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
+    """Return how to run this command of supervisord's as a fork; None if it has to be executed."""
+    match argv:
+        case ["setpriv", option, "--", "sh", "-c", text] if option.startswith("--pdeathsig="):
+            words = _words(text, env)
+        case _:
+            return None
+    match words:
+        case ["exec", "python", "-m", "dnspanel.watchdog", name, "--", "nice", "-n", niceness, *rest]:
+            pass
+        case ["exec", "python", "-m", "dnspanel.watchdog", name, "--", *rest]:
+            niceness = "0"
+        case _:
+            return None
+    if program_of(rest) is None:
+        return None
+    return Forked(name, tuple(rest), int(niceness), signal.Signals[f"SIG{option.partition('=')[2]}"])
+
+
+def program_of(words: Sequence[str]) -> Callable[[], object] | None:
+    """Return what runs this program, which finds `words` in `sys.argv`; None for a program that is not the panel's."""
+    match words:
+        case ["celery", *_]:
+            return _run_celery
+        case ["gunicorn", *_]:
+            return _run_gunicorn
+        case ["python", "manage.py", *_]:
+            return _run_command
+    return None
+
+
+def _words(text: str, env: Mapping[str, str]) -> list[str]:
+    """Return the words of a shell command with its variables replaced; none if it needs a shell."""
+    if not _SHELL.isdisjoint(text):
+        return []
+    return [_VARIABLE.sub(lambda found: env.get(found[1] or found[2]) or found[3] or "", w) for w in shlex.split(text)]
+
+
+class Loaded:
+    """What all forks share: the panel, loaded once."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self._failed = False
+
+    def load(self) -> None:
+        """Load Django and the panel with all tasks and pages, unless that was done or has failed before."""
+        if self.at or self._failed:
+            return
+        at = _newest_code()
+        try:
+            import django
+
+            django.setup()
+            from dnspanel.celery import app
+
+            app.loader.import_default_modules()
+            from django.urls import get_resolver
+
+            get_resolver().check()
+        except BaseException:
+            self._failed = True
+            traceback.print_exc()
+            return
+        gc.collect()
+        gc.freeze()
+        self.at = at
+
+    def is_current(self) -> bool:
+        """Say whether it is loaded and the panel's code is still what was loaded."""
+        return bool(self.at) and _newest_code() == self.at
+
+
+def _newest_code() -> float:
+    """Return when the last module of the panel was changed; a module that is gone changed its folder."""
+    folders = [unprivileged.CHECKOUT / name for name in ("dnspanel", "replication")]
+    return max(
+        os.stat(Path(folder, name)).st_mtime
+        for top in folders
+        for folder, _, names in os.walk(top)
+        for name in names
+        if name.endswith(".py")
+    )
+
+
+loaded = Loaded()
+
+
+class Process(process.Subprocess):  # type: ignore[misc]
+    """A process of supervisord's, which loads the panel before it forks, if the fork can use it."""
+
+    def spawn(self) -> int | None:
+        """Start the process; return its id."""
+        if forked_of(shlex.split(self.config.command), os.environ) is not None:
+            loaded.load()
+        started: int | None = super().spawn()
+        return started
+
+
+class Options(ServerOptions):  # type: ignore[misc]
+    """supervisord's options, whose processes become a program without executing it where that is possible."""
+
+    def setsignals(self) -> None:
+        """Take supervisord's signals, and one more: load the panel now, since it will be wanted."""
+        super().setsignals()
+        signal.signal(signal.SIGUSR1, _load_now)
+
+    def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        """Become the program in a process that was just forked; raise OSError if it cannot be executed."""
+        forked = forked_of(argv, env)
+        if forked is None or not loaded.is_current():
+            os.execve(filename, list(argv), env)
+        else:
+            _become(forked, env)
+
+
+def _load_now(number: int, frame: FrameType | None) -> None:
+    loaded.load()
+
+
+def _become(forked: Forked, env: Mapping[str, str]) -> None:
+    """Run the program as if it had been executed, then end the process."""
+    for number in _HANDLED:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(forked.death_signal))
+    _show_command(forked.words)
+    os.environ.clear()
+    os.environ.update(env)
+    status = 1
+    try:
+        watchdog.begin(forked.name)
+        os.nice(forked.niceness)
+        sys.argv = list(forked.words[1:] if forked.words[0] == "python" else forked.words)
+        program = program_of(forked.words)
+        assert program is not None
+        status = _ended(program)
+    finally:
+        os._exit(status)
+
+
+def _show_command(words: Sequence[str]) -> None:
+    """Let `ps` show the program with as many of its arguments as there is room for, not supervisord's."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end = int(fields[_ARGUMENTS_START]), int(fields[_ARGUMENTS_END])
+    if 0 < start < end:
+        ctypes.memmove(start, "\0".join(words).encode()[: end - start - 1].ljust(end - start, b"\0"), end - start)
+
+
+def _ended(program: Callable[[], object]) -> int:
+    """Run the program and what Python does at its end; return its exit status."""
+    status = 0
+    try:
+        program()
+    except SystemExit as exc:
+        status = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+        if isinstance(exc.code, str):
+            sys.stderr.write(f"{exc.code}\n")
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    return status
+
+
+def _run_celery() -> None:
+    from celery.__main__ import main
+
+    main()
+
+
+def _run_gunicorn() -> None:
+    from gunicorn.app.wsgiapp import run  # type: ignore[import-untyped]
+
+    run()
+
+
+def _run_command() -> None:
+    from django.core.management import execute_from_command_line
+
+    from replication.call_room import with_room
+
+    with_room(execute_from_command_line)(sys.argv)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Be supervisord until it is asked to stop."""
+    # supervisord's own functions look these up when they are called.
+    process.Subprocess = Process
+    supervisord.ServerOptions = Options
+    supervisord.main(list(arguments))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
