@@ -22,10 +22,11 @@ Run = Callable[..., Ran]
 
 
 @pytest.fixture(scope="module")
-def run(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Run the command as a person that administers the stack."""
-    make_person(stack, "clio")
-    secret = run_inside(stack, "command_line.make_token", "clio")
+def run(stack: Stack, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Run:
+    """Run the command as a person that administers the stack; each module has a person of its own."""
+    person = request.module.__name__.rpartition(".test_")[2]
+    make_person(stack, person)
+    secret = run_inside(stack, "command_line.make_token", person)
     home = tmp_path_factory.mktemp("home")
     told = {"DNSPANEL_URL": stack.url, "DNSPANEL_TOKEN": secret}
     return lambda *args, input=None: run_command(*args, environment=told, home=home, input=input)

@@ -38,7 +38,7 @@ TASKS = (
         "Find out whether my token works",
         [("", "whoami        Show the owner and the rights of the token.")],
         ["whoami"],
-        "clio",
+        "command_line_tasks",
     ),
     Task(
         "Create a zone and be sure that it is served",
