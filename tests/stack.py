@@ -82,11 +82,7 @@ class PreparedStack(Stack):
 
     def manage(self, *args: str) -> str:
         """Run a management command in a fork; return what it printed. Raise StackError."""
-        ended = self.interpreter.run("management.run", *args)
-        if ended.status != 0:
-            last = (ended.err or ended.out).strip().splitlines()[-12:]
-            raise StackError("\n".join([f"manage.py {args[0]} ended with status {ended.status}:", *last]))
-        return ended.out
+        return str(run_inside(self, "management.run", *args))
 
     def stop(self) -> None:
         if "interpreter" in vars(self):  # a stack that could not start has no environment to make one in

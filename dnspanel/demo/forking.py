@@ -52,7 +52,7 @@ def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
     """Return how to run this command of supervisord's as a fork; None if it has to be executed."""
     match argv:
         case ["setpriv", option, "--", "sh", "-c", text] if option.startswith("--pdeathsig="):
-            words = _words(text, env)
+            words = _split_shell_text(text, env)
         case _:
             return None
     match words:
@@ -79,7 +79,7 @@ def program_of(words: Sequence[str]) -> Callable[[], object] | None:
     return None
 
 
-def _words(text: str, env: Mapping[str, str]) -> list[str]:
+def _split_shell_text(text: str, env: Mapping[str, str]) -> list[str]:
     """Return the words of a shell command with its variables replaced; none if it needs a shell."""
     if not _SHELL.isdisjoint(text):
         return []

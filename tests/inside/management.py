@@ -1,10 +1,15 @@
 """Management commands in a fork of a process that has started Django."""
 
+import contextlib
+import io
+
 from django.core.management import execute_from_command_line
 
 from replication.call_room import with_room
 
 
-def run(*args: str) -> None:
-    """Run a command as `manage.py` does; it ends the process with its status."""
-    with_room(execute_from_command_line)(["manage.py", *args])
+def run(*args: str) -> str:
+    """Run a command as `manage.py` does; return what it printed. Raise SystemExit if it fails."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        with_room(execute_from_command_line)(["manage.py", *args])
+    return printed.getvalue()
