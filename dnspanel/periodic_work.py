@@ -113,6 +113,10 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 55},
     },
     "forget-answers": {"task": "dnspanel.api.tasks.forget_answers", "schedule": 3600.0, "options": {"expires": 3500}},
-    "drive-evidence": {"task": "dnspanel.evidence.tasks.drive_evidence", "schedule": 5.0, "options": {"expires": 5}},
+    "drive-evidence": {
+        "task": "dnspanel.audit.forward.tasks.drive_evidence",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
     "forget-old-deliveries": {"task": "dnspanel.webhooks.tasks.forget_old_deliveries", "schedule": 86_400.0},
 }

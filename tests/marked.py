@@ -79,7 +79,7 @@ def _unmarked_attributes(attrs: ast.Dict) -> Iterator[tuple[int, str]]:
 
 # Packages whose errors and sentences people read on pages, at once or later: those of programs' faces speak English.
 _OF_PEOPLE = (
-    *("accounts", "alerts", "backup", "catalogs", "evidence", "fleet", "primaries", "publish", "secondaries"),
+    *("accounts", "alerts", "audit", "backup", "catalogs", "fleet", "primaries", "publish", "secondaries"),
     *("transfer", "web", "webhooks", "zones"),
 )
 _OF_NODES = ("replication/dns", "replication/errors.py", "replication/front/rotation.py")

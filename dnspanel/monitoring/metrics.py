@@ -20,9 +20,9 @@ from dnspanel.alerts.inputs import read
 from dnspanel.alerts.models import Alert
 from dnspanel.alerts.panel_conditions import PanelInputs
 from dnspanel.alerts.process_rules import is_overdue
+from dnspanel.audit.forward.conditions import EvidenceInputs
 from dnspanel.backup.conditions import BackupInputs
 from dnspanel.conditions import Reading, kinds
-from dnspanel.evidence.conditions import EvidenceInputs
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.conditions.inputs import FleetInputs, NodeInputs
 from dnspanel.fleet.health import OFFLINE_AFTER, Word

@@ -6,10 +6,10 @@ from typing import Any
 
 from dnspanel.alerts.panel_conditions import PanelInputs
 from dnspanel.alerts.rules import conditions
+from dnspanel.audit.forward.conditions import EvidenceInputs
 from dnspanel.backup.conditions import BackupInputs
 from dnspanel.catalogs.conditions import CatalogInputs
 from dnspanel.conditions import Condition, Reading
-from dnspanel.evidence.conditions import EvidenceInputs
 from dnspanel.fleet.conditions.inputs import FleetInputs, NodeInputs
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.rollout.waiting import Place, Waiting

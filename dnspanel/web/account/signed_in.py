@@ -33,10 +33,10 @@ from dnspanel.accounts.sessions.session_store import MUST_SET_UP, SEEN, SESSION_
 from dnspanel.accounts.sessions.session_store import note_sign_in as note_session
 from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
 from dnspanel.alerts.errors import RouteUnknown
+from dnspanel.audit.forward.errors import DestinationUnknown
 from dnspanel.catalogs.errors import CatalogUnknown
 from dnspanel.database.database_away import is_away
 from dnspanel.database.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
-from dnspanel.evidence.errors import DestinationUnknown
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.secondaries.errors import SecondaryUnknown
 from dnspanel.texts import gettext, listed

@@ -34,7 +34,7 @@ WRITERS = {
     "dnspanel/accounts/tokens/tokens.py": {"accounts.Token.tsig_secret"},
     "dnspanel/accounts/tokens/tsig_keys.py": {"accounts.Token.tsig_secret"},
     "dnspanel/alerts/routes.py": {"alerts.Route.secret"},
-    "dnspanel/evidence/destinations.py": {"evidence.Destination.key", "evidence.Destination.headers"},
+    "dnspanel/audit/forward/destinations.py": {"evidence.Destination.key", "evidence.Destination.headers"},
     "dnspanel/fleet/integrity/unknown_signing.py": {"fleet.AheadZone.signing", "zones.ZoneKey.private_encrypted"},
     "dnspanel/fleet/nodes/authority.py": {
         "fleet.Authority.ca_key_encrypted",

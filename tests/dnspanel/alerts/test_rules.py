@@ -6,8 +6,8 @@ Tests `dnspanel.conditions`, `conditions.subject` and `publish.conditions` too.
 from dataclasses import replace
 
 from dnspanel.alerts.rules import conditions
+from dnspanel.audit.forward.health import DestinationHealth
 from dnspanel.conditions import Condition, NamedZones, Severity, kinds
-from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.conditions.inputs import DeliveryInputs
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.rollout.waiting import Place

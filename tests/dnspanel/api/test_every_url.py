@@ -28,9 +28,9 @@ from dnspanel.accounts.scim.directories import DirectoryTerms, create_directory
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.presets import ci_terms
+from dnspanel.audit.forward.models import Destination
 from dnspanel.catalogs import producer
 from dnspanel.catalogs import set_up as catalogs
-from dnspanel.evidence.models import Destination
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node
 from dnspanel.primaries import set_up as primaries

@@ -32,9 +32,9 @@ from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.alerts.models import Route
+from dnspanel.audit.forward.models import Destination
 from dnspanel.catalogs.producer import create_catalog, take_in
 from dnspanel.catalogs.set_up import CatalogTerms, follow_catalog
-from dnspanel.evidence.models import Destination
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.primaries.set_up import Terms as PrimaryTerms

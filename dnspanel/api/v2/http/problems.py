@@ -26,10 +26,10 @@ from dnspanel.api.errors import ApiError
 from dnspanel.api.v2.http.fault_texts import not_a_choice
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.representation import conflict_json, time_json, trash_url, violation_json
+from dnspanel.audit.forward import errors as evidence
 from dnspanel.catalogs import errors as catalogs
 from dnspanel.database import database_away
 from dnspanel.database.statement_time import SearchTooGeneral
-from dnspanel.evidence import errors as evidence
 from dnspanel.fleet import errors as fleet
 from dnspanel.primaries import errors as primaries
 from dnspanel.secondaries import errors as secondaries

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.evidence.deliver import target_of
-from dnspanel.evidence.models import Destination
+from dnspanel.audit.forward.deliver import target_of
+from dnspanel.audit.forward.models import Destination
+from tests.dnspanel.audit.forward.conftest import at_home as at_home
 from tests.dnspanel.cli.access.test_directories import token as token
 from tests.dnspanel.cli.conftest import Run
-from tests.dnspanel.evidence.conftest import at_home as at_home
 from tests.dnspanel.webhooks.receiver import Receiver
 
 

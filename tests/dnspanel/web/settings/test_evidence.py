@@ -4,10 +4,10 @@ import pytest
 from django.urls import reverse
 
 from dnspanel.accounts.models import User
-from dnspanel.evidence.models import Destination
-from tests.dnspanel.evidence.conftest import MakeDestination, linked
-from tests.dnspanel.evidence.conftest import at_home as at_home
-from tests.dnspanel.evidence.conftest import make_destination as make_destination
+from dnspanel.audit.forward.models import Destination
+from tests.dnspanel.audit.forward.conftest import MakeDestination, linked
+from tests.dnspanel.audit.forward.conftest import at_home as at_home
+from tests.dnspanel.audit.forward.conftest import make_destination as make_destination
 from tests.dnspanel.web.conftest import YES, Browser, forget_password
 from tests.dnspanel.webhooks.receiver import Receiver
 from tests.own_certificates import own_certificate

@@ -9,11 +9,11 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
-from dnspanel.evidence.deliver import deliver_next, target_of
-from dnspanel.evidence.models import Destination
+from dnspanel.audit.forward.deliver import deliver_next, target_of
+from dnspanel.audit.forward.models import Destination
 from dnspanel.zones.audit.audit_links import link_new_acts
 from tests.dnspanel.api.callers import Api, MakeApi
-from tests.dnspanel.evidence.conftest import at_home as at_home
+from tests.dnspanel.audit.forward.conftest import at_home as at_home
 from tests.dnspanel.webhooks.receiver import Receiver
 from tests.own_certificates import own_certificate
 

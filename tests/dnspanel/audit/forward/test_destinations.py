@@ -13,13 +13,13 @@ from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
-from dnspanel.evidence import destinations
-from dnspanel.evidence.destinations import MOST_DESTINATIONS, Terms
-from dnspanel.evidence.errors import DestinationRefused, DestinationUnknown, NotSent
-from dnspanel.evidence.models import Destination, Kind
-from dnspanel.evidence.send import Sent
+from dnspanel.audit.forward import destinations
+from dnspanel.audit.forward.destinations import MOST_DESTINATIONS, Terms
+from dnspanel.audit.forward.errors import DestinationRefused, DestinationUnknown, NotSent
+from dnspanel.audit.forward.models import Destination, Kind
+from dnspanel.audit.forward.send import Sent
 from dnspanel.zones.errors import Forbidden
-from tests.dnspanel.evidence.conftest import MakeDestination, linked
+from tests.dnspanel.audit.forward.conftest import MakeDestination, linked
 from tests.dnspanel.webhooks.receiver import HOST, Receiver
 from tests.own_certificates import own_certificate
 from tests.people import NOW, make_person

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.evidence.records import (
+from dnspanel.audit.forward.records import (
     LONGEST,
     Sender,
     batch,

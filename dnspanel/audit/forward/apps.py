@@ -6,11 +6,11 @@ from django.apps import AppConfig
 class EvidenceConfig(AppConfig):
     """Where the audit log is sent."""
 
-    name = "dnspanel.evidence"
+    name = "dnspanel.audit.forward"
     label = "evidence"
 
     def ready(self) -> None:
+        from dnspanel.audit.forward.conditions import SUBJECT
         from dnspanel.conditions import register
-        from dnspanel.evidence.conditions import SUBJECT
 
         register(SUBJECT)

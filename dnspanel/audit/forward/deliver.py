@@ -16,11 +16,11 @@ from django.db.models import F, Max, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.evidence.addresses import parse_headers
-from dnspanel.evidence.errors import NotSent
-from dnspanel.evidence.models import WELL, Destination
-from dnspanel.evidence.records import Sender
-from dnspanel.evidence.send import Sent, Target, send
+from dnspanel.audit.forward.addresses import parse_headers
+from dnspanel.audit.forward.errors import NotSent
+from dnspanel.audit.forward.models import WELL, Destination
+from dnspanel.audit.forward.records import Sender
+from dnspanel.audit.forward.send import Sent, Target, send
 from dnspanel.zones.audit.audit_trail import Act, linked_acts
 from dnspanel.zones.models import AuditLink, LogHead
 from replication import __version__

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from dnspanel.evidence import send as module
-from dnspanel.evidence.errors import NotSent
-from dnspanel.evidence.models import Kind
-from dnspanel.evidence.send import Target, send
+from dnspanel.audit.forward import send as module
+from dnspanel.audit.forward.errors import NotSent
+from dnspanel.audit.forward.models import Kind
+from dnspanel.audit.forward.send import Target, send
 from dnspanel.fleet.nodes.authority import file_in_memory
 from dnspanel.zones.audit.audit_trail import Act, document_of
-from tests.dnspanel.evidence.rsyslog import running_rsyslog
-from tests.dnspanel.evidence.test_records import ACT, AT, REQUEST, SENDER, attributes, hold_against
+from tests.dnspanel.audit.forward.rsyslog import running_rsyslog
+from tests.dnspanel.audit.forward.test_records import ACT, AT, REQUEST, SENDER, attributes, hold_against
 from tests.dnspanel.webhooks.receiver import HOST, Receiver, make_certificate
 from tests.own_certificates import own_certificate
 

@@ -8,9 +8,9 @@ from django.db import connection
 
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.evidence import tasks
-from dnspanel.evidence.models import Destination
-from tests.dnspanel.evidence.conftest import MakeDestination, linked
+from dnspanel.audit.forward import tasks
+from dnspanel.audit.forward.models import Destination
+from tests.dnspanel.audit.forward.conftest import MakeDestination, linked
 from tests.dnspanel.webhooks.receiver import Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)

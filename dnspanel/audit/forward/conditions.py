@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from dnspanel.audit.forward.health import DestinationHealth, destinations_health
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.durations import duration_text
-from dnspanel.evidence.health import DestinationHealth, destinations_health
 from dnspanel.texts import gettext, ngettext
 
 FAILS_FOR, CRITICAL = timedelta(minutes=5), timedelta(hours=1)

@@ -9,16 +9,16 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.alerts.inputs import read
 from dnspanel.alerts.rules import conditions
+from dnspanel.audit.forward.conditions import EvidenceInputs
+from dnspanel.audit.forward.destinations import switch_destination
+from dnspanel.audit.forward.health import DestinationHealth, destinations_health
+from dnspanel.audit.forward.models import Destination
 from dnspanel.conditions import Reading
-from dnspanel.evidence.conditions import EvidenceInputs
-from dnspanel.evidence.destinations import switch_destination
-from dnspanel.evidence.health import DestinationHealth, destinations_health
-from dnspanel.evidence.models import Destination
 from dnspanel.monitoring.metrics import exposition
 from dnspanel.webhooks.publish_hooks import HookTerms, add_hook
 from dnspanel.zones.governance.publish_rules import Scope
 from dnspanel.zones.models import AuditLink, PublishHook
-from tests.dnspanel.evidence.conftest import MakeDestination, linked
+from tests.dnspanel.audit.forward.conftest import MakeDestination, linked
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db

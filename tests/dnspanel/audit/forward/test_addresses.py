@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.evidence.addresses import format_headers, parse_headers, parse_syslog_address
+from dnspanel.audit.forward.addresses import format_headers, parse_headers, parse_syslog_address
 
 
 @pytest.mark.parametrize(

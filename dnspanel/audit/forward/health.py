@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dnspanel.accounts.models import AuditEntry
-from dnspanel.evidence.deliver import last_number
-from dnspanel.evidence.models import Destination
+from dnspanel.audit.forward.deliver import last_number
+from dnspanel.audit.forward.models import Destination
 from dnspanel.zones.audit.audit_chain import ENTRY
 from dnspanel.zones.models import AuditLink, Publication
 

@@ -11,8 +11,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, locked
+from dnspanel.audit.forward import deliver
 from dnspanel.celery import while_postgresql_answers
-from dnspanel.evidence import deliver
 from dnspanel.wake import wake_each
 
 # A sender lets others have their turn after this long.

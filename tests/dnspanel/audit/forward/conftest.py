@@ -8,8 +8,8 @@ import pytest
 from dnspanel import outbound
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
-from dnspanel.evidence.destinations import Terms, create_destination
-from dnspanel.evidence.models import Destination, Kind
+from dnspanel.audit.forward.destinations import Terms, create_destination
+from dnspanel.audit.forward.models import Destination, Kind
 from dnspanel.zones.audit import audit_links
 from tests.dnspanel.webhooks.receiver import HOST
 from tests.people import NOW, alice, bob

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.evidence import deliver
-from dnspanel.evidence.errors import NotSent
-from dnspanel.evidence.models import Destination, Kind
-from dnspanel.evidence.records import Sender
-from dnspanel.evidence.send import Sent, Target
+from dnspanel.audit.forward import deliver
+from dnspanel.audit.forward.errors import NotSent
+from dnspanel.audit.forward.models import Destination, Kind
+from dnspanel.audit.forward.records import Sender
+from dnspanel.audit.forward.send import Sent, Target
 from dnspanel.zones.audit.audit_trail import GONE, Act
 from dnspanel.zones.audit.audit_verify import Anchor, verify_chain
 from dnspanel.zones.models import AuditLink
-from tests.dnspanel.evidence.conftest import MakeDestination, linked
-from tests.dnspanel.evidence.rsyslog import running_rsyslog
+from tests.dnspanel.audit.forward.conftest import MakeDestination, linked
+from tests.dnspanel.audit.forward.rsyslog import running_rsyslog
 from tests.dnspanel.webhooks.receiver import HOST, Receiver
 from tests.dnspanel.zones.conftest import MakeZone, make_zone
 from tests.own_certificates import own_certificate
