@@ -14,7 +14,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from dnspanel.advisory_locks import Lock, locked_keys
 from dnspanel.transfer.limits import MOST_READ_AT_ONCE
 from dnspanel.transfer.models import (
-    UNFINISHED_STATES,
     CutoverCheck,
     ExportJob,
     ImportJob,
@@ -22,6 +21,7 @@ from dnspanel.transfer.models import (
     PieceState,
     State,
 )
+from dnspanel.zones.models import UNFINISHED_STATES
 
 # The second half of an import worker's lock is this many times the import's id, and the worker's number.
 WORKERS_OF_IMPORT = 64

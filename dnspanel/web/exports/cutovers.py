@@ -28,18 +28,17 @@ from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import (
     EXPECTED_KINDS,
-    UNFINISHED_STATES,
     CutoverCheck,
     CutoverDifference,
     CutoverZone,
     DifferenceKind,
     ImportJob,
-    RunState,
     SourceKind,
 )
 from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PanelForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.zones.models import UNFINISHED_STATES, RunState
 from dnspanel.zones.rights import access
 from replication.dns import names, rdata
 
