@@ -21,7 +21,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = ROOT / "tests" / "budgets.toml"
 LAST_RUN = ROOT / "var" / "test" / "last-run.json"
-LAST_RUN = ROOT / "var" / "test" / "last-run.json"
 # What a run may exceed a row by: measured times are not exact, and a day's samples differ.
 CPU_TOLERANCE, CPU_LEAST = 0.15, 5.0
 TESTS_TOLERANCE, TESTS_LEAST = 0.05, 5
