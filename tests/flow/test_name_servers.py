@@ -18,7 +18,7 @@ def answers(stack: Stack, name: str, rdtype: str, *rdata: str) -> bool:
 def test_a_team_s_new_zone_is_answered_with_its_set_and_follows_it_and_vanity_names_lead_to_nodes(
     stack: Stack, run: Run
 ) -> None:
-    team = run_inside(stack, "people.make_team")
+    team = str(run_inside(stack, "people.make_team"))
     made = run("name-servers", "create", "Customers", "ns1.customer.test,node:ns1", "ns.house.test", "--team", team)
     assert made.code == 0, made
     assert run("name-servers", "change", "Customers", "--default").code == 0

@@ -259,6 +259,7 @@ LAYOUTS: dict[int, Layout] = {
     55: (HIT, (*NAME, b"")),
     56: (STRINGS,),  # NINFO
     58: (NAME, NAME),  # TALINK
+    66: (TYPE_CODE, U8, U16, NAME),  # DSYNC
     260: (U8, RELAY),  # AMTRELAY
     261: (STRINGS,),  # RESINFO
     262: (STRINGS,),  # WALLET
@@ -273,7 +274,6 @@ _BYTES_ONLY = (
     34,
     38,
     40,
-    66,
     67,
     100,
     103,

@@ -293,8 +293,10 @@ def test_rdata_of_the_fast_path_is_that_of_dnspython(mnemonic: str, sample: Samp
         quick += 1
         if value not in known:
             rdata = dns.rdata.from_text(dns.rdataclass.IN, type_, value, origin=ORIGIN, relativize=False)
-            wire = rdata.to_digestable()
+            wire = rdata.to_wire()  # with its capitals, as they are kept
             # Each text would take as long again.
             known[value] = canonical(type_, wire) if quick % 5 == 0 else pair[0], wire
         assert pair == known[value], value
-    assert quick > 0.95 * records
+    # Not every release reads an empty value of CAA, so it is left to the slow path.
+    empty = sum(value.endswith(' ""') for value in values) if mnemonic == "CAA" else 0
+    assert quick > 0.95 * (records - empty)
