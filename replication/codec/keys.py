@@ -8,6 +8,7 @@ Byte order of record keys is the DNSSEC canonical order of the names.
 """
 
 import struct
+from functools import lru_cache
 
 from replication.dns import names
 from replication.errors import BadBytes
@@ -35,6 +36,7 @@ def name_from_key(key: bytes) -> str:
     return names.from_labels(_labels_of(key))
 
 
+@lru_cache(maxsize=4096)  # a write of many RRsets asks for each name several times: for plan, rows and log
 def relative_key(name: str, zone: str) -> bytes:
     """Return the key of an owner name inside its zone. The name must be within the zone."""
     if name == zone:

@@ -83,7 +83,7 @@ class RRset:
         return (
             f'"ttl": {self.ttl}, "rdata": [{",".join(map(quoted, self.rdata))}], '
             f'"disabled": [{",".join(map(quoted, self.disabled))}], "comment": {quoted(self.comment)}'
-            f"{', ' + json.dumps(self.notes.to_json())[1:-1] if self.notes else ''}"
+            f"{', ' + json.dumps(self.notes.to_json())[1:-1] if self.notes is not NO_NOTES and self.notes else ''}"
         )
 
     @classmethod

@@ -70,11 +70,11 @@ class ZonePlan:
 
     @property
     def added(self) -> int:
-        return sum(change.before is None for change in self.changes)
+        return sum([change.before is None for change in self.changes])
 
     @property
     def removed(self) -> int:
-        return sum(change.after is None for change in self.changes)
+        return sum([change.after is None for change in self.changes])
 
     @property
     def changed(self) -> int:
