@@ -128,16 +128,13 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
         (zone.zone_id, signing) for zone in zones if isinstance(signing := brought.get(zone.name), BroughtSigning)
     ]
     prepared, ours = _prepare(zones, content), scan.server_set_of(job)
-    moved: list[int] = []  # zones that begin above the serials of their files: what was prepared is not theirs
 
-    def note_moved(zone_ids: Sequence[int]) -> None:
-        moved[:] = zone_ids
-
-    def in_transaction(publication: Publication) -> None:
+    def in_transaction(publication: Publication, moved: Sequence[int]) -> None:
         if ours is not None:
             follow_where_equal(server_set=ours, zone_ids=[zone.zone_id for zone in zones], now=now)
         if signings:
             record_first_signings(zones=signings, author=author, now=now)
+        # What was prepared for a zone that begins above the serial of its file is not that zone's.
         _created(piece, publication, None if moved else prepared)
 
     create_ready_zones(
@@ -146,7 +143,6 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
         acting=Acting(author, Channel.IMPORT, now, reason_of(job)),
         team=rights.rights_of(job).team,
         in_transaction=in_transaction,
-        note_moved=note_moved,
         signed=[name for name, signing in brought.items() if isinstance(signing, BroughtSigning)],
     )
 

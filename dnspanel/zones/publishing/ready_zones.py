@@ -27,7 +27,8 @@ from replication.dns import names
 from replication.dns.rrset import Serial
 
 InTransaction = Callable[[Publication], object]
-NoteMoved = Callable[[Sequence[int]], object]
+# Gets the publication, and the ids of the zones that begin above their given serials.
+InCreation = Callable[[Publication, Sequence[int]], object]
 
 
 # Where each node keeps its position; PDNS-LMDB's sentinel zone.
@@ -71,12 +72,8 @@ class ExistingZone:
     serial: int
 
 
-def nothing(publication: Publication) -> None:
+def nothing(*what: object) -> None:
     """Run nothing beside a publication: the default of callers."""
-
-
-def nothing_moved(zone_ids: Sequence[int]) -> None:
-    """Note no zones that begin above a serial: the default of callers."""
 
 
 def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
@@ -94,22 +91,21 @@ def allocate_zone_ids(count: int) -> list[int]:
 
 
 @after_hooks
-def create_ready_zones(  # noqa: PLR0913  # zones, and what happens with them
+def create_ready_zones(  # zones, and what happens with them
     *,
     zones: Sequence[BulkZone],
     rows: Callable[[], Iterable[bytes]],
     acting: Acting,
     team: Team | None = None,
-    in_transaction: InTransaction = nothing,
-    note_moved: NoteMoved = nothing_moved,
+    in_transaction: InCreation = nothing,
     signed: Collection[str] = (),
 ) -> Publication:
     """Create these zones at revision 1 with the RRsets that `rows` makes (of `copy_rows`), in one publication, or none.
 
     `in_transaction` signs the zones in `signed` (names). A zone with a deleted predecessor begins above that one's last
-    serial; `note_moved` gets the ids of such zones, before `in_transaction` runs. Raise NamesTaken with all names that
-    have a zone, NamesRefused with all that no one or not this author may have (see `nesting`), NameReserved,
-    QuotaExceeded, HookRefused, or IntegrityError for rows that the database refuses.
+    serial; `in_transaction` gets the ids of such zones. Raise NamesTaken with all names that have a zone, NamesRefused
+    with all that no one or not this author may have (see `nesting`), NameReserved, QuotaExceeded, HookRefused, or
+    IntegrityError for rows that the database refuses.
     """
     try:
         with transaction.atomic(durable=True):
@@ -125,8 +121,8 @@ def create_ready_zones(  # noqa: PLR0913  # zones, and what happens with them
             except (KeptBack, Locked):
                 _refuse_over(zones, acting.author, acting.reason, acting.now)
                 raise
-            note_moved([one.id for one, given in zip(new, zones, strict=True) if one.serial != given.serial])
-            in_transaction(publication)
+            moved = [one.id for one, given in zip(new, zones, strict=True) if one.serial != given.serial]
+            in_transaction(publication, moved)
             nesting.refuse_broken(zone_names=signed)
     except IntegrityError as clash:
         if taken := taken_names([zone.name for zone in zones]):

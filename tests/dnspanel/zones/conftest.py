@@ -1,6 +1,6 @@
 """Fixtures of the tests of zones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -75,7 +75,7 @@ def presigned_zone(
         rrsets.append(RRset(owner, rdtypes.RRSIG, 300, tuple(ordered)))
     [zone_id] = ready_zones.allocate_zone_ids(1)
 
-    def in_transaction(publication: Publication) -> None:
+    def in_transaction(publication: Publication, moved: Sequence[int]) -> None:
         brought = BroughtSigning((), nsec3, presigned=True, end=end_of(end))
         record_first_signings(zones=[(zone_id, brought)], author=author, now=NOW)
 

@@ -88,7 +88,7 @@ def test_zones_of_ready_rows_are_what_create_zone_makes(bob: User) -> None:
         ("a.test.", content("a.test.")),
         ("b\\.c.test.", content("b\\.c.test.")),
         author=bob,
-        in_transaction=lambda p: seen.append((p.sequence, Zone.objects.filter(sequence=p.sequence).count())),
+        in_transaction=lambda p, _: seen.append((p.sequence, Zone.objects.filter(sequence=p.sequence).count())),
     )
     for name in ("a.test.", "b\\.c.test."):
         zone = Zone.objects.get(name=name)
@@ -103,7 +103,7 @@ def test_zones_of_ready_rows_are_what_create_zone_makes(bob: User) -> None:
 
 def test_ready_zones_are_created_by_one_transaction_at_a_time(db: None) -> None:
     seen: list[tuple[Lock, int]] = []
-    create(("a.test.", content("a.test.")), in_transaction=lambda _: seen.extend(locked_keys(Lock.CREATION)))
+    create(("a.test.", content("a.test.")), in_transaction=lambda *_: seen.extend(locked_keys(Lock.CREATION)))
     assert seen == [(Lock.CREATION, 0)]
 
 
@@ -156,7 +156,7 @@ def test_rows_that_are_too_few_or_too_bad_make_no_zone(db: None) -> None:
 
 
 def test_what_in_transaction_raises_takes_everything_back(db: None) -> None:
-    def fail(publication: Publication) -> None:
+    def fail(publication: Publication, moved: Sequence[int]) -> None:
         raise RuntimeError("no room")
 
     with pytest.raises(RuntimeError, match="no room"):
