@@ -138,14 +138,9 @@ def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[st
             raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shortened(content)}"')
         records[text] = is_disabled
         # PowerDNS itself writes a SOA again whenever its serial moves.
-        if type_ != rdtypes.SOA and not _is_as_it_stands(type_, text, content):
+        if type_ != rdtypes.SOA and content != content_for_client(type_, text):
             spellings[text] = content
     return records
-
-
-def _is_as_it_stands(type: int, text: str, content: str) -> bool:
-    """Return True if a client that wrote `content` for this canonical text reads it again without a kept spelling."""
-    return (content == text and type in _AS_IT_STANDS and "\\" not in text) or content == content_for_client(type, text)
 
 
 def _comments(value: Mapping[str, Any], now: datetime) -> tuple[Comment, ...]:
