@@ -28,8 +28,10 @@ class MessageField(models.TextField):  # type: ignore[type-arg]
         return value if value is None else parse_text(value)
 
 
-class MessagesField(models.JSONField):
-    """JSON in which values may be texts for people."""
+class _TextsField(models.JSONField):
+    """JSON in which each string is changed by `to_store` before it is stored."""
+
+    to_store: Callable[[str], str]
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -41,26 +43,22 @@ class MessagesField(models.JSONField):
         connection: Any,
         prepared: bool = False,  # noqa: FBT001, FBT002  # Django's signature
     ) -> Any:
-        return super().get_db_prep_value(_changed(value, format_text), connection, prepared)
+        return super().get_db_prep_value(_changed(value, self.to_store), connection, prepared)
+
+
+class MessagesField(_TextsField):
+    """JSON in which values may be texts for people."""
+
+    to_store = staticmethod(format_text)
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         return _changed(super().from_db_value(value, expression, connection), parse_text)
 
 
-class EnglishField(models.JSONField):
+class EnglishField(_TextsField):
     """JSON for programs and for the record: its texts are stored in English, whatever the language of the request."""
 
-    def deconstruct(self) -> Any:
-        name, _, args, kwargs = super().deconstruct()
-        return name, "django.db.models.JSONField", args, kwargs
-
-    def get_db_prep_value(
-        self,
-        value: Any,
-        connection: Any,
-        prepared: bool = False,  # noqa: FBT001, FBT002  # Django's signature
-    ) -> Any:
-        return super().get_db_prep_value(_changed(value, in_english), connection, prepared)
+    to_store = staticmethod(in_english)
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:
