@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,29 +15,17 @@ from replication.store.applying import POSITION_ZONE
 from replication.verify import EvenSample, Expectation, expectations
 from replication.wire.operations import ZoneMark
 from tests.ports import free_port
-from tests.replication.agent.servers import PDNS_SERVER, Pdns, short_directory
+from tests.replication.agent.servers import Pdns, pdns_of_panel
 from tests.replication.panel import Panel, records, small_zone
 
 ZONE = "example.test."
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[Panel, Pdns]]:
+def served() -> Iterator[tuple[Panel, Pdns]]:
     """Run a pdns_server that serves a panel's own store."""
-    if PDNS_SERVER is None:
-        pytest.skip("pdns_server is not installed")
-    with short_directory() as directory:
-        pdns = Pdns(directory)
-        panel = Panel(directory)
-        (directory / "panel.lmdb").rename(pdns.lmdb_path)
-        (directory / "panel.lmdb-0").rename(f"{pdns.lmdb_path}-0")
-        for suffix in ("", "-0"):
-            (directory / f"panel.lmdb{suffix}-lock").rename(f"{pdns.lmdb_path}{suffix}-lock")
-        try:
-            yield panel, pdns
-        finally:
-            pdns.kill()
-            panel.close()
+    with pdns_of_panel() as both:
+        yield both
 
 
 def expected_of(panel: Panel, *questions: tuple[str, str, int]) -> list[Expectation]:

@@ -15,7 +15,7 @@ from replication.verify_names import prove_names
 from replication.verify_transfer import Transfers
 from replication.wire.operations import Op, OpKind, ZoneMark
 from tests.ports import free_port
-from tests.replication.agent.servers import PDNS_SERVER, Pdns, short_directory
+from tests.replication.agent.servers import Pdns, pdns_of_panel
 from tests.replication.panel import Panel, csk, records, small_zone
 
 ZONE = "example.test."
@@ -38,19 +38,8 @@ UNREADABLE = records(ZONE, "cert", "CERT", 60, "0 0 0 AQID")
 @pytest.fixture
 def served() -> Iterator[tuple[Panel, Pdns]]:
     """Run a canary's pdns_server that serves a panel's own store and lets its own machine transfer."""
-    if PDNS_SERVER is None:
-        pytest.skip("pdns_server is not installed")
-    with short_directory() as directory:
-        pdns, panel = Pdns(directory, caches=False), Panel(directory)
-        (directory / "panel.lmdb").rename(pdns.lmdb_path)
-        (directory / "panel.lmdb-0").rename(f"{pdns.lmdb_path}-0")
-        for suffix in ("", "-0"):
-            (directory / f"panel.lmdb{suffix}-lock").rename(f"{pdns.lmdb_path}{suffix}-lock")
-        try:
-            yield panel, pdns
-        finally:
-            pdns.kill()
-            panel.close()
+    with pdns_of_panel(caches=False) as both:
+        yield both
 
 
 def is_transferred(port: int, zone: str = ZONE) -> bool:

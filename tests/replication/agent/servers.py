@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -27,7 +28,7 @@ from replication.agent.powerdns.pdnsconf import LOOPBACK, PdnsSettings, render
 from replication.node_client import NodeClient
 from replication.wire.protocol import PANEL_NAME
 from tests.ports import free_port
-from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS
+from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Panel
 
 PDNS_SERVER = shutil.which("pdns_server", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
 API_KEY = "key-of-the-tests"
@@ -305,3 +306,20 @@ class AgentProcess:
 
 def client_for(files: AgentFiles, context: ssl.SSLContext) -> NodeClient:
     return NodeClient("127.0.0.1", files.port, context, answer_seconds=30)
+
+
+@contextmanager
+def pdns_of_panel(*, caches: bool = True) -> Iterator[tuple[Panel, Pdns]]:
+    """Yield a panel and a pdns_server on the panel's own store, not started yet; end both. Skip without pdns_server."""
+    if PDNS_SERVER is None:
+        pytest.skip("pdns_server is not installed")
+    with short_directory() as directory:
+        pdns, panel = Pdns(directory, caches=caches), Panel(directory)
+        for suffix in ("", "-0"):
+            (directory / f"panel.lmdb{suffix}").rename(f"{pdns.lmdb_path}{suffix}")
+            (directory / f"panel.lmdb{suffix}-lock").rename(f"{pdns.lmdb_path}{suffix}-lock")
+        try:
+            yield panel, pdns
+        finally:
+            pdns.kill()
+            panel.close()
