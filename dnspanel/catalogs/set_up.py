@@ -316,7 +316,7 @@ def _told(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns for the audit log, without secrets."""
     told = {name: value for name, value in columns.items() if name not in TERMS}
     if columns.get("addresses"):
-        told |= primaries.told({name: columns[name] for name in TERMS})
+        told |= primaries.columns_for_audit({name: columns[name] for name in TERMS})
     return {**told, "team": columns["team"].name if columns["team"] else ""}
 
 

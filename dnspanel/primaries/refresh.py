@@ -74,7 +74,7 @@ class _Turn:
 
     @property
     def known(self) -> Serial | None:
-        """The serial of the copy here, or None if any serial of the primary is to be transferred."""
+        """The serial of the copy here, or None if the panel transfers whatever serial the primary has."""
         return None if self.row.serial is None or self.row.wants_all else Serial(self.row.serial)
 
 

@@ -109,7 +109,9 @@ def create_transferred_zone(
         zone = Zone.objects.get(name=zone_name, deleted_at=None)
         _begin(zone, columns, acting.now)
         in_transaction(zone)
-        audit.record(action="primaries.set", by=acting.author, now=acting.now, target=zone.name, after=told(columns))
+        audit.record(
+            action="primaries.set", by=acting.author, now=acting.now, target=zone.name, after=columns_for_audit(columns)
+        )
         wake_on_commit()
 
     return edit.create_zone(
@@ -152,7 +154,7 @@ def set_primaries(
                 }
             )
         passed = _refuse_by_rules(locked, acting, past_rules=past_rules)
-        before = told(columns_of(row)) if row is not None else None
+        before = columns_for_audit(columns_of(row)) if row is not None else None
         _begin(locked, columns, acting.now)
         _forget_own_operations(locked, acting.author)
         audit.record(
@@ -161,7 +163,7 @@ def set_primaries(
             now=acting.now,
             target=locked.name,
             before=before,
-            after=told(columns),
+            after=columns_for_audit(columns),
         )
         publish_guards.record_act(passed, locked, author=acting.author, reason=acting.reason, now=acting.now)
         wake_on_commit()
@@ -265,7 +267,11 @@ def give_back(
         _begin(locked, columns, acting.now)
         _forget_own_operations(locked, acting.author)
         audit.record(
-            action="primaries.give_back", by=acting.author, now=acting.now, target=locked.name, after=told(columns)
+            action="primaries.give_back",
+            by=acting.author,
+            now=acting.now,
+            target=locked.name,
+            after=columns_for_audit(columns),
         )
         publish_guards.record_act(passed, locked, author=acting.author, reason=acting.reason, now=acting.now)
         wake_on_commit()
@@ -438,7 +444,7 @@ def columns_of(row: PrimaryTerms) -> dict[str, Any]:
     return {name: getattr(row, name) for name in TERMS}
 
 
-def told(columns: Mapping[str, Any]) -> dict[str, Any]:
+def columns_for_audit(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the terms for the audit log: certificates as fingerprints, without the secret."""
-    told = {name: value for name, value in columns.items() if name != "tsig_secret"}
-    return {**told, "tls_certificates": sorted(fingerprints_of(columns["tls_certificates"]))}
+    terms = {name: value for name, value in columns.items() if name != "tsig_secret"}
+    return {**terms, "tls_certificates": sorted(fingerprints_of(columns["tls_certificates"]))}

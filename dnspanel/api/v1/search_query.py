@@ -7,9 +7,9 @@ that the pattern ends in (for `www*.example.org`, with what `example.org` and it
 more, `MOST_COMPARED` of them are compared, zone by zone in the order of their names, until as many finds as wanted
 are made; what is found then says whether there may be more. Comments have no index, so they are always compared.
 
-Names of zones have an index of trigrams, and one by which they are sorted. A pattern without three letters or
-digits in a row, that does not say how a name begins, would have PostgreSQL read all of that index, 10 s among
-1,000,000 names: it is compared with as many names, in their order.
+Zone names have an index of trigrams and an index that sorts them. A pattern without three letters or digits in a
+row, that does not say how a name begins, would have PostgreSQL read all of the first index, 10 s among 1,000,000
+names: it is compared with as many names, in their order.
 """
 
 import re

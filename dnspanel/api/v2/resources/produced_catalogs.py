@@ -199,12 +199,12 @@ class CatalogMembers(V2View):
         actor, page = actor_in(request), page_request(request, int)
         catalog = access.producer_for(actor, zone_name)
 
-        def told(produced: Produced) -> dict[str, Any]:
+        def member_json(produced: Produced) -> dict[str, Any]:
             row = member_row(catalog, produced)
             in_trash = row.zone.deleted_at is not None
             return {"zone": row.zone.name, "label": produced.label, "group": row.group, "in_trash": in_trash}
 
-        return page_by_id(request, page, access.produced_visible_to(actor, catalog), each_as(told))
+        return page_by_id(request, page, access.produced_visible_to(actor, catalog), each_as(member_json))
 
 
 class CatalogPutIn(V2View):
