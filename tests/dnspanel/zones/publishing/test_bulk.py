@@ -113,7 +113,8 @@ def test_the_number_of_queries_does_not_grow_with_the_number_of_zones(db: None) 
         estate = list(zonegen.estate(500))[first : 5 + first * 20]
         with CaptureQueriesContext(connection) as queries:
             create(*estate)
-        counts.append(len(queries))
+        # ANALYZE comes when a table has grown, also by tests before this one.
+        counts.append(sum(not (each["sql"] or "").startswith("ANALYZE") for each in queries))
     assert counts[0] == counts[1] <= 12
 
 
