@@ -23,7 +23,7 @@ from dnspanel.fleet import events
 from dnspanel.fleet.dnssec import drive, parent_checks, signalling_names
 from dnspanel.fleet.integrity import compare, decision, repair, unknown_history
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import computed_types, enroll, fronts, keys, machines, rotate
+from dnspanel.fleet.nodes import computed_types, enroll, fronts, machines, node_keys, rotate
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
@@ -93,7 +93,7 @@ def rotate_identities() -> None:
     """Rotate certificates and signing keys, and end drains. Each finds out by itself how far it is."""
     with while_postgresql_answers():
         rotate.rotate_due(now=timezone.now())
-        keys.spread_keys(now=timezone.now())
+        node_keys.spread_keys(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
@@ -159,7 +159,7 @@ def reconcile_signalling_names() -> None:
 def tidy_identities() -> None:
     """Retire signing keys that nothing needs any more, and forget old events."""
     with while_postgresql_answers():
-        keys.retire_when_possible(now=timezone.now())
+        node_keys.retire_when_possible(now=timezone.now())
         events.forget_events(now=timezone.now())
 
 
@@ -377,7 +377,7 @@ def _push(node_id: int, connection: AgentConnection) -> None:
         return
     try:
         client = connection.client(node.agent_host, node.agent_port, node.pins)
-        keys.with_keys(client, lambda: _bring_to_head(node, connection, client))
+        node_keys.with_keys(client, lambda: _bring_to_head(node, connection, client))
     except ReplicationError as exc:
         connection.applied = None
         match outcome_of(exc, is_ring0=node.is_ring0):

@@ -35,6 +35,7 @@ from dnspanel.gateway import (
     to_secondaries,
 )
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
+from dnspanel.gateway.gateway_tls import OverTls
 from dnspanel.gateway.limits import Rates
 from dnspanel.gateway.reply import PAYLOAD, Reply, rendered, rrsets_for_reply
 from dnspanel.gateway.signatures import (
@@ -46,7 +47,6 @@ from dnspanel.gateway.signatures import (
     sign_refusal,
     verify,
 )
-from dnspanel.gateway.tls import OverTls
 from dnspanel.gateway.update import name_of, read_update
 from dnspanel.secondaries import record
 from dnspanel.texts import gettext, gettext_noop

@@ -17,10 +17,10 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.gateway import discovery, lookup
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.from_signer import answer_by_signer
+from dnspanel.gateway.gateway_tls import OverTls
 from dnspanel.gateway.lookup import ANY, Computed, Found, Near
 from dnspanel.gateway.reply import Reply, rrsets_for_reply
 from dnspanel.gateway.signatures import Signature, Signed, SignedByPrimary, SignedBySecondary
-from dnspanel.gateway.tls import OverTls
 from dnspanel.gateway.update import name_of
 from dnspanel.secondaries.access import require_transport, zone_open_to, zone_to_transfer
 from dnspanel.secondaries.errors import TransferRefused

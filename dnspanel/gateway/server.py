@@ -25,8 +25,8 @@ from dnspanel.accounts.audit import audit
 from dnspanel.database.database_away import note
 from dnspanel.gateway.answers import answers
 from dnspanel.gateway.errors import TlsRefused
+from dnspanel.gateway.gateway_tls import Contexts, OverTls, let_in, note_refused_handshake, refusal_of
 from dnspanel.gateway.limits import Rates
-from dnspanel.gateway.tls import Contexts, OverTls, let_in, note_refused_handshake, refusal_of
 from dnspanel.secondaries.errors import CertificateRefused
 
 logger = logging.getLogger(__name__)

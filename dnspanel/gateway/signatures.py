@@ -27,9 +27,9 @@ from dnspanel.accounts.tokens.tokens import actor_by_token, tsig_secret
 from dnspanel.accounts.tokens.tsig import OF_SECONDARIES
 from dnspanel.gateway import notify_in
 from dnspanel.gateway.errors import TsigRefused
-from dnspanel.primaries.keys import key_for
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.secondaries import keys
+from dnspanel.primaries.primary_keys import key_for
+from dnspanel.secondaries import secondary_keys
 from dnspanel.secondaries.addresses import is_within
 from dnspanel.secondaries.models import Secondary
 from dnspanel.texts import gettext
@@ -130,11 +130,11 @@ def verify(message: dns.message.Message, wire: bytes, *, address: str, now: date
 def _verify_secondary(
     name: str, tsig: TSIG, owner: dns.name.Name, wire: bytes, address: str, now: datetime
 ) -> SignedBySecondary:
-    secondary = keys.secondary_by_key_name(name)
+    secondary = secondary_keys.secondary_by_key_name(name)
     if secondary is None:
         raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text())
-    with _refusing(tsig, owner, lambda: keys.key_of(secondary), secondary.pk):
-        key = _signing_key(keys.good_keys_of(secondary, now), tsig, wire, now)
+    with _refusing(tsig, owner, lambda: secondary_keys.key_of(secondary), secondary.pk):
+        key = _signing_key(secondary_keys.good_keys_of(secondary, now), tsig, wire, now)
     if not is_within(address, secondary.networks, secondary.addresses):
         # A client must not learn which fault a key has; the secondary's page shows it.
         reason = gettext("it came from {address}, which is in none of its networks").format(address=address)

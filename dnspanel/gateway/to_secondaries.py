@@ -12,7 +12,7 @@ import dns.rrset
 
 from dnspanel.gateway import axfr, ixfr, signed
 from dnspanel.gateway.errors import MessageRefused
-from dnspanel.gateway.tls import OverTls
+from dnspanel.gateway.gateway_tls import OverTls
 from dnspanel.secondaries import access, catalog, queries, record
 from dnspanel.secondaries.errors import TransferRefused
 from dnspanel.secondaries.models import Secondary

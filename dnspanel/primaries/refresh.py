@@ -14,11 +14,11 @@ from dnspanel.primaries import apply_transfer
 from dnspanel.primaries.apply_transfer import TransferSource
 from dnspanel.primaries.content import DoesNotFit, Transfer, read_all, read_changes, touched_names
 from dnspanel.primaries.errors import TransferFailed
-from dnspanel.primaries.keys import key_for
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.primary_keys import key_for
+from dnspanel.primaries.primary_tls import peer_for, place_of
 from dnspanel.primaries.soa_query import Primary, serial_at
 from dnspanel.primaries.timers import Timers
-from dnspanel.primaries.tls import peer_for, place_of
 from dnspanel.texts import gettext, joined
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.limits import MOST_ITEM_SECONDS

@@ -15,7 +15,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.accounts.tokens import tsig
 from dnspanel.pasted_certificates import fingerprints_of
-from dnspanel.primaries import tls
+from dnspanel.primaries import primary_tls
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
 from dnspanel.primaries.models import TERMS, WELL, PrimaryTerms, TransferredZone
 from dnspanel.primaries.signals import due
@@ -378,8 +378,8 @@ def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[
         if terms.tls_names or terms.tls_certificates.strip() or terms.shows_certificate:
             faults["uses_tls"] = [gettext("Names and certificates are those of TLS: choose it, or leave them out.")]
         return {"uses_tls": False, "tls_names": [], "tls_certificates": "", "shows_certificate": False}
-    found = tls.checked_names(terms.tls_names, primaries, faults)
-    certificates = tls.checked_certificates(terms.tls_certificates, faults)
+    found = primary_tls.checked_names(terms.tls_names, primaries, faults)
+    certificates = primary_tls.checked_certificates(terms.tls_certificates, faults)
     if not terms.tls_names and not terms.tls_certificates.strip():
         faults["tls_names"] = [gettext("Give the name in the certificate of each primary, or the certificate itself.")]
     return {
@@ -392,7 +392,7 @@ def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[
 
 def _addresses(terms: Terms, faults: dict[str, list[str]]) -> list[str]:
     found: dict[str, None] = {}
-    usual = tls.TLS_PORT if terms.uses_tls else tls.PORT
+    usual = primary_tls.TLS_PORT if terms.uses_tls else primary_tls.PORT
     if not terms.addresses:
         faults["addresses"] = [gettext("Give at least one address.")]
     if len(terms.addresses) > MOST_PRIMARIES:

@@ -10,8 +10,8 @@ from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.secondaries import exchange, record
 from dnspanel.secondaries.catalog import catalog_name, soa_of
 from dnspanel.secondaries.exchange import Answer
-from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
+from dnspanel.secondaries.secondary_keys import key_of
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 

@@ -17,9 +17,9 @@ from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries import exchange, members, record, samples
 from dnspanel.secondaries.addresses import host_and_port
 from dnspanel.secondaries.exchange_tls import exchange_over_tls
-from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.notices import Exchange, Sent
+from dnspanel.secondaries.secondary_keys import key_of
 from dnspanel.texts import gettext
 
 logger = logging.getLogger(__name__)

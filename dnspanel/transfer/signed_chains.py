@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX
-from replication.compile.chain import ChainMaker
+from replication.compile.nsec_chain import ChainMaker
 from replication.dns import rdata, rdtypes
 
 

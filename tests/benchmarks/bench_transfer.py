@@ -251,7 +251,7 @@ class Bench:
         from django.conf import settings
         from django.utils import timezone
 
-        from dnspanel.secondaries import keys, set_up
+        from dnspanel.secondaries import secondary_keys, set_up
         from dnspanel.secondaries.configuration import parts_for
 
         known = kind if kind in MAKERS else "other"
@@ -259,7 +259,7 @@ class Bench:
         terms = set_up.Terms(name or kind, [f"{HERE}:{port}"], kind=known, **choice)
         made = set_up.create_secondary(terms=terms, by=self._owner, now=timezone.now())
         parts = parts_for(made.secondary, gateways=settings.GATEWAY_ADDRESSES, secret=made.secret, zones=zones)
-        return [part.text for part in parts], keys.key_of(made.secondary)
+        return [part.text for part in parts], secondary_keys.key_of(made.secondary)
 
 
 def transfer(port: int, zone: str, key: dns.tsig.Key | None, *, since: int | None = None) -> tuple[int, int]:

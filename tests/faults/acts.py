@@ -26,7 +26,7 @@ from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.fleet import resync
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import Authority, Choice, Node
-from dnspanel.fleet.nodes import enroll, keys, machines
+from dnspanel.fleet.nodes import enroll, machines, node_keys
 from dnspanel.fleet.nodes.authority import NODE_LIFETIME, client_ssl_context, sign_node_certificate
 from dnspanel.fleet.push.maintenance import maintain_log
 from dnspanel.fleet.reads.queries import node_statuses
@@ -302,13 +302,13 @@ def sealed_keys() -> str:
 
 def make_newer_keys() -> None:
     """Rotate the signing key, to make a newer list."""
-    keys.rotate(now=timezone.now(), by=None)
+    node_keys.rotate(now=timezone.now(), by=None)
 
 
 def send_keys(name: str) -> None:
     """Give the node the newest list."""
     with _client(name) as client:
-        keys.send_keys(client)
+        node_keys.send_keys(client)
 
 
 def try_keys(name: str, sealed: str) -> str:
@@ -397,7 +397,7 @@ def _certify(name: str, now: datetime) -> str:
 
 def use_newest_key() -> None:
     """Sign segments with the newest key, although not every node may know it yet."""
-    keys.force(now=timezone.now(), by=None)
+    node_keys.force(now=timezone.now(), by=None)
 
 
 def public_keys() -> list[str]:

@@ -20,7 +20,7 @@ from dnspanel.api.errors import ApiError
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import acting_metadata
 from dnspanel.api.v1.acting_metadata import ALLOW_AXFR_FROM, ALSO_NOTIFY, AXFR_MASTER_TSIG, NotObeyed
-from dnspanel.primaries.keys import key_name_of
+from dnspanel.primaries.primary_keys import key_name_of
 from dnspanel.secondaries import access, keyless
 from dnspanel.secondaries.set_up import checked_addresses, checked_networks
 from dnspanel.zones.acting import Acting

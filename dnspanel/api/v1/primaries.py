@@ -18,7 +18,7 @@ from dnspanel.catalogs.errors import CatalogError
 from dnspanel.catalogs.set_up import CatalogTerms
 from dnspanel.primaries import set_up
 from dnspanel.primaries.errors import NotTransferred, PrimaryError
-from dnspanel.primaries.keys import key_name_of
+from dnspanel.primaries.primary_keys import key_name_of
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Zone

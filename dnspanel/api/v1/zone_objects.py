@@ -21,8 +21,8 @@ from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.api.v1.view import SERVER_URL, zone_id
 from dnspanel.catalogs.queries import catalog_name_of, catalogs_by_member
 from dnspanel.database.prepared_statements import prepared_cursor
-from dnspanel.primaries.keys import key_name_of
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.primary_keys import key_name_of
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM
 from dnspanel.zones.models import Zone

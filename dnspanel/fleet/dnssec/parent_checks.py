@@ -17,10 +17,10 @@ from django.db import connection
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
-from dnspanel.fleet.dnssec.chain import Verdict, follow_chain
 from dnspanel.fleet.dnssec.compare_ds import Finding, SignedBy, SigningKey, compare
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
 from dnspanel.fleet.dnssec.resolver import Resolver, configured
+from dnspanel.fleet.dnssec.trust_chain import Verdict, follow_chain
 from dnspanel.fleet.models import ParentCheck, ParentState
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import queries

@@ -27,7 +27,7 @@ from dnspanel.fleet.integrity.compare import (
     seen_in,
 )
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import keys
+from dnspanel.fleet.nodes import node_keys
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.fleet.rollout import bogus_zones
@@ -143,7 +143,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
         schema=status.schema, zone_id=zone_id, told_name=told_name, position=status.position, now=now
     )
     passed = bogus_zones.names_of(node)
-    repaired = keys.with_keys(client, lambda: client.repair(repair.sealed, unproven=passed))
+    repaired = node_keys.with_keys(client, lambda: client.repair(repair.sealed, unproven=passed))
     return repaired.differences, repair.zone_name
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Bootstrap, Node
-from dnspanel.fleet.nodes import keys
+from dnspanel.fleet.nodes import node_keys
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks
 from dnspanel.fleet.push.lease import PAUSE, SHORT_FOR, SHORT_PAUSE, Lease
@@ -58,7 +58,7 @@ def send_snapshot(*, lease: Lease) -> bool:
         with lease.kept(), _client(node) as client:
             snapshot = _snapshot_for(node, bootstrap.schema, client.status().position)
             passed = bogus_zones.names_for_snapshot(node)
-            ack = keys.with_keys(client, partial(_send, client, snapshot, lease, bootstrap, passed))
+            ack = node_keys.with_keys(client, partial(_send, client, snapshot, lease, bootstrap, passed))
             unproved = _unproved(node, ack, passed)
     except DamagedObject as exc:
         if snapshot is not None:

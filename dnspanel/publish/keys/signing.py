@@ -1,7 +1,7 @@
 """The Ed25519 keys that sign segments, and their rotation. Verbs.
 
-A key is created, sent to every node (`fleet.keys`), then used for sealing, and retired once nothing that it signed is
-needed any longer:
+A key is created, sent to every node (`nodes.node_keys`), then used for sealing, and retired once nothing that it signed
+is needed any longer:
 
     new            nodes are getting it; segments are still sealed with the one before
     in use         the newest one seals; nodes accept all of them

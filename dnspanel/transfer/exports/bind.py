@@ -18,7 +18,7 @@ from functools import cache
 from tempfile import SpooledTemporaryFile
 from typing import IO, cast
 
-from dnspanel.transfer.exports.chain import Chain
+from dnspanel.transfer.exports.exported_chain import Chain
 from dnspanel.transfer.exports.rows import ExportedZone, Out, Row
 from dnspanel.transfer.noted import noted_line
 from replication.dns import names, rdata, rdtypes

@@ -27,9 +27,9 @@ from dnspanel.transfer.models import (
     State,
 )
 from dnspanel.transfer.sources.registry import include_for
-from dnspanel.transfer.zonefile.chain import chain_fault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, unsigned
+from dnspanel.transfer.zonefile.zonefile_chain import chain_fault
 from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.dnssec.wildcard_cuts import is_wildcard_cut, violation_of
 from dnspanel.zones.errors import BreaksBelow, SignedAtParent

@@ -7,11 +7,11 @@ from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile import not_records
-from dnspanel.transfer.zonefile.chain import SourceChain
 from dnspanel.transfer.zonefile.fast import FastReader
 from dnspanel.transfer.zonefile.field_tables import seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
+from dnspanel.transfer.zonefile.zonefile_chain import SourceChain
 from dnspanel.zones.rules.rules import LOW_TTL
 from dnspanel.zones.rules.unreadable import kind_of
 from dnspanel.zones.rules.value_rules import fault_of_caa

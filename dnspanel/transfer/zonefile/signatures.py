@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.documents import MOST_OTHER_CHAINS, BroughtSignatures, ReadyRRset
-from dnspanel.transfer.zonefile.chain import chain_fault
 from dnspanel.transfer.zonefile.content import APEX, type_tail
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Unreadable
+from dnspanel.transfer.zonefile.zonefile_chain import chain_fault
 from dnspanel.zones.dnssec.key_material import key_tag
 from dnspanel.zones.dnssec.other_keys import OF_SIGNER, read_dnskey
 from dnspanel.zones.dnssec.signing_state import read_nsec3param

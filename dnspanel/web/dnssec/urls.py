@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.dnssec import keys, other_keys, pages, policies, policy_runs, rollovers
+from dnspanel.web.dnssec import other_keys, pages, policies, policy_runs, rollovers, zone_keys
 
 urlpatterns = [
     path("zones/<zone:zone_name>/dnssec/", pages.zone_dnssec, name="zone-dnssec"),
@@ -29,10 +29,14 @@ urlpatterns = [
         other_keys.other_key_remove,
         name="zone-dnssec-other-key-remove",
     ),
-    path("zones/<zone:zone_name>/dnssec/keys/", keys.key_add, name="zone-dnssec-key-add"),
-    path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/", keys.key_set, name="zone-dnssec-key"),
-    path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/delete/", keys.key_delete, name="zone-dnssec-key-delete"),
-    path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/export/", keys.key_export, name="zone-dnssec-key-export"),
+    path("zones/<zone:zone_name>/dnssec/keys/", zone_keys.key_add, name="zone-dnssec-key-add"),
+    path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/", zone_keys.key_set, name="zone-dnssec-key"),
+    path(
+        "zones/<zone:zone_name>/dnssec/keys/<int:key_id>/delete/", zone_keys.key_delete, name="zone-dnssec-key-delete"
+    ),
+    path(
+        "zones/<zone:zone_name>/dnssec/keys/<int:key_id>/export/", zone_keys.key_export, name="zone-dnssec-key-export"
+    ),
     path("dnssec/rollovers/", rollovers.rollover_list, name="zone-rollovers"),
     path("dnssec/policies/", policies.policy_list, name="zone-policies"),
     path("dnssec/policies/new/", policies.policy_new, name="zone-policy-new"),

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from dnspanel.database.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.web.editor.many import (
+from dnspanel.web.editor.selected_rrsets import (
     EXAMPLES,
     MOST_REFUSED,
     address_with_filter,

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
-from dnspanel.web.editor.many import EXAMPLES, MOST_REFUSED, ManyForm, example_of, ticked_lines
+from dnspanel.web.editor.selected_rrsets import EXAMPLES, MOST_REFUSED, ManyForm, example_of, ticked_lines
 from dnspanel.web.frame.forms import LONGEST_SEARCH, checked_search
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany

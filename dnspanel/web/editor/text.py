@@ -12,7 +12,7 @@ from dnspanel.database.statement_time import searching_for
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer import zone_text
 from dnspanel.transfer.zone_text import LONGEST_TEXT, MOST_RRSETS, EditedText, TooLarge
-from dnspanel.web.editor.many import address_with_filter, selection_of
+from dnspanel.web.editor.selected_rrsets import address_with_filter, selection_of
 from dnspanel.web.editor.table import default_ttl, filters_of, number_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment

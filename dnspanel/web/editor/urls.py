@@ -2,7 +2,19 @@
 
 from django.urls import path
 
-from dnspanel.web.editor import copy_to, expiry, many, many_zones, paste, pins, ptr, rrsets, table, targets, text
+from dnspanel.web.editor import (
+    copy_to,
+    expiry,
+    many_zones,
+    paste,
+    pins,
+    ptr,
+    rrsets,
+    selected_rrsets,
+    table,
+    targets,
+    text,
+)
 from dnspanel.web.editor.history import history, publication, publications
 from dnspanel.web.editor.review import named_drafts, requests, review
 from dnspanel.web.editor.typed import builders, typed
@@ -15,7 +27,7 @@ urlpatterns = [
     path("zones/<zone:zone_name>/paste/", paste.zone_paste, name="zone-paste"),
     path("zones/<zone:zone_name>/text/", text.zone_text_edit, name="zone-text"),
     path("zones/<zone:zone_name>/copy/", copy_to.zone_copy, name="zone-copy"),
-    path("zones/<zone:zone_name>/many/", many.zone_many, name="zone-many"),
+    path("zones/<zone:zone_name>/many/", selected_rrsets.zone_many, name="zone-many"),
     path("zones/<zone:zone_name>/rrset/", rrsets.rrset_edit, name="zone-rrset"),
     path("zones/<zone:zone_name>/rrset/row/", rrsets.rrset_row, name="zone-rrset-row"),
     path("zones/<zone:zone_name>/rrset/delete/", rrsets.rrset_delete, name="zone-rrset-delete"),

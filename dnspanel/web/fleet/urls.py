@@ -7,7 +7,6 @@ from dnspanel.web.fleet import (
     fronts,
     hold,
     join,
-    keys,
     matrix,
     node,
     nodes,
@@ -15,6 +14,7 @@ from dnspanel.web.fleet import (
     processes,
     rollout,
     secondaries,
+    segment_keys,
     top,
 )
 
@@ -29,8 +29,8 @@ urlpatterns = [
     path("fleet/act/", nodes.node_acts, name="node-acts"),
     path("fleet/matrix/", matrix.node_matrix, name="node-matrix"),
     path("fleet/processes/", processes.process_list, name="process-list"),
-    path("fleet/keys/", keys.node_keys, name="node-keys"),
-    path("fleet/keys/<str:act>/", keys.node_keys_act, name="node-keys-act"),
+    path("fleet/keys/", segment_keys.node_keys, name="node-keys"),
+    path("fleet/keys/<str:act>/", segment_keys.node_keys_act, name="node-keys-act"),
     path("nodes/<slug:name>/", node.node_detail, name="node-detail"),
     path("nodes/<slug:name>/points/", node.node_points, name="node-points"),
     path("nodes/<slug:name>/top/", top.node_top, name="node-top"),

@@ -4,8 +4,8 @@ from django import forms
 
 from dnspanel.accounts.tokens import tsig
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.primary_tls import LONGEST_PEM
 from dnspanel.primaries.set_up import MOST_PRIMARIES, Terms
-from dnspanel.primaries.tls import LONGEST_PEM
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, SecretInput
 

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.audit.forward import destinations
 from dnspanel.audit.forward.addresses import LONGEST_HEADERS
+from dnspanel.audit.forward.destination_tls import LONGEST_PEM
 from dnspanel.audit.forward.destinations import LONGEST_NAME, DestinationRow, Terms
 from dnspanel.audit.forward.errors import DestinationRefused, NotSent
 from dnspanel.audit.forward.models import Destination, Kind
-from dnspanel.audit.forward.tls import LONGEST_PEM
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import MONO, PanelForm

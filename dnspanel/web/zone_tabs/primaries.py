@@ -14,7 +14,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.primaries import set_up
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.primaries.tls import own_authority
+from dnspanel.primaries.primary_tls import own_authority
 from dnspanel.texts import gettext
 from dnspanel.transfer import servers
 from dnspanel.web.editor.zone_head import render_zone

@@ -22,8 +22,8 @@ from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.gateway.answers import answers
 from dnspanel.secondaries import members, set_up
-from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member
+from dnspanel.secondaries.secondary_keys import key_of
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import FollowsMembers, RightMissing
 from dnspanel.zones.models import NOT_SERVED, Channel, Revision, Zone

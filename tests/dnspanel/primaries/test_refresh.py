@@ -1,6 +1,6 @@
 """A zone of a BIND elsewhere: whole at first, then what changed; record for record what the primary has.
 
-Tests `primaries.soa_query` and `primaries.keys` too: every turn begins with the SOA.
+Tests `primaries.soa_query` and `primaries.primary_keys` too: every turn begins with the SOA.
 """
 
 import random

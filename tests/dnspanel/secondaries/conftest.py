@@ -7,7 +7,7 @@ import dns.tsig
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.secondaries import keys, set_up
+from dnspanel.secondaries import secondary_keys, set_up
 from dnspanel.secondaries.models import Secondary
 from dnspanel.secondaries.set_up import Terms
 from tests.dnspanel.zones.conftest import make_zone as make_zone
@@ -40,4 +40,4 @@ def secondary(make_secondary: MakeSecondary) -> Secondary:
 
 def key_of(secondary: Secondary) -> dns.tsig.Key:
     """Return the key that its server signs with."""
-    return keys.key_of(secondary)
+    return secondary_keys.key_of(secondary)

@@ -1,6 +1,7 @@
 """NOTIFY to a server that answers, one that does not, and strangers.
 
-Tests `secondaries.exchange`, `secondaries.record`, `secondaries.keys`, `secondaries.tasks`, `secondaries.signals`.
+Tests `secondaries.exchange`, `secondaries.record`, `secondaries.secondary_keys`, `secondaries.tasks`,
+`secondaries.signals`.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import dns.tsig
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.secondaries import exchange, keys, members, notices, record, tasks
+from dnspanel.secondaries import exchange, members, notices, record, secondary_keys, tasks
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import Zone
 from tests.dnspanel.secondaries.conftest import MakeSecondary
@@ -62,7 +63,7 @@ def test_each_zone_is_told_of_once_and_then_waits_for_nothing(
     make_zone()
     make_zone(name="two.test.")
     secondary = make_secondary()
-    with NameServer(keys.key_of(secondary), signed_answer) as server:
+    with NameServer(secondary_keys.key_of(secondary), signed_answer) as server:
         moved_to(secondary, server.address)
         assert notices.secondaries_with_due(now=NOW) == [secondary.pk]
         sent = notices.send_due(secondary_id=secondary.pk, clock=clock())
@@ -81,7 +82,7 @@ def test_notify_has_the_new_soa_so_that_nobody_has_to_ask_for_it(
     publish(zone, alice, "www 300 A 192.0.2.7")
     zone.refresh_from_db()
     members.note_publications(now=NOW)
-    with NameServer(keys.key_of(secondary), signed_answer) as server:
+    with NameServer(secondary_keys.key_of(secondary), signed_answer) as server:
         moved_to(secondary, server.address)
         notices.send_due(secondary_id=secondary.pk, clock=clock())
         Member.objects.update(notify_at=NOW, zone=None)  # gone for good in this moment
@@ -101,7 +102,7 @@ def test_one_that_does_not_answer_is_tried_at_growing_pauses_and_then_left_alone
 ) -> None:
     secondary = make_secondary()
     at = NOW
-    with NameServer(keys.key_of(secondary), lambda query: None) as server:
+    with NameServer(secondary_keys.key_of(secondary), lambda query: None) as server:
         moved_to(secondary, server.address)
         for wait in notices.WAITS:
             notices.send_due(secondary_id=secondary.pk, clock=clock(at))
@@ -134,7 +135,7 @@ def test_a_publication_while_notify_is_under_way_is_not_lost(zone: Zone, make_se
 
 def test_a_server_with_two_addresses_is_tried_at_the_other_one(zone: Zone, make_secondary: MakeSecondary) -> None:
     secondary = make_secondary()
-    with NameServer(keys.key_of(secondary), signed_answer) as server:
+    with NameServer(secondary_keys.key_of(secondary), signed_answer) as server:
         Secondary.objects.update(addresses=["127.0.0.1:1", server.address], catalog_notify_at=None)
         assert notices.send_due(secondary_id=secondary.pk, clock=clock()).answered == 0
         assert "cannot be reached" in Member.objects.get().notify_error
@@ -209,7 +210,7 @@ def test_tasks_follow_and_send_and_are_woken_only_where_there_is_a_secondary(
     assert woken == ["drive_secondaries"], "by the signal of who made it"
     tasks.wake_after_publication()
     assert woken[1:] == ["follow_publications"]
-    with NameServer(keys.key_of(secondary), signed_answer) as server:
+    with NameServer(secondary_keys.key_of(secondary), signed_answer) as server:
         moved_to(secondary, server.address)
         make_zone()
         tasks.follow_publications()

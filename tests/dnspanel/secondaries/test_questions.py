@@ -11,7 +11,7 @@ import dns.rrset
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.secondaries import exchange, keys, members, questions, tasks
+from dnspanel.secondaries import exchange, members, questions, secondary_keys, tasks
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.queries import LateSecondary, late_secondaries
 from dnspanel.zones.models import Zone
@@ -49,7 +49,7 @@ def serving(serials: dict[str, int]) -> Callable[[dns.message.Message], dns.mess
 
 
 def ask(secondary: Secondary, decide: Any, at: datetime = NOW) -> questions.Sent:
-    with NameServer(keys.key_of(secondary), decide) as server:
+    with NameServer(secondary_keys.key_of(secondary), decide) as server:
         Secondary.objects.filter(pk=secondary.pk).update(addresses=[server.address])
         return questions.ask_due(secondary_id=secondary.pk, clock=lambda: at)
 
@@ -64,7 +64,7 @@ def test_one_with_a_port_for_it_is_asked_over_tls_by_its_certificate(
         return [serving({zone.name: zone.serial})(each).to_wire() for each in queries]
 
     for certificate, error, served in ((other, "another certificate", None), (own, "", zone.serial)):
-        key = keys.key_of(secondary)
+        key = secondary_keys.key_of(secondary)
         with tls_server(tmp_path, certificate, answering, key=key) as (host, port):
             Secondary.objects.update(addresses=[f"{host}:1"], tls_port=port, certificate=own.certificate)
             Member.objects.update(question_at=NOW)
@@ -122,7 +122,7 @@ def test_what_is_published_while_the_secondary_is_asked_is_asked_for_soon_and_no
             members.note_publications(now=NOW + timedelta(seconds=1))
         return answers
 
-    with NameServer(keys.key_of(secondary), serving({zone.name: zone.serial})) as server:
+    with NameServer(secondary_keys.key_of(secondary), serving({zone.name: zone.serial})) as server:
         Secondary.objects.filter(pk=secondary.pk).update(addresses=[server.address])
         questions.ask_due(secondary_id=secondary.pk, clock=lambda: NOW, send=send)
     assert questions.secondaries_with_due(now=soon) == [secondary.pk]
@@ -200,7 +200,7 @@ def test_a_silent_server_costs_one_window_and_not_one_for_each(
     for number in range(70):
         make_zone(name=f"z{number}.test.")
     secondary = make_secondary()
-    with NameServer(keys.key_of(secondary), lambda query: None) as server:
+    with NameServer(secondary_keys.key_of(secondary), lambda query: None) as server:
         Secondary.objects.update(addresses=[server.address])
         Member.objects.update(question_at=NOW, behind_since=None)
         assert questions.ask_due(secondary_id=secondary.pk, clock=lambda: NOW) == questions.Sent(70, 0)
@@ -223,7 +223,7 @@ def test_beat_finds_who_is_to_be_asked(
     monkeypatch.setattr(tasks, "wake_each", lambda task, ids: [task(id) for id in ids if task == tasks.ask_secondary])
     monkeypatch.setattr(tasks, "wake", lambda task, *args: None)
     secondary = make_secondary()
-    with NameServer(keys.key_of(secondary), serving({zone.name: zone.serial})) as server:
+    with NameServer(secondary_keys.key_of(secondary), serving({zone.name: zone.serial})) as server:
         Secondary.objects.update(addresses=[server.address])
         tasks.drive_secondaries()
     assert Member.objects.get().served_serial == zone.serial

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.secondaries import exchange, keys, questions, samples
+from dnspanel.secondaries import exchange, questions, samples, secondary_keys
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.queries import differing_secondaries, gets_all_of, secondary_row, state_of
 from dnspanel.zones.acting import Acting
@@ -87,7 +87,7 @@ def serving(request: pytest.FixtureRequest) -> Serving:
 def difference(
     zone: Zone, text: str, folder: Path, secondary: Secondary, serving: Serving, place: str = "w"
 ) -> str | None:
-    key = keys.key_of(secondary)
+    key = secondary_keys.key_of(secondary)
     with serving(folder, ZONE, text, key) as port:
         return samples.difference_of(
             zone,
@@ -165,7 +165,7 @@ def test_a_difference_is_noted_told_and_forgotten(
     zone: Zone, tmp_path: Path, make_secondary: MakeSecondary, serving: Serving
 ) -> None:
     secondary = make_secondary()
-    key = keys.key_of(secondary)
+    key = secondary_keys.key_of(secondary)
 
     def ask(text: str, at: Any) -> Member:
         Member.objects.update(question_at=at)

@@ -27,8 +27,8 @@ from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.primaries import set_up
 from dnspanel.primaries.models import PrimaryTerms, TransferredZone
+from dnspanel.primaries.primary_tls import LONGEST_PEM, own_authority
 from dnspanel.primaries.set_up import Terms
-from dnspanel.primaries.tls import LONGEST_PEM, own_authority
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rights import access

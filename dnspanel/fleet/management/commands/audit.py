@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from dnspanel.fleet.integrity.audit import audit
+from dnspanel.fleet.integrity.lmdb_audit import audit
 
 
 class Command(BaseCommand):

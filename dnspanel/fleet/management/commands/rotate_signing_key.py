@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.fleet.nodes import keys
+from dnspanel.fleet.nodes import node_keys
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.keys.signing import new_key, short
 
@@ -26,14 +26,14 @@ class Command(BaseCommand):
         now = timezone.now()
         try:
             if retire:
-                self.stdout.write(f"Retired: {keys.retire_former(now=now, by=None)}.")
+                self.stdout.write(f"Retired: {node_keys.retire_former(now=now, by=None)}.")
             elif force:
                 if new_key() is None:
-                    keys.rotate(now=now, by=None)
-                key = keys.force(now=now, by=None)
+                    node_keys.rotate(now=now, by=None)
+                key = node_keys.force(now=now, by=None)
                 self.stdout.write(f"The key {short(key)} is in use." if key else "There is no new key.")
             else:
-                key = keys.rotate(now=now, by=None)
+                key = node_keys.rotate(now=now, by=None)
                 self.stdout.write(f"The key {short(key)} was made; the nodes are given it within a minute.")
         except KeyRefused as exc:
             raise CommandError(str(exc)) from exc

@@ -34,7 +34,7 @@ from tests.dnspanel.fleet.dnssec.nameservers import (
     resolver_of,
     serving,
 )
-from tests.dnspanel.fleet.dnssec.test_chain import SOA, ds_of
+from tests.dnspanel.fleet.dnssec.test_trust_chain import SOA, ds_of
 from tests.dnspanel.zones.conftest import MakeZone, presigned_zone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.dnspanel.zones.signing.test_safety import put_ds

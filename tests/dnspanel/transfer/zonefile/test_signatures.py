@@ -1,4 +1,7 @@
-"""Zone files with their signatures and their `zonefile.chain`: kept if the import says so and they are the zone's."""
+"""Zone files with signatures and a chain: kept if the import says so and they are the zone's.
+
+Tests `zonefile.zonefile_chain` too.
+"""
 
 from pathlib import Path
 

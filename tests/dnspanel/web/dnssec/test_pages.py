@@ -1,4 +1,4 @@
-"""The page of a zone's signing. Tests `dnssec.display`, `dnssec.keys` and `reads.parent_check` too."""
+"""The page of a zone's signing. Tests `dnssec.display`, `dnssec.zone_keys` and `reads.parent_check` too."""
 
 import re
 from datetime import timedelta

@@ -9,7 +9,7 @@ from django.test import Client
 from dnspanel.accounts.models import User
 from dnspanel.transfer.models import ExportJob
 from dnspanel.web.zones import change_runs as pages
-from dnspanel.web.zones import many
+from dnspanel.web.zones import selected_zones
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import own_policy_of
 from dnspanel.zones.models import ChangeRun, RunState, TemplateRun, Zone
@@ -32,7 +32,7 @@ def client(browser: Browser, alice: User) -> Client:
 
 @pytest.fixture(autouse=True)
 def zones(make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch) -> list[Zone]:
-    monkeypatch.setattr(many, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(selected_zones, "MOST_AT_ONCE", 2)
     return [make_zone("www 300 A 192.0.2.1", name=f"{name}.test.") for name in ("shop1", "shop2", "shop3", "other")]
 
 

@@ -9,8 +9,8 @@ from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX, relative_key
 from replication.codec.values import ENT
 from replication.compile import HELPER, Row, compile_zone
-from replication.compile.chain import ChainMaker, Link
 from replication.compile.denial import is_like_hash
+from replication.compile.nsec_chain import ChainMaker, Link
 from replication.dns import names
 from replication.dns.rdtypes import NS, NSEC, NSEC3PARAM, RRSIG
 from replication.dns.rrset import RRset

@@ -24,9 +24,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from dns.rdtypes.ANY.DNSKEY import DNSKEY
 
 from dnspanel.fleet.dnssec import exchange
-from dnspanel.fleet.dnssec.chain import Chain, Verdict, follow_chain, read_anchors
 from dnspanel.fleet.dnssec.denial import MOST_RECORDS
 from dnspanel.fleet.dnssec.resolver import Resolver
+from dnspanel.fleet.dnssec.trust_chain import Chain, Verdict, follow_chain, read_anchors
 from dnspanel.zones.dnssec import key_material
 from tests.dnspanel.fleet.dnssec.nameservers import RESOLVER, Answers, nobody, serving
 from tests.oracle import powerdns

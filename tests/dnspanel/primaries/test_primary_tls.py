@@ -14,7 +14,7 @@ import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.nodes.authority import ensure_authority
-from dnspanel.primaries import set_up, tls
+from dnspanel.primaries import primary_tls, set_up
 from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
@@ -163,11 +163,11 @@ def test_a_primary_that_wants_to_know_who_asks_is_shown_the_panels_certificate(
     with bind_over_tls(tmp_path, certificate, port, ZONE, clients=authority.ca_pem):
         zone = awaited(f"127.0.0.1:{port}", alice, **by_name)
         assert "It may want a certificate of the panel." in take_turn(zone)
-        assert tls.own_authority(row_of(zone), now=NOW) == ""
+        assert primary_tls.own_authority(row_of(zone), now=NOW) == ""
         terms = Terms([f"127.0.0.1:{port}"], shows_certificate=True, **by_name)
         set_up.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
         assert take_turn(zone) == "axfr"
-    assert tls.own_authority(row_of(zone), now=NOW) == authority.ca_pem
+    assert primary_tls.own_authority(row_of(zone), now=NOW) == authority.ca_pem
 
 
 @contextmanager
@@ -258,10 +258,13 @@ def test_a_name_is_that_of_its_address_and_the_port_is_853_unless_it_is_said(ali
     zone = awaited("9.9.9.9", alice, uses_tls=True, tls_names=["Bücher.test"])
     terms = Terms(["9.9.9.9", "[2620:fe::fe]:8853"], uses_tls=True, tls_names=["one.test", "two.test"])
     row = set_up.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
-    assert [tls.place_of(row, address) for address in row.addresses] == [("9.9.9.9", 853), ("2620:fe::fe", 8853)]
-    peers = [tls.peer_for(row, number, now=NOW) for number in range(2)]
+    assert [primary_tls.place_of(row, address) for address in row.addresses] == [
+        ("9.9.9.9", 853),
+        ("2620:fe::fe", 8853),
+    ]
+    peers = [primary_tls.peer_for(row, number, now=NOW) for number in range(2)]
     assert [peer.name for peer in peers if peer] == ["one.test", "two.test"]
     TransferredZone.objects.filter(pk=row.pk).update(tls_names=["all.test"])
-    peer = tls.peer_for(row_of(zone), 1, now=NOW)
+    peer = primary_tls.peer_for(row_of(zone), 1, now=NOW)
     assert peer is not None
     assert peer.name == "all.test"

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import Role
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes import enroll, keys
+from dnspanel.fleet.nodes import enroll, node_keys
 from dnspanel.publish.errors import RotationUnderWay
 from dnspanel.publish.keys import signing
 from dnspanel.publish.models import SigningKey
@@ -37,18 +37,18 @@ def ours() -> set[str]:
 def test_a_new_key_is_used_once_every_active_node_accepts_it(enrolled_agent: Make) -> None:
     one, two = enrolled_agent("ns1"), enrolled_agent("ns2")
     old = signing.ensure_signing_key(now=timezone.now())
-    new = keys.rotate(now=timezone.now(), by=None)
+    new = node_keys.rotate(now=timezone.now(), by=None)
     assert signing.ensure_signing_key(now=timezone.now()) == old
     two.stop()
     Node.objects.filter(pk=one.node.pk).update(contact_at=timezone.now())
-    assert keys.spread_keys(now=timezone.now()) == 1
+    assert node_keys.spread_keys(now=timezone.now()) == 1
     assert set(one.status().signing_keys) == ours()
     assert signing.ensure_signing_key(now=timezone.now()) == old
     with pytest.raises(RotationUnderWay):
-        keys.rotate(now=timezone.now(), by=None)
+        node_keys.rotate(now=timezone.now(), by=None)
     two.start()
     hear(one, two)
-    keys.spread_keys(now=timezone.now())
+    node_keys.spread_keys(now=timezone.now())
     assert set(two.status().signing_keys) == ours()
     assert signing.ensure_signing_key(now=timezone.now()) == new
 
@@ -57,9 +57,9 @@ def test_a_drained_node_is_not_waited_for_but_is_given_the_keys(enrolled_agent: 
     agent = enrolled_agent()
     enroll.drain(node=agent.node, now=timezone.now(), by=None)
     signing.ensure_signing_key(now=timezone.now())
-    new = keys.rotate(now=timezone.now(), by=None)
+    new = node_keys.rotate(now=timezone.now(), by=None)
     hear(agent)
-    assert keys.spread_keys(now=timezone.now()) == 1
+    assert node_keys.spread_keys(now=timezone.now()) == 1
     assert signing.ensure_signing_key(now=timezone.now()) == new
     assert set(agent.status().signing_keys) == ours()
 
@@ -67,17 +67,17 @@ def test_a_drained_node_is_not_waited_for_but_is_given_the_keys(enrolled_agent: 
 def test_a_person_may_force_it_and_a_node_that_was_away_catches_up(enrolled_agent: Make) -> None:
     agent = enrolled_agent()
     old = signing.ensure_signing_key(now=timezone.now())
-    new = keys.rotate(now=timezone.now(), by=None)
+    new = node_keys.rotate(now=timezone.now(), by=None)
     agent.stop()
-    keys.force(now=timezone.now(), by=None)
+    node_keys.force(now=timezone.now(), by=None)
     assert signing.ensure_signing_key(now=timezone.now()) == new
     # While it is away, the only key that it knows is retired.
-    assert keys.retire_former(now=timezone.now(), by=None) == 1
+    assert node_keys.retire_former(now=timezone.now(), by=None) == 1
     agent.start()
     assert agent.status().signing_keys == (bytes(old.public).hex(),)
     with agent.client() as client:
-        assert keys.send_keys(client) == keys.KeysSent.NOW
-        assert keys.send_keys(client) == keys.KeysSent.BEFORE
+        assert node_keys.send_keys(client) == node_keys.KeysSent.NOW
+        assert node_keys.send_keys(client) == node_keys.KeysSent.BEFORE
     agent.stop()
     agent.start()
     assert agent.status().signing_keys == (bytes(new.public).hex(),)
@@ -88,21 +88,21 @@ def test_a_node_that_knows_none_of_our_keys_takes_no_list(enrolled_agent: Make) 
     SigningKey.objects.all().delete()
     signing.ensure_signing_key(now=timezone.now())
     with agent.client() as client:
-        assert keys.send_keys(client) == keys.KeysSent.CANNOT
+        assert node_keys.send_keys(client) == node_keys.KeysSent.CANNOT
 
 
 def test_the_page_is_told_who_lacks_which_key(enrolled_agent: Make) -> None:
     agent = enrolled_agent()
     hear(agent)
-    keys.rotate(now=timezone.now(), by=None)
-    newest, oldest = keys.acceptance()
+    node_keys.rotate(now=timezone.now(), by=None)
+    newest, oldest = node_keys.acceptance()
     assert (newest.accepting, newest.lacking) == (0, ("ns1",))
     assert (oldest.accepting, oldest.lacking) == (1, ())
 
 
 def test_only_who_may_change_nodes_rotates() -> None:
     with pytest.raises(Forbidden):
-        keys.rotate(now=timezone.now(), by=make_person("bob", Role.EDITOR))
+        node_keys.rotate(now=timezone.now(), by=make_person("bob", Role.EDITOR))
 
 
 def test_the_command_line_rotates_forces_and_retires() -> None:

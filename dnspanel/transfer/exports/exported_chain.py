@@ -9,7 +9,7 @@ from dnspanel.transfer.exports.rows import Row
 from dnspanel.transfer.signed_chains import SignedChains
 from dnspanel.zones.dnssec.signing_state import SigningState
 from replication.codec.keys import APEX, name_from_relative_key, relative_key
-from replication.compile.chain import ChainMaker
+from replication.compile.nsec_chain import ChainMaker
 from replication.dns import names, rdata, rdtypes
 
 

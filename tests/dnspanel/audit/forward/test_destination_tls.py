@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from dnspanel.audit.forward.tls import canonical_certificates, canonical_key, client_context
+from dnspanel.audit.forward.destination_tls import canonical_certificates, canonical_key, client_context
 from tests.own_certificates import own_certificate
 
 OURS, OTHER = own_certificate("panel.test"), own_certificate("other.test")

@@ -14,7 +14,7 @@ from dnspanel.texts import gettext, gettext_noop, joined, ngettext
 from dnspanel.transfer.documents import ReadyRRset
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX, name_from_relative_key, relative_key
-from replication.compile.chain import ChainMaker, Link
+from replication.compile.nsec_chain import ChainMaker, Link
 from replication.dns import names, rdata, rdtypes
 from replication.errors import BadName, BadRdata
 

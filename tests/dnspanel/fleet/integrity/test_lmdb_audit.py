@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from dnspanel.fleet import tasks
-from dnspanel.fleet.integrity import audit as module
-from dnspanel.fleet.integrity.audit import Audit, audit, differing
+from dnspanel.fleet.integrity import lmdb_audit as module
+from dnspanel.fleet.integrity.lmdb_audit import Audit, audit, differing
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.zones.models import RRset, Zone
 from replication.codec import keys

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.fleet.nodes import keys
+from dnspanel.fleet.nodes import node_keys as keys_of_nodes
 from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_at, ensure_authority, fingerprint
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.keys.signing import ensure_signing_key, new_key, short
@@ -28,7 +28,7 @@ def node_keys(request: PanelRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "keys": [
             {"acceptance": each, "short": short(each.key), "is_current": each.key == current}
-            for each in keys.acceptance()
+            for each in keys_of_nodes.acceptance()
         ],
         "under_way": new_key(),
         "client_expires_at": client_expires_at(authority),
@@ -56,7 +56,7 @@ def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
 
 
 _ACTS: dict[str, tuple[Any, str]] = {
-    "rotate": (keys.rotate, gettext_lazy("A new key was made; the nodes are given it now.")),
-    "use": (keys.force, gettext_lazy("Segments are sealed with the new key from now on.")),
-    "retire": (keys.retire_former, gettext_lazy("Only the key in use counts from now on.")),
+    "rotate": (keys_of_nodes.rotate, gettext_lazy("A new key was made; the nodes are given it now.")),
+    "use": (keys_of_nodes.force, gettext_lazy("Segments are sealed with the new key from now on.")),
+    "retire": (keys_of_nodes.retire_former, gettext_lazy("Only the key in use counts from now on.")),
 }
