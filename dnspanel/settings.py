@@ -396,7 +396,7 @@ ACCOUNT_SESSION_REMEMBER = None
 # Wrong passwords: from one address, and by `sign_ins.tries_key`, whose window is the longest wait of a person. And
 # how often one address, maybe of an office, goes to a provider and comes back, which makes sessions and entries.
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/300s/key", "oidc": "300/m/ip"}
-SOCIALACCOUNT_ADAPTER = "dnspanel.accounts.providers.oidc.adapter.PanelSocialAccountAdapter"
+SOCIALACCOUNT_ADAPTER = "dnspanel.accounts.providers.oidc.oidc_adapter.PanelSocialAccountAdapter"
 
 # Links that set a password, by mail and by administrators.
 PASSWORD_RESET_TIMEOUT = 86_400

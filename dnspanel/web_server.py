@@ -29,7 +29,7 @@ def when_ready(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """Begin the life signs of the web server that this worker writes; the application is loaded."""
     from dnspanel.fleet.processes.alive import Alive
-    from dnspanel.fleet.processes.roles import WEB
+    from dnspanel.fleet.processes.process_roles import WEB
 
     Alive(WEB, is_working=_is_fresh, pid=os.getppid()).start(with_file=False)
 
@@ -41,7 +41,7 @@ def on_exit(server: Any) -> None:
     if not apps.ready:  # without --preload only the workers have loaded the application
         return
     from dnspanel.fleet.processes.alive import Alive
-    from dnspanel.fleet.processes.roles import WEB
+    from dnspanel.fleet.processes.process_roles import WEB
 
     Alive(WEB).stop()
 

@@ -19,7 +19,7 @@ from replication.codec.sealed import SealingKey
 from replication.errors import BadBytes, NodeUnreachable, Refused, WrongClock
 from replication.store.snapshot import snapshot_id
 from replication.texts import gettext
-from replication.wire.front import FrontSettings
+from replication.wire.front_messages import FrontSettings
 from replication.wire.protocol import (
     ACK_PATH,
     CERTIFICATE_PATH,
@@ -52,7 +52,7 @@ from replication.wire.protocol import (
     encode_message,
     encode_unproven,
 )
-from replication.wire.sealing_keys import encode_sealing_keys
+from replication.wire.wire_sealing_keys import encode_sealing_keys
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0

@@ -35,14 +35,14 @@ class Maximum(_Metric):
             self._value = max(self._value, value)
 
 
-# replication/agent/updates/apply.py
+# replication/agent/updates/apply_push.py
 SEGMENTS_APPLIED = Counter("dnspanel_segments_applied", "Segments this node applied")
 SEGMENT_BYTES = Counter("dnspanel_segment_bytes", "Bytes of the segments this node applied")
 ROWS_WRITTEN = Counter("dnspanel_rows_written", "LMDB rows put or deleted by this node")
 REFUSALS = Counter("dnspanel_refusals", "Pushes this node refused")
 VERIFY_MS_MAX = Maximum("dnspanel_verify_ms_max", "Longest purge and verification of one push, ms")
 
-# replication/store/hold.py
+# replication/store/lock_time.py
 WRITE_LOCK_MS_MAX = Maximum("dnspanel_write_lock_ms_max", "Longest time an LMDB write transaction was open, ms")
 WRITE_LOCK_OWN_MS_MAX = Maximum("dnspanel_write_lock_own_ms_max", "Most processor time spent while one was open, ms")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dnspanel.demo.stack import Stack
-from replication.front.config import FrontConfig, read_config
-from replication.wire.front import FrontReport
+from replication.front.front_config import FrontConfig, read_config
+from replication.wire.front_messages import FrontReport
 from tests.ports import free_port
 from tests.replication.front.servers import SupervisedDnsdist
 from tests.stack import run_inside, until

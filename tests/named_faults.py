@@ -11,7 +11,7 @@ import psycopg
 from prometheus_client.parser import text_string_to_metric_families
 
 from dnspanel.demo.stack import Stack
-from dnspanel.fleet.processes.roles import COLLECTOR
+from dnspanel.fleet.processes.process_roles import COLLECTOR
 from tests.stack import make_person, run_inside
 
 OPEN_ALERTS = "SELECT key FROM alerts_alert WHERE over_at IS NULL"

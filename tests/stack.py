@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from dnspanel.demo import unprivileged
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.demo.stack import Stack, StackError, StackShape
 from tests.interpreter import Interpreter
 from tests.ports import OF_STACKS

@@ -341,10 +341,12 @@ class SignInProvider(models.Model):
     metadata = models.TextField(default="")  # of SAML: its XML, which says what keys sign; of LDAP: its CA in PEM
     metadata_url = models.TextField(default="")  # where metadata is fetched again; empty: pasted
     metadata_at = models.DateTimeField(null=True)  # when it was read there
-    # SAML: names of the attributes that describe a person, as `saml.rows.ATTRIBUTES`. LDAP: `ldap.terms`.
+    # SAML: names of the attributes that describe a person, as `saml.rows.ATTRIBUTES`. LDAP: `ldap.ldap_terms`.
     attributes: "models.JSONField[Any]" = models.JSONField(default=dict)
     group_claim = models.CharField(max_length=250)
-    rules: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `providers.identity.Rule.to_json`
+    rules: "models.JSONField[Any]" = models.JSONField(
+        default=list
+    )  # list of `providers.provider_identity.Rule.to_json`
     makes_people = models.BooleanField(default=False)  # create an account at a person's first sign-in
     mail_domains = ArrayField(models.CharField(max_length=253), default=list)  # of first sign-ins; empty: any
     links_by_mail = models.BooleanField(default=False)  # a verified address opens the account that has it
@@ -389,7 +391,9 @@ class ScimDirectory(models.Model):
 
     name = models.CharField(max_length=40)
     account = models.OneToOneField(User, on_delete=models.PROTECT, related_name="scim_directory")  # a service account
-    rules: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `providers.identity.Rule.to_json`
+    rules: "models.JSONField[Any]" = models.JSONField(
+        default=list
+    )  # list of `providers.provider_identity.Rule.to_json`
     # What members of a group without a rule are in the team of the group's name; empty: nothing.
     team_role = models.CharField(max_length=16, blank=True, choices=[("editor", "Editor"), ("reader", "Reader")])
     # Ids of the teams that it did not create, and that its groups of the same names may be: an administrator's choice.

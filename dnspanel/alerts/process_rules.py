@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from dnspanel.conditions import Condition, Severity
 from dnspanel.durations import duration_text
-from dnspanel.fleet.processes.roles import (
+from dnspanel.fleet.processes.process_roles import (
     ANSWER_WITHIN,
     BEAT,
     BUSY_FOR,

@@ -18,9 +18,9 @@ from dnspanel.alerts.models import Message, Route, RouteKind
 from dnspanel.conditions import Severity
 from dnspanel.texts import gettext
 from dnspanel.time_zones import UnknownTimeZone, time_zone_named
+from dnspanel.webhooks.address_guard import Resolve, checked_addresses, parse_target
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
-from dnspanel.webhooks.guard import Resolve, checked_addresses, parse_target
-from dnspanel.webhooks.sign import new_secret
+from dnspanel.webhooks.sign_events import new_secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from datetime import timedelta
 from celery import shared_task
 from django.utils import timezone
 
-from dnspanel.alerts import deliver, watch
+from dnspanel.alerts import deliver_alerts, watch
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from dnspanel.wake import wake
@@ -29,7 +29,7 @@ def watch_fleet() -> None:
         # A worker that hangs within a look keeps its lock: then no other process can look. So the collector goes first.
         if looked_at is None or not timedelta(0) <= now - looked_at < LEAVE_TO_COLLECTOR:
             watch.look(now=now)
-        for route_id in deliver.routes_with_due(now=timezone.now()):
+        for route_id in deliver_alerts.routes_with_due(now=timezone.now()):
             wake_sender(route_id=route_id)
 
 
@@ -40,7 +40,7 @@ def tell_route(route_id: int) -> None:
         return  # the next look wakes a sender again
     try:
         with while_postgresql_answers():
-            deliver.deliver_all(route_id=route_id, clock=timezone.now)
+            deliver_alerts.deliver_all(route_id=route_id, clock=timezone.now)
     finally:
         _places.release()
 

@@ -12,13 +12,13 @@ from django.db import transaction
 from django.db.models import Max
 
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.alerts.inputs import read
+from dnspanel.alerts.alert_inputs import read
+from dnspanel.alerts.alert_rules import conditions
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route
 from dnspanel.alerts.panel_conditions import PanelInputs
 from dnspanel.alerts.process_rules import process_conditions
-from dnspanel.alerts.rules import conditions
 from dnspanel.conditions import Condition, Reading, Severity
-from dnspanel.fleet.conditions.inputs import FleetInputs
+from dnspanel.fleet.conditions.condition_inputs import FleetInputs
 from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH, WATCH_SINCE, beat, heartbeats
 from dnspanel.fleet.processes.beats import forget_lost
 from dnspanel.quiet_hours import quiet_until

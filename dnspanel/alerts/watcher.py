@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from django.utils import timezone
 
-from dnspanel.alerts import deliver, watch
+from dnspanel.alerts import deliver_alerts, watch
 from dnspanel.alerts.models import Route
 from dnspanel.conditions import Condition, Severity
 from dnspanel.database.database_away import reason_of
@@ -54,7 +54,7 @@ class Watcher:
             if watch.look(now=timezone.now(), also=outage) is not None or not outage:
                 self._away_since, self._knowing = None, set()
             self._routes = list(Route.objects.filter(active=True))
-            for route_id in deliver.routes_with_due(now=timezone.now()):
+            for route_id in deliver_alerts.routes_with_due(now=timezone.now()):
                 if route_id not in self._telling or self._telling[route_id].done():
                     self._telling[route_id] = self._senders.submit(_tell, route_id)
         except (DatabaseError, InterfaceError) as exc:
@@ -86,7 +86,7 @@ class Watcher:
 
     def _tell_at_once(self, route: Route, condition: Condition, since: datetime) -> None:
         try:
-            if deliver.tell_at_once(route=route, condition=condition, since=since, now=timezone.now()):
+            if deliver_alerts.tell_at_once(route=route, condition=condition, since=since, now=timezone.now()):
                 self._knowing.add(route.pk)
         except Exception:
             logger.exception("telling route %s of PostgreSQL ended unexpectedly", route.pk)
@@ -94,7 +94,7 @@ class Watcher:
 
 def _tell(route_id: int) -> None:
     try:
-        deliver.deliver_all(route_id=route_id, clock=timezone.now)
+        deliver_alerts.deliver_all(route_id=route_id, clock=timezone.now)
     except (DatabaseError, InterfaceError) as exc:
         logger.warning("route %s was not told, PostgreSQL does not answer: %s", route_id, reason_of(exc))
     except Exception:

@@ -16,7 +16,7 @@ import psycopg
 from psycopg.adapt import Transformer
 
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.backup.archive import DUMP, Manifest, read_archive
+from dnspanel.backup.backup_archive import DUMP, Manifest, read_archive
 from dnspanel.backup.errors import ZoneNotInArchive
 from dnspanel.backup.programs import Target, panel_database, refuse_failure, start
 from dnspanel.zones.dnssec.key_material import read as read_pair

@@ -9,7 +9,7 @@ from django.db.models import Max
 from dnspanel.backup.models import Backup
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.durations import duration_text
-from dnspanel.fleet.conditions.inputs import FleetInputs
+from dnspanel.fleet.conditions.condition_inputs import FleetInputs
 from dnspanel.texts import gettext
 
 BACKUP_AGE = timedelta(hours=26)

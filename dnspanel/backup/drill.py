@@ -19,15 +19,15 @@ from psycopg import sql
 
 from dnspanel.accounts.secret_places import secret_places
 from dnspanel.accounts.secrets.master_keys import decrypt, own_keys
-from dnspanel.backup import contents
-from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
-from dnspanel.backup.contents import Finding
+from dnspanel.backup import backup_contents
+from dnspanel.backup.backup_archive import DUMP, Manifest, read_archive, refuse_another_key
+from dnspanel.backup.backup_contents import Finding
 from dnspanel.backup.errors import ProgramFailed
 from dnspanel.backup.programs import Target, panel_database
-from dnspanel.backup.restore import refuse_other_age, replace_database
+from dnspanel.backup.restore_archive import refuse_other_age, replace_database
 from dnspanel.publish.files.full_zone import full_batch
 from dnspanel.publish.reading import publication_log
-from dnspanel.publish.reading.session import snapshot
+from dnspanel.publish.reading.publisher_session import snapshot
 from dnspanel.texts import gettext
 from replication.codec.schema import schema_for
 
@@ -55,13 +55,13 @@ def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
             _migrate(scratch)
             yield Finding("this panel's migrations run on it", "")
             with psycopg.connect(**scratch.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
-                yield from contents.consistency(conn)
+                yield from backup_contents.consistency(conn)
                 yield _keys(conn)
                 yield from _digests(conn, now)
 
 
-def _counted(conn: contents.Connection, manifest: Manifest) -> Finding:
-    found = contents.counts(conn)
+def _counted(conn: backup_contents.Connection, manifest: Manifest) -> Finding:
+    found = backup_contents.counts(conn)
     wrong = [
         f"{what}: {found.get(what)} instead of {count}"
         for what, count in manifest.counts.items()
@@ -70,7 +70,7 @@ def _counted(conn: contents.Connection, manifest: Manifest) -> Finding:
     return Finding(f"as many rows as were dumped ({manifest.counts['zones']} zones)", "; ".join(wrong))
 
 
-def _keys(conn: contents.Connection) -> Finding:
+def _keys(conn: backup_contents.Connection) -> Finding:
     """Return whether the master keys that we have decrypt every secret in it."""
     number, dead = 0, []
     with conn.cursor() as cursor:
@@ -86,7 +86,7 @@ def _keys(conn: contents.Connection) -> Finding:
     return Finding(f"PANEL_MASTER_KEY decrypts its secrets ({number})", f"not {names}" if dead else "")
 
 
-def _digests(conn: contents.Connection, now: datetime) -> Iterator[Finding]:
+def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Finding]:
     """Return whether the content compiles to the digests in its own segments, for every schema."""
     with snapshot(conn):
         head = publication_log.read_head(conn)

@@ -21,11 +21,11 @@ from dnspanel.accounts.secrets.database_key import forget_what_was_seen
 from dnspanel.accounts.secrets.master_keys import is_readable, own_keys
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.publish.models import SigningKey
 from dnspanel.zones.dnssec.signing_state import UNSIGNED
-from dnspanel.zones.log.hold import current_hold, hold
 from dnspanel.zones.log.panel_reasons import MASTER_KEY_LOST
+from dnspanel.zones.log.publish_hold import current_hold, hold
 from dnspanel.zones.models import LogHead, Signing, Zone, ZoneKey
 from dnspanel.zones.publishing import epoch
 from dnspanel.zones.publishing.lost_keys import LostSigning
@@ -132,7 +132,7 @@ def clear(*, now: datetime) -> None:
         SigningKey.objects.filter(private_encrypted=b"", retired_at=None).update(retired_at=now)
         if any(lost.place.model == "fleet.Authority" for lost in found):
             for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)):
-                enroll.revoke(node=node, now=now, by=None)
+                node_lifecycle.revoke(node=node, now=now, by=None)
         counts = {str(lost.place): len(lost.rows) for lost in found}
         audit.record(action="master-key.lost", by=None, now=now, target=mark, cleared=counts)
     ids = list(Zone.objects.filter(name__in=unsigned, deleted_at=None).values_list("pk", flat=True))

@@ -18,8 +18,8 @@ import psycopg
 
 from dnspanel import __version__
 from dnspanel.accounts.secrets.master_keys import own_keys
-from dnspanel.backup import contents
-from dnspanel.backup.archive import DUMP, Manifest, digest_of, write_archive
+from dnspanel.backup import backup_contents
+from dnspanel.backup.backup_archive import DUMP, Manifest, digest_of, write_archive
 from dnspanel.backup.models import Backup
 from dnspanel.backup.programs import Target, panel_database, run
 
@@ -68,7 +68,7 @@ def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
     with psycopg.connect(**target.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         exported = _row(conn, "SELECT pg_export_snapshot()")[0]
-        without = [f"--exclude-table-data=public.{table}" for table in contents.LEFT_OUT]
+        without = [f"--exclude-table-data=public.{table}" for table in backup_contents.LEFT_OUT]
         told = ["--format=custom", "--no-password", f"--snapshot={exported}", f"--file={dump}", *without]
         run("pg_dump", told, target)
         size, sha256 = digest_of(dump)
@@ -82,14 +82,14 @@ def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
             epoch=str(epoch),
             sequence=sequence,
             master_key=key[0] if key else next(iter(own_keys())),
-            migrations=contents.migrations(conn),
-            counts=contents.counts(conn),
+            migrations=backup_contents.migrations(conn),
+            counts=backup_contents.counts(conn),
             size=size,
             sha256=sha256,
         )
 
 
-def _row(conn: contents.Connection, sql: LiteralString) -> tuple[Any, ...]:
+def _row(conn: backup_contents.Connection, sql: LiteralString) -> tuple[Any, ...]:
     row = conn.execute(sql).fetchone()
     assert row is not None
     return row

@@ -14,15 +14,15 @@ from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.secrets.master_keys import own_keys
-from dnspanel.backup.archive import refuse_another_key
 from dnspanel.backup.archived_zone import ArchivedZone
+from dnspanel.backup.backup_archive import refuse_another_key
 from dnspanel.backup.errors import ZoneNotRestorable
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.plan.merge import Changes
-from dnspanel.zones.publishing import edit, restore, zone_patches
+from dnspanel.zones.publishing import edit, restore_zones, zone_patches
 from dnspanel.zones.publishing.first_signing import BroughtSigning, record_first_signings
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 from dnspanel.zones.values import soa
@@ -93,7 +93,7 @@ def restore_zone(
         return [_create(archived, author, now, reason, serial)]
     published = []
     if plan.is_in_trash:
-        back = restore.restore_zones(zones=[plan.zone], acting=Acting(author, Channel.SYSTEM, now, reason))
+        back = restore_zones.restore_zones(zones=[plan.zone], acting=Acting(author, Channel.SYSTEM, now, reason))
         if back.last is None:
             raise ZoneNotRestorable(archived.name, " ".join(text for _, text in back.outcome.refused))
         published.append(back.last)

@@ -15,21 +15,21 @@ from django.db.models import F, Q
 from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
+from dnspanel.catalogs.member_plan import Known, Plan, plan_members
 from dnspanel.catalogs.member_terms import columns_of, give_terms, own_tags, team_of
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
-from dnspanel.catalogs.plan import Known, Plan, plan_members
 from dnspanel.catalogs.turn import BATCH, Turn
-from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext, in_english, shortened
-from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
+from dnspanel.transfer.sources.catalog_members import BadCatalog, Member, Record, members
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, NameRefused, NamesRefused, ZoneError
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Publication, RRset, Zone
 from dnspanel.zones.names import nesting
-from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.publishing.edit import NewZone
 from replication.dns import names, rdtypes
@@ -237,7 +237,7 @@ def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]
     for pk, of_rule in by_rule.items():
         rule = None if pk is None else turn.rules[pk]
         team = team_of(turn.catalog, rule)
-        fitting = of_rule if team is None else of_rule[: quotas.zones_left(team)]
+        fitting = of_rule if team is None else of_rule[: zone_quotas.zones_left(team)]
         for name in of_rule[len(fitting) :]:
             reason = gettext("The team {team} has as many zones as it may.").format(team=team)
             refused[name] = State.REFUSED, reason

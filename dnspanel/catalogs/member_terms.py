@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from dnspanel.accounts.models import Team
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.turn import BATCH, Turn
-from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import ZoneError

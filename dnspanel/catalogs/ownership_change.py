@@ -8,7 +8,7 @@ both then keep the zone's content. A row on LeaveStep.SAID belongs to the last c
 Knot DNS doesn't know `coo`: it ignores the new catalog's record, and drops the zone once the old catalog does. Then
 that record is published again with another TTL, which has no meaning in a catalog. This happens once notified consumers
 know that the old catalog dropped the zone, and after UNTIL_READ for all others. Knot ignores this too unless it gets
-the whole catalog (`gateway.ixfr`).
+the whole catalog (`gateway.ixfr_out`).
 
 A zone that returns while the old catalog still lists it is listed there as before if it has not arrived elsewhere.
 Otherwise it gets another label, after the catalog that it leaves has said so: BIND takes no zone back under a label
@@ -22,8 +22,8 @@ from django.db import connection
 from django.db.models import Count, F, QuerySet
 
 from dnspanel.catalogs.models import LeaveStep, Leaving, Produced
-from dnspanel.secondaries.catalog import member_owner
 from dnspanel.secondaries.members import SAYS_WHERE, UNTIL_READ
+from dnspanel.secondaries.secondary_catalog import member_owner
 from dnspanel.zones.models import RRset, Zone
 from replication.dns import rdtypes
 

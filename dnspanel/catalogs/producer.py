@@ -26,8 +26,16 @@ from dnspanel.catalogs import ownership_change
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
-from dnspanel.secondaries.catalog import GROUP_OF_TAGS, NOWHERE, TTL, VERSION, catalog_soa, member_owner, member_rrsets
-from dnspanel.secondaries.set_up import checked_group_tags
+from dnspanel.secondaries.secondary_catalog import (
+    GROUP_OF_TAGS,
+    NOWHERE,
+    TTL,
+    VERSION,
+    catalog_soa,
+    member_owner,
+    member_rrsets,
+)
+from dnspanel.secondaries.set_up_secondaries import checked_group_tags
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RightMissing, SettingsRefused, ZoneError

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dnspanel.catalogs.member_plan import rule_of
 from dnspanel.catalogs.models import Catalog, Rule
-from dnspanel.catalogs.plan import rule_of
-from dnspanel.transfer.sources.catalog import Member
+from dnspanel.transfer.sources.catalog_members import Member
 
 # A turn creates, removes or changes at most this number of zones.
 BATCH = 200

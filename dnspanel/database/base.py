@@ -4,7 +4,7 @@ In processes that call `keep_plans`, a prepared statement (`prepared_statements`
 only once for a connection. PostgreSQL would otherwise plan with the parameters wherever that looks cheaper, as for an
 array of one member (choose_custom_plan in its plancache.c): for an edit by API, planning was a third of PostgreSQL's
 computing time. Workers do not cache plans: for a push this saves nothing measurable. The publisher has its own
-connection, which does (`publish.reading.session`).
+connection, which does (`publish.reading.publisher_session`).
 
 Django asks `SELECT 1` first in every request. A server that ends a connection, stops or dies says so: then there are
 bytes to read on the socket, and on an idle connection there are none otherwise. A device in between may silently forget

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from dnspanel.demo import unprivileged
-from dnspanel.demo.front import CACHE_ENTRIES, DemoFront
-from dnspanel.demo.nodes import SCHEMA, DemoNode
+from dnspanel.demo.demo_front import CACHE_ENTRIES, DemoFront
+from dnspanel.demo.demo_nodes import SCHEMA, DemoNode
 from dnspanel.demo.ports import LOOPBACK
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll, fronts
+from dnspanel.fleet.nodes import fronts, node_lifecycle
 
 # Five agents start at once, perhaps on a busy machine.
 ENROLLMENT_SECONDS = 300
@@ -44,12 +44,12 @@ def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: date
         for _, agent in agents:
             agent.kill()
             agent.wait()
-    return [enroll.node_by_name(node.name) for node, _ in agents]
+    return [node_lifecycle.node_by_name(node.name) for node, _ in agents]
 
 
 def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) -> None:
     """Have the front ask these nodes, unless a person has set its nodes already."""
-    node = enroll.node_by_name(front.name)
+    node = node_lifecycle.node_by_name(front.name)
     if not fronts.terms_of(node).backends:
         terms = fronts.Terms({each.name: 1 for each in nodes}, cache_entries=CACHE_ENTRIES)
         fronts.set_terms(node=node, terms=terms, now=now, by=None)
@@ -57,8 +57,8 @@ def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) ->
 
 def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
     """Start the agent's enrollment with the code that the node has, or with a new one."""
-    known = enroll.node_in_fleet(node.name) or enroll.create_node(
-        enroll.NodeDescription(
+    known = node_lifecycle.node_in_fleet(node.name) or node_lifecycle.create_node(
+        node_lifecycle.NodeDescription(
             name=node.name,
             dns_address=LOOPBACK,
             dns_port=node.dns_port,
@@ -73,7 +73,7 @@ def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> 
     )
     code = _code_file(node)
     if known.state == NodeState.AWAITING_APPROVAL:
-        unprivileged.write(code, enroll.make_code(node=known, now=now, by=None))
+        unprivileged.write(code, node_lifecycle.make_code(node=known, now=now, by=None))
     arguments = ["--panel", panel, "--code", code.read_text(), "--dir", str(node.identity)]
     # As the user who will run the node: the identity is for its eyes only, and root's files are not.
     command = [*unprivileged.prefix(), sys.executable, "-m", "replication.agent", "enroll", *arguments]
@@ -97,12 +97,12 @@ def _wait(
 
 def approve_request(name: str, *, now: datetime) -> bool:
     """Approve the node's request if there is one; True if the node is approved now, or was before."""
-    node = enroll.node_by_name(name)
+    node = node_lifecycle.node_by_name(name)
     if node.state != NodeState.AWAITING_APPROVAL:
         return True
-    if enroll.request_of(node) is None:
+    if node_lifecycle.request_of(node) is None:
         return False
-    enroll.approve(node=node, now=now, by=None)
+    node_lifecycle.approve(node=node, now=now, by=None)
     return True
 
 

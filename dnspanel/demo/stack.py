@@ -34,8 +34,8 @@ from cryptography.fernet import Fernet
 
 from dnspanel import cli_file
 from dnspanel.demo import ports, proxy, unprivileged
-from dnspanel.demo.front import FRONT_PORTS, DemoFront
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_front import FRONT_PORTS, DemoFront
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.demo.ports import LOOPBACK
 from dnspanel.demo.starting import Starting
 from dnspanel.demo.stores import Stores, keep_secret, postgres_programs

@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class NodeState(models.TextChoices):
-    """The state of a node in its life; how it is doing just now is worked out in `fleet.health`."""
+    """The state of a node in its life; how it is doing just now is worked out in `fleet.node_health`."""
 
     AWAITING_APPROVAL = "awaiting", gettext_lazy("waiting for approval")
     ACTIVE = "active", gettext_lazy("active")

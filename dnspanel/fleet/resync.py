@@ -9,7 +9,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes.enroll import require_permission
+from dnspanel.fleet.nodes.node_lifecycle import require_permission
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.tasks import bootstrap_node, check_node
 from dnspanel.publish.reading.schemas import KNOWN

@@ -21,20 +21,20 @@ from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet import events
 from dnspanel.fleet.dnssec import drive, parent_checks, signalling_names
-from dnspanel.fleet.integrity import compare, decision, repair, unknown_history
+from dnspanel.fleet.integrity import decision, node_comparison, repair_node, unknown_history
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import computed_types, enroll, fronts, machines, node_keys, rotate
+from dnspanel.fleet.nodes import fronts, machines, node_computed_types, node_keys, node_lifecycle, rotate
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
+from dnspanel.fleet.push.agent_connections import AgentConnection, connections
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
-from dnspanel.fleet.push.connections import AgentConnection, connections
 from dnspanel.fleet.push.fan_out import push_together
 from dnspanel.fleet.push.lease import SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
 from dnspanel.fleet.push.outcome import Refusal, SendSnapshot, TryAgain, outcome_of
 from dnspanel.fleet.push.regressed import regressed_nodes
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.fleet.push.send_snapshot import send_snapshot
-from dnspanel.fleet.rollout import bogus_zones, deliver, failed_publication
+from dnspanel.fleet.rollout import bogus_zones, deliver_groups, failed_publication
 from dnspanel.fleet.rollout.gates import free_nodes, node_to_push, with_limit
 from dnspanel.texts import gettext
 from dnspanel.wake import wake, wake_each
@@ -100,7 +100,7 @@ def rotate_identities() -> None:
 def set_up_computed_types() -> None:
     """Have every node follow ALIAS and run LUA as it shall, one after the other."""
     with while_postgresql_answers():
-        computed_types.set_up(now=timezone.now())
+        node_computed_types.set_up(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
@@ -167,7 +167,7 @@ def tidy_identities() -> None:
 def compare_nodes() -> None:
     """Compare every node's digests with the panel's, and repair the nodes that differ."""
     with while_postgresql_answers():
-        for node_id in compare.compare_nodes(now=timezone.now()):
+        for node_id in node_comparison.compare_nodes(now=timezone.now()):
             wake_repair(node_id)
 
 
@@ -176,7 +176,7 @@ def mend_node(node_id: int) -> None:
     """Put right what on this node is not what the panel wrote. Twice, late or never does no harm."""
     with while_postgresql_answers():
         try:
-            if repair.mend(node_id, connections[node_id]):
+            if repair_node.mend(node_id, connections[node_id]):
                 wake(push_node, node_id)
         except ReplicationError as exc:
             logger.warning("cannot mend node_id=%s: %s", node_id, exc)
@@ -221,7 +221,7 @@ def bootstrap_waiting_nodes() -> None:
     Nodes that lost what they had are among them from here on. Before, those whose drain has come to its end resume.
     """
     with while_postgresql_answers():
-        enroll.resume_due(now=timezone.now())
+        node_lifecycle.resume_due(now=timezone.now())
         for node_id, reason in regressed_nodes():
             ask_for_snapshot(node_id=node_id, reason=reason, now=timezone.now())
         waiting = list(free_bootstraps(now=timezone.now()).values_list("node_id", flat=True))
@@ -303,7 +303,7 @@ def advance_delivery() -> None:
     Fronts look each second too: a node that just fell behind is for them to leave out.
     """
     with while_postgresql_answers():
-        deliver.advance(now=timezone.now())
+        deliver_groups.advance(now=timezone.now())
         wake_fronts()
 
 
@@ -476,7 +476,7 @@ def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, a
     recorded = acks.record_ack(node_id=node.pk, ack=ack, now=timezone.now())
     node.epoch, node.acked = ack.position.epoch, ack.position.sequence
     if node.is_gate:  # type: ignore[attr-defined]
-        deliver.advance(now=timezone.now())
+        deliver_groups.advance(now=timezone.now())
     if recorded is None or recorded.newest is None or ack.applied is not None:
         return False
     return not recorded.is_behind(node.acked, node.limit)  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ import dns.rdatatype
 
 from dnspanel.gateway import to_secondaries
 from dnspanel.gateway.errors import MessageRefused
-from dnspanel.gateway.limits import Rates
+from dnspanel.gateway.rate_limits import Rates
 from dnspanel.secondaries import access
 from dnspanel.secondaries.errors import TransferRefused
 from dnspanel.texts import gettext

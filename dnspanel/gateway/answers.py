@@ -26,19 +26,19 @@ from dnspanel.database.database_away import note
 from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.gateway import (
     address_acl,
-    discovery,
     lookup,
     notify_in,
-    questions,
     seen_updates,
     to_keys,
     to_secondaries,
+    zone_discovery,
+    zone_questions,
 )
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.gateway_tls import OverTls
-from dnspanel.gateway.limits import Rates
+from dnspanel.gateway.rate_limits import Rates
 from dnspanel.gateway.reply import PAYLOAD, Reply, rendered, rrsets_for_reply
-from dnspanel.gateway.signatures import (
+from dnspanel.gateway.tsig_signatures import (
     Signature,
     Signed,
     SignedByPrimary,
@@ -232,7 +232,7 @@ def _lookup(query: Query) -> Reply:
         catalog = to_secondaries.apex_of_catalog(query.signed.secondary, name)
         if catalog is not None:
             return Reply(dns.rcode.NOERROR, rrsets_for_reply([catalog]), is_authoritative=True)
-    reading = questions.reading_of(questions.Asker(query.signed, query.address, query.tls), name, type_)
+    reading = zone_questions.reading_of(zone_questions.Asker(query.signed, query.address, query.tls), name, type_)
     if reading is not None:
         _count_question(query)
         wants_signatures = message.edns >= 0 and bool(message.ednsflags & dns.flags.DO)
@@ -246,8 +246,8 @@ def _discovered(name: str, type_: int) -> Reply:
     """Return the SOA or NS of a zone. For a name inside a zone, its SOA is in the authority section."""
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
-    zone = discovery.zone_around(name)
-    apex = {} if zone is None else discovery.apex_of(zone)
+    zone = zone_discovery.zone_around(name)
+    apex = {} if zone is None else zone_discovery.apex_of(zone)
     if zone is None or rdtypes.SOA not in apex:
         raise MessageRefused(dns.rcode.REFUSED, gettext("{name} is in no zone of this panel").format(name=name))
     if not zone.is_transferable:

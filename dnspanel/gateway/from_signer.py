@@ -12,8 +12,8 @@ import dns.rcode
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.reads.queries import head
 from dnspanel.gateway.errors import MessageRefused
-from dnspanel.gateway.signed import patiently
-from dnspanel.secondaries.signed import signer
+from dnspanel.gateway.signed_transfers import patiently
+from dnspanel.secondaries.signed_zones import signer
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Zone
 from replication.errors import NotServed

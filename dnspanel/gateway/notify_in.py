@@ -16,8 +16,8 @@ import dns.rdataclass
 import dns.rdatatype
 
 from dnspanel.gateway.errors import MessageRefused
-from dnspanel.gateway.limits import Rates
-from dnspanel.primaries import set_up
+from dnspanel.gateway.rate_limits import Rates
+from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext
 from replication.dns import names
@@ -61,14 +61,14 @@ def take_notice(
     if row is None or not (signed_for or _is_primary(row, address)):
         note_refused(row, address=address, now=now)
         raise MessageRefused(dns.rcode.REFUSED, gettext("NOTIFY is taken from a zone's primaries alone"))
-    set_up.note_notice(row=row, now=now)
+    set_up_primaries.note_notice(row=row, now=now)
     logger.info("noticed zone=%s from=%s signed=%s", row.zone.name, address, signed_for is not None)
 
 
 def note_refused(row: TransferredZone | None, *, address: str, now: datetime) -> None:
     """Count a refused NOTIFY with its zone, within the rate limit of all zones."""
     if row is not None and _noted.allows("", now=now.timestamp(), per_second=NOTED_PER_SECOND, burst=NOTED_BURST):
-        set_up.note_refused_notice(row=row, address=address, now=now)
+        set_up_primaries.note_refused_notice(row=row, address=address, now=now)
 
 
 def _is_primary(row: TransferredZone, address: str) -> bool:

@@ -10,7 +10,7 @@ from threading import Lock
 from uuid import UUID, uuid5
 
 from dnspanel.gateway.models import TakenMessage
-from dnspanel.gateway.signatures import FUDGE, Signed, SignedBySecondary
+from dnspanel.gateway.tsig_signatures import FUDGE, Signed, SignedBySecondary
 
 _MESSAGES = UUID("a0a1d9a4-0a3f-4f0d-9a54-5a1b7c6f6f2e")
 _FORGET_EVERY = timedelta(minutes=1)

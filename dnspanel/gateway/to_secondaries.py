@@ -10,10 +10,10 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
-from dnspanel.gateway import axfr, ixfr, signed
+from dnspanel.gateway import axfr_out, ixfr_out, signed_transfers
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.gateway_tls import OverTls
-from dnspanel.secondaries import access, catalog, queries, record
+from dnspanel.secondaries import access, queries, record, secondary_catalog
 from dnspanel.secondaries.errors import TransferRefused
 from dnspanel.secondaries.models import Secondary
 from dnspanel.texts import gettext
@@ -56,7 +56,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
     since = serial_known(message)
     try:
         access.require_transport(secondary, over_tls=tls is not None, certificate=tls.certificate if tls else "")
-        of_catalog = catalog.is_catalog_of(secondary, name) and secondary.active
+        of_catalog = secondary_catalog.is_catalog_of(secondary, name) and secondary.active
         zone = None if of_catalog else access.zone_to_transfer(secondary, name)
     except TransferRefused as exc:
         record.note_refusal(secondary_id=secondary.pk, reason=str(exc), address=address, now=now, zone_name=name)
@@ -93,28 +93,28 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
     )
 
 
-def wires(transfer: ixfr.Transfer, message: dns.message.Message, *, name: str, over_tcp: bool) -> Iterator[bytes]:
+def wires(transfer: ixfr_out.Transfer, message: dns.message.Message, *, name: str, over_tcp: bool) -> Iterator[bytes]:
     """Yield the transfer as unsigned answers to this message: all of it, or over UDP only the SOA."""
     records = transfer.records if over_tcp else [next(iter(transfer.records))]
-    return axfr.packed(records, name, id=message.id, qtype=int(message.question[0].rdtype))
+    return axfr_out.packed(records, name, id=message.id, qtype=int(message.question[0].rdtype))
 
 
 def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
     """Return the SOA of this secondary's own catalog zone, or None for any other name."""
-    if not catalog.is_catalog_of(secondary, name):
+    if not secondary_catalog.is_catalog_of(secondary, name):
         return None
-    return catalog.soa_of(secondary, secondary.catalog_serial)
+    return secondary_catalog.soa_of(secondary, secondary.catalog_serial)
 
 
 @contextmanager
-def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = None) -> Iterator[ixfr.Transfer]:
+def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = None) -> Iterator[ixfr_out.Transfer]:
     """Return the transfer of the zone, or of its visible part: signed, if the nodes sign the zone.
 
     Every transfer of a zone uses this function. Raise MessageRefused if signing is not possible, as for a part of a
     signed zone, and Unknown for a deleted zone.
     """
     if not loaded_signing_of(zone).is_signed:
-        with ixfr.transfer_of(zone, since=since, sees=sees) as transfer:
+        with ixfr_out.transfer_of(zone, since=since, sees=sees) as transfer:
             # If the zone was signed since it was loaded, it has this very serial: without signatures it would stay
             # bogus there.
             if not signing_of(zone).is_signed:
@@ -123,20 +123,22 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
     if sees is not None:
         reason = gettext("{name} is signed, and this key sees a part of it only: a part cannot be given signed.")
         raise MessageRefused(dns.rcode.REFUSED, reason.format(name=zone.name))
-    with signed.transfer_of(zone, since=since) as transfer:
+    with signed_transfers.transfer_of(zone, since=since) as transfer:
         yield transfer
 
 
 def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
     """Return a turn among the few simultaneous transfers. A small zone, or a catalog, needs none."""
-    return axfr.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
+    return axfr_out.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
 
 
-def _transfer_of(secondary: Secondary, zone: Zone | None, since: int | None) -> AbstractContextManager[ixfr.Transfer]:
+def _transfer_of(
+    secondary: Secondary, zone: Zone | None, since: int | None
+) -> AbstractContextManager[ixfr_out.Transfer]:
     """Give a zone, or None for the catalog: all of it where the secondary's answers differ from it, since a difference
     between two serials would leave what is wrong there."""
     if zone is None:
-        return ixfr.transfer_of_catalog(secondary, since=since)
+        return ixfr_out.transfer_of_catalog(secondary, since=since)
     if since is not None and since != zone.serial and queries.gets_all_of(secondary, zone):
         since = None
     return transfer_of_zone(zone, since)

@@ -15,11 +15,11 @@ from django.utils import timezone
 
 from dnspanel.alerts.process_rules import process_conditions
 from dnspanel.conditions import Severity
-from dnspanel.fleet.health import FAULTS
-from dnspanel.fleet.processes.roles import COLLECTOR
+from dnspanel.fleet.node_health import FAULTS
+from dnspanel.fleet.processes.process_roles import COLLECTOR
 from dnspanel.fleet.processes.state import processes_now
 from dnspanel.fleet.reads.queries import node_statuses
-from dnspanel.monitoring.checks import OK, Check, Found, Part, State, reason_of
+from dnspanel.monitoring.part_checks import OK, Check, Found, Part, State, reason_of
 from dnspanel.processes.redis_health import RedisProblem, explained_problem
 from dnspanel.publish.models import Stall
 from dnspanel.zones.models import LogHead

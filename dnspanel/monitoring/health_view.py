@@ -23,8 +23,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dnspanel.accounts.audit.request_origin import RequestOriginMiddleware
-from dnspanel.monitoring.checks import PATIENCE_SECONDS
 from dnspanel.monitoring.health import faults, health, ready
+from dnspanel.monitoring.part_checks import PATIENCE_SECONDS
 from dnspanel.monitoring.view import MayScrape
 
 # Threads that ask PostgreSQL who calls. When it hangs they wait in it, and no caller gets another one.

@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from dnspanel.alerts.inputs import read
+from dnspanel.alerts.alert_inputs import read
 from dnspanel.alerts.models import Alert
 from dnspanel.alerts.panel_conditions import PanelInputs
 from dnspanel.alerts.process_rules import is_overdue
@@ -24,14 +24,14 @@ from dnspanel.audit.forward.conditions import EvidenceInputs
 from dnspanel.backup.conditions import BackupInputs
 from dnspanel.conditions import Reading, kinds
 from dnspanel.fleet import telemetry
-from dnspanel.fleet.conditions.inputs import FleetInputs, NodeInputs
-from dnspanel.fleet.health import OFFLINE_AFTER, Word
+from dnspanel.fleet.conditions.condition_inputs import FleetInputs, NodeInputs
 from dnspanel.fleet.models import NodeState, Release
+from dnspanel.fleet.node_health import OFFLINE_AFTER, Word
 from dnspanel.fleet.nodes.fronts import report_of
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH
-from dnspanel.fleet.processes.roles import BUSY_FOR, REQUIRED
+from dnspanel.fleet.processes.process_roles import BUSY_FOR, REQUIRED
 from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.fleet.rollout.waiting import Waiting
+from dnspanel.fleet.rollout.waiting_publications import Waiting
 from dnspanel.processes.redis_health import RedisProblem
 from dnspanel.publish.conditions import PublishInputs
 from dnspanel.zones.conditions import LogInputs

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from dnspanel import watchdog
 from dnspanel.fleet.processes.alive import Alive
-from dnspanel.fleet.processes.roles import PROXY
+from dnspanel.fleet.processes.process_roles import PROXY
 
 ANSWER_SECONDS = 3.0
 _PATH = "/livez"

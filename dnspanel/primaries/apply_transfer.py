@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from django.db.models import Case, DateTimeField, Q, QuerySet, Value, When
 
 from dnspanel.accounts.actors.actors import SystemRight
-from dnspanel.primaries.content import Transfer
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.primaries.models import WELL, TransferredZone
+from dnspanel.primaries.primary_content import Transfer
 from dnspanel.primaries.signals import landed
 from dnspanel.primaries.timers import LEAST_GAP, Timers, due_after_failure
 from dnspanel.texts import gettext, shortened

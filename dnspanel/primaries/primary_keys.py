@@ -4,7 +4,7 @@ import dns.tsig
 
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.transfer.sources.over_dns.tsig import TsigKey, key_of
+from dnspanel.transfer.sources.over_dns.transfer_tsig import TsigKey, key_of
 from dnspanel.zones.models import Zone
 
 

@@ -12,20 +12,20 @@ from django.db import connection
 
 from dnspanel.primaries import apply_transfer
 from dnspanel.primaries.apply_transfer import TransferSource
-from dnspanel.primaries.content import DoesNotFit, Transfer, read_all, read_changes, touched_names
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.primary_content import DoesNotFit, Transfer, read_all, read_changes, touched_names
 from dnspanel.primaries.primary_keys import key_for
 from dnspanel.primaries.primary_tls import peer_for, place_of
 from dnspanel.primaries.soa_query import Primary, serial_at
 from dnspanel.primaries.timers import Timers
 from dnspanel.texts import gettext, joined
+from dnspanel.transfer.allowed_servers import allowed
 from dnspanel.transfer.errors import ServerRefused, SourceAway
-from dnspanel.transfer.limits import MOST_ITEM_SECONDS
-from dnspanel.transfer.servers import allowed
-from dnspanel.transfer.sources.over_dns.axfr import Server
+from dnspanel.transfer.import_limits import MOST_ITEM_SECONDS
+from dnspanel.transfer.sources.over_dns.axfr_in import Server
 from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage, Record
-from dnspanel.transfer.sources.over_dns.ixfr import Increment
+from dnspanel.transfer.sources.over_dns.ixfr_in import Increment
 from dnspanel.transfer.sources.over_dns.transfer_faults import Broken, NotGiven
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.dnssec.trust import newly_broken

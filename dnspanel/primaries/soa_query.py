@@ -13,12 +13,12 @@ import dns.tsig
 
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.texts import gettext
+from dnspanel.transfer.allowed_servers import allowed
 from dnspanel.transfer.errors import ServerRefused, SourceAway
-from dnspanel.transfer.servers import allowed
-from dnspanel.transfer.sources.over_dns.axfr import Server
+from dnspanel.transfer.sources.over_dns.axfr_in import Server
 from dnspanel.transfer.sources.over_dns.dns_over_tls import TlsPeer
 from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage
-from dnspanel.transfer.sources.over_dns.ixfr import serial_in
+from dnspanel.transfer.sources.over_dns.ixfr_in import serial_in
 from dnspanel.transfer.sources.over_dns.transfer_faults import TIMEOUT, Broken, NotGiven
 from replication.dns import rdtypes
 

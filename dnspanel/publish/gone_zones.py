@@ -17,7 +17,7 @@ from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.zones.audit.audit_chain import PUBLICATION
 from dnspanel.zones.errors import NotInTrash, StillOnItsWay
 from dnspanel.zones.models import AuditLink, LogHead, Zone
-from dnspanel.zones.publishing.restore import GONE, gone_stamp
+from dnspanel.zones.publishing.restore_zones import GONE, gone_stamp
 from dnspanel.zones.rights import access
 
 

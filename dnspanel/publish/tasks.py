@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.publish.encoding.encode import encode_step
-from dnspanel.publish.encoding.pace import Pace
+from dnspanel.publish.encoding.sealing_pace import Pace
 from dnspanel.publish.files import snapshots
 from dnspanel.wake import wake, wake_soon
 from replication.errors import ReplicationError

@@ -6,10 +6,10 @@ from dnspanel.accounts.actors.actors import Actor, Person, actor_of, can
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.pasted_certificates import fingerprints_of
-from dnspanel.secondaries.addresses import is_within
 from dnspanel.secondaries.errors import SecondaryUnknown, SeesTooLittle, TransferRefused
 from dnspanel.secondaries.models import Member, OpenZone, Secondary, Transport, ZoneChoice
-from dnspanel.secondaries.signed import signer, withheld
+from dnspanel.secondaries.server_addresses import is_within
+from dnspanel.secondaries.signed_zones import signer, withheld
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import Forbidden, unserved_reason

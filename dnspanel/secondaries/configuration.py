@@ -9,9 +9,9 @@ Over TLS (RFC 9103) transfer BIND from 9.18 on, NSD from 4.4 on and Knot DNS fro
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnspanel.secondaries.addresses import host_and_port
-from dnspanel.secondaries.catalog import catalog_name
 from dnspanel.secondaries.models import Kind, Secondary, Transport
+from dnspanel.secondaries.secondary_catalog import catalog_name
+from dnspanel.secondaries.server_addresses import host_and_port
 from dnspanel.secondaries.server_certificate import TlsEndpoint
 from dnspanel.texts import gettext
 from replication.wire.protocol import join_port

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from dnspanel import outbound
 from dnspanel.pasted_certificates import fingerprint
-from dnspanel.secondaries.exchange import LARGEST, Answer, not_allowed, read_answer, unanswered, with_own_ids
+from dnspanel.secondaries.udp_exchange import LARGEST, Answer, not_allowed, read_answer, unanswered, with_own_ids
 from dnspanel.texts import gettext
 
 # The number of questions in progress at once; a server answers them in any order.

@@ -15,7 +15,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.secondaries import members
 from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.models import Member, NoticeAddress, NoticeMark, OpenZone
-from dnspanel.secondaries.set_up import checked_addresses, checked_networks
+from dnspanel.secondaries.set_up_secondaries import checked_addresses, checked_networks
 from dnspanel.secondaries.signals import changed
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Zone

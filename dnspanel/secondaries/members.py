@@ -14,8 +14,8 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.secondaries.access import zones_given_to
-from dnspanel.secondaries.catalog import GROUP_OF_TAGS, catalog_name
 from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.secondaries.secondary_catalog import GROUP_OF_TAGS, catalog_name
 from dnspanel.zones.models import LogHead, Revision, RevisionKind, SigningChange, Zone
 
 # A secondary is asked for this number of zones a second if nothing was published.

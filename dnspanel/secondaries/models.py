@@ -54,7 +54,7 @@ class Secondary(models.Model):
     tls_port = models.IntegerField(null=True)  # questions for serials go there, over TLS; null: over UDP
     tsig_name = models.TextField(
         unique=True, db_collation="C"
-    )  # canonical, below `accounts.tokens.tsig.OF_SECONDARIES`
+    )  # canonical, below `accounts.tokens.tsig_secrets.OF_SECONDARIES`
     tsig_algorithm = models.CharField(max_length=32)
     tsig_secret = SecretField()  # `vault.encrypt_secret` of the Base64
     # After a rotation both are good, until this time.

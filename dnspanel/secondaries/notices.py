@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 import dns.message
 
 from dnspanel.database.prepared_statements import prepared_cursor
-from dnspanel.secondaries import exchange, record
-from dnspanel.secondaries.catalog import catalog_name, soa_of
-from dnspanel.secondaries.exchange import Answer
+from dnspanel.secondaries import record, udp_exchange
 from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
+from dnspanel.secondaries.secondary_catalog import catalog_name, soa_of
 from dnspanel.secondaries.secondary_keys import key_of
+from dnspanel.secondaries.udp_exchange import Answer
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 
@@ -53,7 +53,7 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
     return sorted(due)
 
 
-def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange = exchange.exchange) -> Sent:
+def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
     """Send what is due, for at most AT_ONCE zones, and record the outcome. Sending twice does no harm.
 
     1. Read what waits. 2. Send it, outside of any transaction. 3. Record the answers: a crash before this line sends it
@@ -77,7 +77,7 @@ def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange
     return Sent(len(waiting), len(answered))
 
 
-def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = exchange.exchange) -> Sent:
+def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
     """Send waiting NOTIFY to addresses of zones, unsigned, and record the results; at most AT_ONCE, as `send_due`."""
     now = clock()
     waiting = NoticeAddress.objects.filter(notify_at__lte=now).select_related("zone").order_by("notify_at", "pk")
@@ -118,7 +118,7 @@ def _messages(zones: Sequence[tuple[int | None, str]]) -> list[dns.message.Messa
     """Return NOTIFY for each of these zones (id, name), with its SOA of now. One query."""
     at_apexes = rrsets_at_names({zone_id: (name, {name}) for zone_id, name in zones if zone_id is not None})
     return [
-        exchange.notify_message(name, at_apexes.get(zone_id or 0, {}).get((name, rdtypes.SOA)))
+        udp_exchange.notify_message(name, at_apexes.get(zone_id or 0, {}).get((name, rdtypes.SOA)))
         for zone_id, name in zones
     ]
 
@@ -126,7 +126,7 @@ def _messages(zones: Sequence[tuple[int | None, str]]) -> list[dns.message.Messa
 def _notify_catalog(secondary: Secondary, now: datetime, send: Exchange) -> None:
     attempts = secondary.catalog_attempts
     address = secondary.addresses[attempts % len(secondary.addresses)]
-    message = exchange.notify_message(catalog_name(secondary), soa_of(secondary, secondary.catalog_serial))
+    message = udp_exchange.notify_message(catalog_name(secondary), soa_of(secondary, secondary.catalog_serial))
     (answer,) = send([message], address=address, key=key_of(secondary), seconds=_SECONDS)
     if answer.error and attempts < len(WAITS):
         next_at: datetime | None = now + WAITS[attempts]

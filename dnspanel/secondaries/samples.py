@@ -19,7 +19,7 @@ import dns.rdataclass
 import dns.rdatatype
 from django.db import connection
 
-from dnspanel.secondaries.exchange import Answer
+from dnspanel.secondaries.udp_exchange import Answer
 from dnspanel.texts import gettext, shortened
 from dnspanel.zones.dnssec.queries import keys_of, signing_of
 from dnspanel.zones.dnssec.signing_state import SigningState

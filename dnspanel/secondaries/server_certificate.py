@@ -22,9 +22,9 @@ from django.db import transaction
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.fleet.nodes.authority import certificate_is_due, ensure_authority, sign_node_certificate
-from dnspanel.secondaries.addresses import host_and_port, tls_host_and_port
 from dnspanel.secondaries.errors import CertificateRefused
 from dnspanel.secondaries.models import ServerCertificate
+from dnspanel.secondaries.server_addresses import host_and_port, tls_host_and_port
 from dnspanel.texts import gettext
 
 # Secondaries know the gateway by it where the certificate is the panel's own; it resolves nowhere.

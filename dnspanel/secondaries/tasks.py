@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
-from dnspanel.secondaries import keyless, members, notices, questions, signed
+from dnspanel.secondaries import keyless, members, notices, secondary_answers, signed_zones
 from dnspanel.secondaries.models import NoticeAddress, Secondary
 from dnspanel.secondaries.notices import Sent
 from dnspanel.wake import wake, wake_each
@@ -42,7 +42,7 @@ def drive_secondaries() -> None:
         if Secondary.objects.filter(active=True).exists():
             members.note_publications(now=timezone.now())
             wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
-            wake_each(ask_secondary, questions.secondaries_with_due(now=timezone.now()))
+            wake_each(ask_secondary, secondary_answers.secondaries_with_due(now=timezone.now()))
         keyless.note_publications(now=timezone.now())
         if NoticeAddress.objects.filter(notify_at__lte=timezone.now()).exists():
             wake(notify_addresses)
@@ -53,7 +53,9 @@ def ask_secondary(secondary_id: int) -> None:
     """Ask one secondary for the serials that are due. Twice, late or never does no harm."""
 
     def ask() -> bool:
-        return _is_full(questions.ask_due(secondary_id=secondary_id, clock=timezone.now), questions.AT_ONCE)
+        return _is_full(
+            secondary_answers.ask_due(secondary_id=secondary_id, clock=timezone.now), secondary_answers.AT_ONCE
+        )
 
     _take_turn(Lock.SECONDARY_QUESTIONS, secondary_id, ask)
 
@@ -79,7 +81,7 @@ def notify_secondary(secondary_id: int) -> None:
 @shared_task(ignore_result=True)
 def renew_signatures() -> None:
     """Have who transfers signed zones fetch the signatures of this week, some hundred zones at a time."""
-    _while_more(Lock.NEW_SIGNATURES, 0, lambda: signed.publish_due_signatures(now=timezone.now()) > 0)
+    _while_more(Lock.NEW_SIGNATURES, 0, lambda: signed_zones.publish_due_signatures(now=timezone.now()) > 0)
 
 
 @shared_task(ignore_result=True)

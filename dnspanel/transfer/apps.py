@@ -6,7 +6,7 @@ class TransferConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from dnspanel.transfer.imports.pace import give_way
+        from dnspanel.transfer.imports.import_pace import give_way
         from dnspanel.transfer.imports.taken_back import note_taken_back
         from dnspanel.transfer.signals import template_run_begun, work_to_do
         from dnspanel.transfer.tasks import wake_template_worker, wake_workers

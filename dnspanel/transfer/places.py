@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dnspanel.advisory_locks import Lock, locked_keys
-from dnspanel.transfer.limits import MOST_READ_AT_ONCE
+from dnspanel.transfer.import_limits import MOST_READ_AT_ONCE
 from dnspanel.transfer.models import (
     CutoverCheck,
     ExportJob,

@@ -13,9 +13,9 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from dnspanel.celery import while_postgresql_answers
-from dnspanel.transfer.cutover import check
-from dnspanel.transfer.exports import jobs as export_jobs
-from dnspanel.transfer.imports import jobs, worker
+from dnspanel.transfer.cutover import server_comparison
+from dnspanel.transfer.exports import export_jobs
+from dnspanel.transfer.imports import import_jobs, worker
 from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob
 from dnspanel.transfer.vanity import keep as vanity
 from dnspanel.transfer.zone_templates import runs
@@ -50,7 +50,7 @@ def run_export(job_id: int) -> str:
 @shared_task(ignore_result=True)
 def run_cutover_check(check_id: int) -> str:
     """Compare an old server's answers with those of the nodes."""
-    return _unless_postgresql_is_away(check.run_check, check_id) or "PostgreSQL is away"
+    return _unless_postgresql_is_away(server_comparison.run_check, check_id) or "PostgreSQL is away"
 
 
 @shared_task(ignore_result=True)
@@ -71,7 +71,7 @@ def drive_transfers() -> str:
     """Start workers for every job and every run of a template that has work, in case no message has started them."""
     close_old_connections()
     imports, unread = worker.active_imports(), worker.imports_to_read()
-    exports, checks = export_jobs.unfinished_exports(), check.unfinished_checks()
+    exports, checks = export_jobs.unfinished_exports(), server_comparison.unfinished_checks()
     wake_each(read_import, unread)
     wake_each(run_import, [job_id for job_id in imports for _ in range(settings.TRANSFER_PROCESSES)])
     wake_each(run_export, exports)
@@ -92,7 +92,7 @@ def forget_old_files() -> str:
     """Delete files of imports and exports that are not needed any longer."""
     close_old_connections()
     now = timezone.now()
-    return f"forgot exports={export_jobs.forget_old_exports(now=now)} imports={jobs.forget_old_files(now=now)}"
+    return f"forgot exports={export_jobs.forget_old_exports(now=now)} imports={import_jobs.forget_old_files(now=now)}"
 
 
 def wake_workers(*, sender: Any, job_id: int, **_: Any) -> None:

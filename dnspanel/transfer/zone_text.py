@@ -14,14 +14,14 @@ from datetime import datetime
 
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.documents import Document, ReadyRRset, SourceFault
 from dnspanel.transfer.exports.bind import rrset_text
-from dnspanel.transfer.exports.rows import Row
-from dnspanel.transfer.zonefile.content import type_tail
+from dnspanel.transfer.exports.exported_rows import Row
 from dnspanel.transfer.zonefile.reader import Reader
-from dnspanel.transfer.zonefile.records import Enough, Scope, is_of_signers
-from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
+from dnspanel.transfer.zonefile.record_parser import Enough, Scope, is_of_signers
+from dnspanel.transfer.zonefile.zonefile_content import type_tail
+from dnspanel.transfer.zonefile.zonefile_tokens import Sheet, Unreadable
 from dnspanel.zones.drafts.draft import edit_of, operations_of
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.lists import rrset_pages
@@ -253,7 +253,7 @@ def _clash(key: Key, seen: RRset | None, zone: str) -> Unreadable:
 
 def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[SourceFault]) -> None:
     """Put something at a place of the text into a list, up to as many as are shown."""
-    if len(kept) < limits.MOST_FAULTS_OF_ZONE:
+    if len(kept) < import_limits.MOST_FAULTS_OF_ZONE:
         before = len(reader.faults)
         reader.warn(place, found)
         kept += reader.faults[before:]

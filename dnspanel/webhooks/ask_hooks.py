@@ -21,10 +21,10 @@ from uuid import uuid4
 from django.utils import timezone
 
 from dnspanel.texts import gettext
-from dnspanel.webhooks.deliver import secrets_of
+from dnspanel.webhooks.deliver_events import secrets_of
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 from dnspanel.webhooks.post import MOST_ANSWER_BYTES, Answer, post
-from dnspanel.webhooks.sign import is_signed, signed_headers
+from dnspanel.webhooks.sign_events import is_signed, signed_headers
 from dnspanel.zones.governance.hook_questions import HookAnswer, Question
 
 LONGEST_REASON = 300

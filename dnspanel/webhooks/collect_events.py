@@ -14,8 +14,8 @@ from django.db.models import QuerySet
 
 from dnspanel.accounts.actors.actor_form import actor_form, person_form
 from dnspanel.accounts.errors import TokenDead
-from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import Ack, Node, NodeState
+from dnspanel.fleet.node_health import WELL, Word
 from dnspanel.fleet.reads.queries import NodeStatus, head, watched_statuses
 from dnspanel.texts import gettext
 from dnspanel.transfer.imports import queries
@@ -23,8 +23,8 @@ from dnspanel.transfer.models import ENDED_STATES, ImportJob
 from dnspanel.webhooks.access import listener
 from dnspanel.webhooks.models import Delivery, Event, EventKind, NodeWatch, Watch, Webhook
 from dnspanel.webhooks.numbers import next_numbers
-from dnspanel.webhooks.pace import due_at
 from dnspanel.webhooks.payload import listener_of, moment, told_of
+from dnspanel.webhooks.sending_time import due_at
 from dnspanel.zones.models import Publication, PublishRequest, RequestState
 
 # One transaction collects events of this number of publications.

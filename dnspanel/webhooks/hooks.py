@@ -21,8 +21,8 @@ from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.texts import gettext
 from dnspanel.webhooks import collect_events
 from dnspanel.webhooks.access import NEEDED, require_webhooks
+from dnspanel.webhooks.address_guard import Resolve, checked_addresses, parse_target
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer, WebhookRefused, WebhookUnknown
-from dnspanel.webhooks.guard import Resolve, checked_addresses, parse_target
 from dnspanel.webhooks.models import (
     READ_BY_PEOPLE,
     SUBSCRIBABLE,
@@ -34,8 +34,8 @@ from dnspanel.webhooks.models import (
     Webhook,
 )
 from dnspanel.webhooks.numbers import next_numbers
-from dnspanel.webhooks.pace import GATHERED
-from dnspanel.webhooks.sign import new_secret
+from dnspanel.webhooks.sending_time import GATHERED
+from dnspanel.webhooks.sign_events import new_secret
 from dnspanel.webhooks.signals import due
 from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.errors import SettingsRefused

@@ -15,8 +15,8 @@ from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 
 from dnspanel.texts import gettext
+from dnspanel.webhooks.address_guard import Resolve, Target, checked_addresses, parse_target
 from dnspanel.webhooks.errors import NoAnswer
-from dnspanel.webhooks.guard import Resolve, Target, checked_addresses, parse_target
 
 CONNECT_SECONDS = 5.0
 # From the first byte to the last one, however slowly they come.

@@ -13,7 +13,7 @@ from django.utils import timezone
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
-from dnspanel.webhooks import deliver, publish_hooks
+from dnspanel.webhooks import deliver_events, place_publish_hooks
 from dnspanel.webhooks.collect_events import collect_events
 
 # A sender lets other webhooks have their turn after this long.
@@ -28,7 +28,7 @@ def notice_events() -> None:
     with while_postgresql_answers():
         while collect_events(now=timezone.now()):
             pass
-        for webhook_id in deliver.webhooks_with_due(now=timezone.now()):
+        for webhook_id in deliver_events.webhooks_with_due(now=timezone.now()):
             wake_sender(webhook_id=webhook_id)
 
 
@@ -48,7 +48,7 @@ def deliver_webhook(webhook_id: int) -> None:
 def forget_old_deliveries() -> str:
     """Delete old deliveries and events from the log."""
     with while_postgresql_answers():
-        return f"forgot deliveries={deliver.forget_old_deliveries(now=timezone.now())}"
+        return f"forgot deliveries={deliver_events.forget_old_deliveries(now=timezone.now())}"
     return "PostgreSQL is away"
 
 
@@ -56,7 +56,7 @@ def forget_old_deliveries() -> str:
 def ask_quiet_hooks() -> None:
     """Ask an example of publish hooks that were not asked recently. Twice, late or never does no harm."""
     with while_postgresql_answers():
-        publish_hooks.ask_quiet_hooks(clock=timezone.now)
+        place_publish_hooks.ask_quiet_hooks(clock=timezone.now)
 
 
 def wake_sender(*, webhook_id: int, **_: Any) -> None:
@@ -68,5 +68,7 @@ def _deliver(webhook_id: int) -> None:
     """Send deliveries of one webhook under its lock, so that events keep their order if nothing fails."""
     with locked(Lock.WEBHOOK, webhook_id) as mine:
         until = time.monotonic() + TURN_SECONDS
-        while mine and time.monotonic() < until and deliver.deliver_next(webhook_id=webhook_id, clock=timezone.now):
+        while (
+            mine and time.monotonic() < until and deliver_events.deliver_next(webhook_id=webhook_id, clock=timezone.now)
+        ):
             pass

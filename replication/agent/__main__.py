@@ -16,14 +16,14 @@ import threading
 from pathlib import Path
 
 from replication import __version__
-from replication.agent.config import AgentConfig, BadConfig, read_config
-from replication.agent.joining.enroll import NotEnrolled, enroll
-from replication.agent.joining.installing import CannotJoin, add_options
-from replication.agent.joining.join import Joining, join, start_units
+from replication.agent.agent_config import AgentConfig, BadConfig, read_config
+from replication.agent.joining.ask_to_enroll import NotEnrolled, enroll
+from replication.agent.joining.install_agent import CannotJoin, add_options
+from replication.agent.joining.join_node import Joining, join, start_units
 from replication.agent.node import AgentNode
-from replication.agent.powerdns.computed_types import pdns_conf_of
+from replication.agent.powerdns.powerdns_computed_types import pdns_conf_of
 from replication.agent.recent_log import RECENT_LOG
-from replication.agent.updates.rebuild import open_store
+from replication.agent.updates.rebuild_node import open_store
 from replication.errors import ReplicationError
 from replication.garbage import leave_out_what_is_loaded
 

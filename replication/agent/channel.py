@@ -1,7 +1,7 @@
 """The panel's channel to an agent: HTTPS for one client, which must show the panel's certificate.
 
 Requests that every agent answers are here: status, samples, log, a request for a certificate. Others belong to the
-agent's own handler: a node's in `server`, a front's in `replication.front.server`.
+agent's own handler: a node's in `server`, a front's in `replication.front.front_server`.
 """
 
 import logging
@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from replication.agent.identity import IdentityKeeper, is_valid_at
+from replication.agent.agent_identity import IdentityKeeper, is_valid_at
 from replication.agent.powerdns.observe import Observer
 from replication.agent.recent_log import RECENT_LOG
 from replication.agent.strangers import Strangers

@@ -10,23 +10,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from replication import __version__, stats
-from replication.agent.config import AgentConfig, role_of
-from replication.agent.identity import IdentityKeeper
+from replication.agent.agent_config import AgentConfig, role_of
+from replication.agent.agent_identity import IdentityKeeper
+from replication.agent.agent_server import AgentServer, Parts
 from replication.agent.integrity_scan import IntegrityScanner
+from replication.agent.kept_sealing_keys import SealingKeys
 from replication.agent.lock_file import take_lock
 from replication.agent.machine import machine_id
-from replication.agent.powerdns.computed_types import ComputedTypesKeeper
 from replication.agent.powerdns.observe import INTERVAL_SECONDS, Observer, read_counters
 from replication.agent.powerdns.pdns_api import PdnsApi
+from replication.agent.powerdns.powerdns_computed_types import ComputedTypesKeeper
 from replication.agent.powerdns.running_config import RunningConfig
 from replication.agent.powerdns.top import TopLists
 from replication.agent.powerdns.zonecache import ZoneCache
-from replication.agent.sealing_keys import SealingKeys
-from replication.agent.server import AgentServer, Parts
-from replication.agent.updates.apply import Applier
+from replication.agent.updates.apply_push import Applier
 from replication.agent.updates.purge import ControlSocket, Purger, Receivers
-from replication.agent.updates.rebuild import Rebuild
-from replication.agent.updates.snapshots import Snapshots
+from replication.agent.updates.rebuild_node import Rebuild
+from replication.agent.updates.snapshot_upload import Snapshots
 from replication.disk import disk_of
 from replication.errors import Busy
 from replication.store import mapped
@@ -34,7 +34,7 @@ from replication.store.store import LMDB_VERSION
 from replication.wire.protocol import Status, join_port
 
 if TYPE_CHECKING:
-    from replication.agent.metrics import MetricsServer
+    from replication.agent.agent_metrics import MetricsServer
 
 LOCK_FILE = "agent.lock"
 # Before it restarts, an agent leaves this time for answers in progress.
@@ -218,7 +218,7 @@ class AgentNode:
     def _metrics_server(self) -> "MetricsServer | None":
         """Start the server for Prometheus. A port in use costs the metrics, never the node."""
         # Imported here: the library is 2 MB of memory that most nodes can do without.
-        from replication.agent.metrics import MetricsServer
+        from replication.agent.agent_metrics import MetricsServer
 
         address = (self._config.metrics_address, self._config.metrics_port)
         try:

@@ -24,7 +24,7 @@ import hashlib
 import struct
 from dataclasses import dataclass
 
-from replication.codec import archive
+from replication.codec import boost_archive
 from replication.dns import names
 from replication.errors import UnknownSchema
 
@@ -83,7 +83,7 @@ class Nsec3:
     narrow: bool = False
 
 
-def _decode_zone(reader: archive.Reader, schema: int) -> tuple[str, str]:
+def _decode_zone(reader: boost_archive.Reader, schema: int) -> tuple[str, str]:
     if schema < 6:
         reader.class_version((0,))
         return reader.name(), ""
@@ -96,26 +96,26 @@ def _decode_zone(reader: archive.Reader, schema: int) -> tuple[str, str]:
 
 def _encode_zone(zone: str, variant: str, schema: int) -> bytes:
     if schema in (4, 5):
-        return archive.encode_class(0) + archive.encode_name(zone)
+        return boost_archive.encode_class(0) + boost_archive.encode_name(zone)
     if schema == 6:
-        head = archive.encode_class(1) + archive.encode_class(0)
-        return head + archive.encode_name(zone) + archive.encode_string(variant.encode())
+        head = boost_archive.encode_class(1) + boost_archive.encode_class(0)
+        return head + boost_archive.encode_name(zone) + boost_archive.encode_string(variant.encode())
     raise UnknownSchema(schema=schema)
 
 
 def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
     """Encode the body of a metadata row. Raise UnknownSchema."""
     return (
-        archive.encode_class(0)
+        boost_archive.encode_class(0)
         + _encode_zone(obj.zone, obj.variant, schema)
-        + archive.encode_string(obj.kind.encode())
-        + archive.encode_string(obj.value.encode())
+        + boost_archive.encode_string(obj.kind.encode())
+        + boost_archive.encode_string(obj.value.encode())
     )
 
 
 def decode_metadata(body: bytes, schema: int) -> MetadataObject:
     """Decode the metadata that PowerDNS wrote. Raise BadBytes."""
-    reader = archive.Reader(body, "metadata object")
+    reader = boost_archive.Reader(body, "metadata object")
     reader.class_version((0,))
     zone, variant = _decode_zone(reader, schema)
     found = MetadataObject(zone, reader.text(), reader.text(), variant)
@@ -126,9 +126,9 @@ def decode_metadata(body: bytes, schema: int) -> MetadataObject:
 def encode_key(obj: KeyObject, schema: int) -> bytes:
     """Encode the body of a keydata row. Raise UnknownSchema."""
     return (
-        archive.encode_class(1)
+        boost_archive.encode_class(1)
         + _encode_zone(obj.zone, obj.variant, schema)
-        + archive.encode_string(obj.content.encode())
+        + boost_archive.encode_string(obj.content.encode())
         + _U32.pack(obj.flags)
         + bytes((obj.active, obj.published))
     )
@@ -136,7 +136,7 @@ def encode_key(obj: KeyObject, schema: int) -> bytes:
 
 def decode_key(body: bytes, schema: int) -> KeyObject:
     """Decode the key that PowerDNS wrote. Raise BadBytes."""
-    reader = archive.Reader(body, "key object")
+    reader = boost_archive.Reader(body, "key object")
     version = reader.class_version((0, 1))
     zone, variant = _decode_zone(reader, schema)
     content, flags, active = reader.text(), reader.number(_U32), reader.flag()
@@ -147,14 +147,14 @@ def decode_key(body: bytes, schema: int) -> KeyObject:
 
 def zone_of(body: bytes) -> str:
     """Return the zone of a metadata or key object, for any schema. Raise BadBytes or BadName."""
-    reader = archive.Reader(body, "metadata or key object")
+    reader = boost_archive.Reader(body, "metadata or key object")
     reader.class_version((0, 1))
     return _decode_zone(reader, _READS_ALL)[0]
 
 
 def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
     """Split into zone, bytes before the content, the content, and bytes after it. Raise BadBytes or BadName."""
-    reader = archive.Reader(body, "key object")
+    reader = boost_archive.Reader(body, "key object")
     reader.class_version((0, 1))
     zone, _ = _decode_zone(reader, _READS_ALL)
     start = reader.at
@@ -164,12 +164,12 @@ def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
 
 def join_key(before: bytes, content: bytes, after: bytes) -> bytes:
     """Join a key body: the inverse of `split_key`."""
-    return before + archive.encode_string(content) + after
+    return before + boost_archive.encode_string(content) + after
 
 
 def decode_tsig(body: bytes) -> TsigObject:
     """Decode the TSIG key that PowerDNS wrote. Raise BadBytes."""
-    reader = archive.Reader(body, "TSIG object")
+    reader = boost_archive.Reader(body, "TSIG object")
     reader.class_version((0,))
     reader.class_version((0,))
     found = TsigObject(reader.name(), reader.name(), reader.text())

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 
-from replication.codec import archive
+from replication.codec import boost_archive
 from replication.dns import names
 from replication.errors import BadBytes, UnknownSchema
 
@@ -79,31 +79,31 @@ class ZoneObject:
 def encode_domain(obj: ZoneObject, schema: int) -> bytes:
     """Encode the body of a domains row."""
     if schema in (4, 5):
-        head = archive.encode_class(1) + archive.encode_class(0) + archive.encode_name(obj.name)
-        catalog = archive.encode_name(obj.catalog)
+        head = boost_archive.encode_class(1) + boost_archive.encode_class(0) + boost_archive.encode_name(obj.name)
+        catalog = boost_archive.encode_name(obj.catalog)
     elif schema == 6:
         head = (
-            archive.encode_class(2)
-            + archive.encode_class(1)
-            + archive.encode_class(0)
-            + archive.encode_name(obj.name)
-            + archive.encode_string(obj.variant.encode())
+            boost_archive.encode_class(2)
+            + boost_archive.encode_class(1)
+            + boost_archive.encode_class(0)
+            + boost_archive.encode_name(obj.name)
+            + boost_archive.encode_string(obj.variant.encode())
         )
-        catalog = archive.encode_name(obj.catalog) + archive.encode_string(obj.catalog_variant.encode())
+        catalog = boost_archive.encode_name(obj.catalog) + boost_archive.encode_string(obj.catalog_variant.encode())
     else:
         raise UnknownSchema(schema=schema)
     return b"".join(
         (
             head,
             _I64.pack(obj.last_check),
-            archive.encode_string(obj.account.encode()),
-            archive.encode_class(0),
+            boost_archive.encode_string(obj.account.encode()),
+            boost_archive.encode_class(0),
             _U64.pack(len(obj.primaries)),
             *map(encode_primary, obj.primaries),
             _U32.pack(obj.id),
             _U32.pack(obj.notified_serial),
             _U32.pack(obj.kind),
-            archive.encode_string(obj.options.encode()),
+            boost_archive.encode_string(obj.options.encode()),
             catalog,
         )
     )
@@ -112,14 +112,14 @@ def encode_domain(obj: ZoneObject, schema: int) -> bytes:
 def encode_native(name: str, id: int, schema: int) -> bytes:
     """Encode as `encode_domain`, for a zone with only name and id known, but fast for many."""
     before, between, behind = _native_frame(schema)
-    return before + archive.encode_name(name) + between + _U32.pack(id) + behind
+    return before + boost_archive.encode_name(name) + between + _U32.pack(id) + behind
 
 
 @cache
 def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
     """Return the bytes before the name, between it and the id, and after the id."""
     name, id = "name.frame.", 0x7EADBEEF
-    before, _, rest = encode_domain(ZoneObject(name, id), schema).partition(archive.encode_name(name))
+    before, _, rest = encode_domain(ZoneObject(name, id), schema).partition(boost_archive.encode_name(name))
     between, _, behind = rest.partition(_U32.pack(id))
     return before, between, behind
 
@@ -138,7 +138,7 @@ def native_name(body: bytes, schema: int) -> str | None:
 
 def decode_domain(body: bytes) -> ZoneObject:
     """Decode a zone object of class version 0, 1 or 2. Raise BadBytes."""
-    reader = archive.Reader(body, "zone object")
+    reader = boost_archive.Reader(body, "zone object")
     version = reader.class_version((0, 1, 2))
     variants = version == 2 and _reads_zone_name(reader)
     if version < 2:
@@ -165,7 +165,7 @@ def decode_domain(body: bytes) -> ZoneObject:
     )
 
 
-def _reads_zone_name(reader: archive.Reader) -> bool:
+def _reads_zone_name(reader: boost_archive.Reader) -> bool:
     """Pass the class headers of a ZoneName; True if a variant text follows its name (version 1)."""
     has_variant = reader.class_version((0, 1)) == 1
     reader.class_version((0,))

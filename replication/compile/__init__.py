@@ -1,9 +1,9 @@
 """RRsets of a zone → rows of the records table: all of them, what changed, or another denial of existence. Pure."""
 
 from replication.compile.changes import compile_changes
+from replication.compile.compiled_rows import Change, ChangedRows, Row, Rows
 from replication.compile.denial import HELPER
 from replication.compile.full import Content, WireRRset, compile_wires, compile_zone
-from replication.compile.rows import Change, ChangedRows, Row, Rows
 from replication.compile.switch import switch_denial
 
 __all__ = [

@@ -9,9 +9,9 @@ from replication.codec import values
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX, parent_key
 from replication.codec.values import ENT
+from replication.compile.compiled_rows import Rows, by_name
 from replication.compile.denial import ABSENT, FULL, HASHED, HELPER, PRESENT, Denial, is_like_hash, owned_types
 from replication.compile.full import key_within
-from replication.compile.rows import Rows, by_name
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset
 

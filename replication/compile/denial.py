@@ -29,7 +29,7 @@ from replication.codec import values
 from replication.codec.dnssec import NSEC3_HASH_LENGTH, Nsec3, nsec3_hash
 from replication.codec.keys import name_from_relative_key
 from replication.codec.values import ENT
-from replication.compile.rows import Row
+from replication.compile.compiled_rows import Row
 from replication.dns import names, rdtypes
 
 HELPER = 50  # the type of the rows that make an NSEC3 chain

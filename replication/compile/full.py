@@ -27,8 +27,8 @@ from replication.codec import values
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX, parent_key, relative_key
 from replication.codec.values import ENT
+from replication.compile.compiled_rows import Row
 from replication.compile.denial import helper_rows, is_bare_cut, is_unflagged_at_cut, owned_types
-from replication.compile.rows import Row
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 from replication.errors import BadRRset

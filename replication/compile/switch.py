@@ -8,8 +8,8 @@ from replication.codec import values
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX
 from replication.codec.values import ENT
+from replication.compile.compiled_rows import Change, Rows, by_name
 from replication.compile.denial import ABSENT, HASHED, HELPER, Denial, is_like_hash, owned_types
-from replication.compile.rows import Change, Rows, by_name
 from replication.dns import rdtypes
 
 

@@ -24,15 +24,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 from replication import __version__
-from replication.agent.config import BadConfig
-from replication.agent.joining.enroll import NotEnrolled, enroll
-from replication.agent.joining.installing import CannotJoin, add_options
+from replication.agent.agent_config import BadConfig
+from replication.agent.joining.ask_to_enroll import NotEnrolled, enroll
+from replication.agent.joining.install_agent import CannotJoin, add_options
 from replication.agent.recent_log import RECENT_LOG
 from replication.errors import BadBytes, ReplicationError
 from replication.front.agent import FrontAgent
-from replication.front.config import FrontConfig, read_config
 from replication.front.front import Front
-from replication.front.join import Joining, join, start_units
+from replication.front.front_config import FrontConfig, read_config
+from replication.front.join_front import Joining, join, start_units
 from replication.front.xdp import attach
 
 # How often it is looked whether there are nodes for dnsdist to ask.

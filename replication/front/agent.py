@@ -19,22 +19,22 @@ from collections.abc import Sequence
 from typing import BinaryIO, Self
 
 from replication import __version__
-from replication.agent.config import role_of
-from replication.agent.identity import IdentityKeeper, write_atomically
+from replication.agent.agent_config import role_of
+from replication.agent.agent_identity import IdentityKeeper, write_atomically
 from replication.agent.lock_file import take_lock
 from replication.agent.machine import machine_id
 from replication.agent.powerdns.observe import INTERVAL_SECONDS, Counters, Observer
 from replication.errors import BadBytes, BadSnapshot, Gap, NotServed, WrongCluster, WrongEpoch
 from replication.front.bypass import EVERYTHING, HOLD_SECONDS, MOST_ZONES, Bypass
-from replication.front.config import SETTINGS_FILE, FrontConfig, with_settings
 from replication.front.dnsdist import Numbers
 from replication.front.front import LOOK_SECONDS, Front, Looked
+from replication.front.front_config import SETTINGS_FILE, FrontConfig, with_settings
+from replication.front.front_server import FrontServer, Parts
 from replication.front.rotation import Verdict
-from replication.front.server import FrontServer, Parts
 from replication.store import mapped
 from replication.store.snapshot import open_manifest, snapshot_id
 from replication.texts import gettext
-from replication.wire.front import BackendReport, FrontReport, FrontSettings, Told
+from replication.wire.front_messages import BackendReport, FrontReport, FrontSettings, Told
 from replication.wire.position import Position, position_from_json
 from replication.wire.protocol import Ack, Status
 from replication.wire.segment import open_segments

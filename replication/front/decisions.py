@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from replication.front.config import FrontConfig
+from replication.front.front_config import FrontConfig
 from replication.front.release import DOH, DOH3, DOQ, DOT, Release
-from replication.wire.front import Backend, Endpoint
+from replication.wire.front_messages import Backend, Endpoint
 
 # How long dnsdist waits for a node.
 BACKEND_SECONDS = 2

@@ -9,10 +9,10 @@ from uuid import NAMESPACE_OID, uuid5
 
 from replication.front import decisions
 from replication.front.bypass import EVERYTHING
-from replication.front.config import FrontConfig
 from replication.front.decisions import BACKEND_SECONDS, Line, Means, Secrets, explained
+from replication.front.front_config import FrontConfig
 from replication.store.applying import POSITION_ZONE
-from replication.wire.front import Backend
+from replication.wire.front_messages import Backend
 
 # Releases from 1.8 on have another name for it, and those from 1.9 on want suffixes to be called so.
 _SKIP_CACHE = "(SetSkipCacheAction or SkipCacheAction)()"

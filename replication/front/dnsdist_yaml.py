@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from replication.front import decisions
-from replication.front.config import FrontConfig
 from replication.front.decisions import BACKEND_SECONDS, Line, Means, Secrets, explained
 from replication.front.dnsdist_conf import server_id
+from replication.front.front_config import FrontConfig
 from replication.store.applying import POSITION_ZONE
-from replication.wire.front import Backend
+from replication.wire.front_messages import Backend
 
 _CACHE, _XSK = "answers", "packets"
 

@@ -12,12 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from replication.agent.identity import write_atomically
+from replication.agent.agent_identity import write_atomically
 from replication.dns import rdtypes
 from replication.errors import BadBytes, NotServed, ReplicationError
 from replication.front import dnsdist_conf, dnsdist_yaml, xdp
 from replication.front.bypass import EVERYTHING, RULES, Bypass, rule_of
-from replication.front.config import FrontConfig
 from replication.front.decisions import Means, Secrets, needs_restart
 from replication.front.dnsdist import Configured, Dnsdist, Numbers, ServerNumbers
 from replication.front.dnsdist_conf import (
@@ -30,11 +29,12 @@ from replication.front.dnsdist_conf import (
     server_policy,
     take_down_servers,
 )
+from replication.front.front_config import FrontConfig
 from replication.front.rotation import Known, Rotation, Rules, Verdict
 from replication.store.applying import POSITION_ZONE
 from replication.troubles import Troubles
 from replication.verify import ask, rrset_in
-from replication.wire.front import Backend, Endpoint
+from replication.wire.front_messages import Backend, Endpoint
 from replication.wire.position import Position, parse_position
 
 # How often every backend is asked, and how long for; one that was silent is not waited for so long.

@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 
 from replication.errors import NotServed
-from replication.front.config import FrontConfig
 from replication.front.decisions import XSK_MAP
+from replication.front.front_config import FrontConfig
 from replication.front.release import AF_XDP, Release
 from replication.front.xdp_program import KEY4, KEY6, Maps, encode_keys, encode_program
 

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from replication.wire.front import Endpoint
+from replication.wire.front_messages import Endpoint
 
 _INSTRUCTION = struct.Struct("<BBhi")
 KEY4, KEY6 = struct.Struct("=4sHxx"), struct.Struct("=16sHxx")

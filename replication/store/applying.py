@@ -14,10 +14,10 @@ from replication.codec.schema import ATTACHED_TABLES, Dbi, Schema
 from replication.dns import names, rdtypes
 from replication.errors import BadSegment, Busy, Diverged
 from replication.store.file_row import ROW_KEY, Database, FileRow
-from replication.store.hold import Hold, Stopwatch
 from replication.store.key_opener import KeyOpener
+from replication.store.lock_time import Hold, Stopwatch
 from replication.store.own_commits import note_commit
-from replication.store.waiting import NotAlone, Placed, Plan, Waiting
+from replication.store.prepared_write import NotAlone, Placed, Plan, Waiting
 from replication.store.writing import Row
 from replication.wire.operations import DIGEST_MODULUS, Op, OpKind, Puts, digest_bytes
 from replication.wire.position import Position

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from replication.errors import BadBytes
 from replication.garbage import collection_paused
-from replication.store.hold import Stopwatch
+from replication.store.lock_time import Stopwatch
 from replication.wire.operations import digest_bytes
 from replication.wire.position import Position
 

@@ -74,11 +74,11 @@ from replication.store.attached import attached_rows
 from replication.store.checking import Check
 from replication.store.digest_delta import digest_delta
 from replication.store.file_row import INSTALLING_KEY, Database, combined_position, common_position
-from replication.store.installing import Installation, Source, Target
+from replication.store.install_snapshot import Installation, Source, Target
 from replication.store.key_opener import KeyOpener
 from replication.store.opening import DAMAGE, FileUse, file_use, lmdb_errors, open_copy, open_file
 from replication.store.own_commits import foreign_commit, note_commit
-from replication.store.repair import Repaired, RepairWriter
+from replication.store.repair_zone import Repaired, RepairWriter
 from replication.store.zone_digests import mark_complete, running_digest
 from replication.store.zone_rows import ZoneRows
 from replication.wire.operations import Op, digest_bytes

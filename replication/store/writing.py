@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from replication.codec.schema import Dbi, Schema
 from replication.store.file_row import INSTALLING_KEY, ROW_KEY, Database, FileRow
-from replication.store.hold import Hold, Stopwatch
+from replication.store.lock_time import Hold, Stopwatch
 from replication.store.own_commits import note_commit
 
 # Changes wait until there are this many; a transaction ends behind the group that makes it long.

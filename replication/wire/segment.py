@@ -26,7 +26,7 @@ Version 2 has 16 more bytes before the body: the sum of the digests of its rows 
 are put and belong to zones that are new. The panel has checked it, so no node has to hash millions of new rows.
 
 Version 3 is a repair: it moves nothing, `first` and `last` are where the node stands, and its one mark names the zone
-that it carries in full (`store.repair`).
+that it carries in full (`store.repair_zone`).
 
 `operations` has the layout of marks and operations.
 

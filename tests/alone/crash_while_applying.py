@@ -5,7 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
-from replication.store import applying, waiting
+from replication.store import applying, prepared_write
 from replication.store.store import Store
 from replication.wire import operations
 from replication.wire.segment import open_segment
@@ -37,7 +37,7 @@ def dying_commit(self, *arguments):
 
 
 applying._Writer._commit = dying_commit
-write = waiting.Plan.write
+write = prepared_write.Plan.write
 
 
 def dying_write(self, *arguments):
@@ -45,7 +45,7 @@ def dying_write(self, *arguments):
     at("in a transaction")
 
 
-waiting.Plan.write = dying_write
+prepared_write.Plan.write = dying_write
 add_run = applying._Writer._add_run
 batches = 0
 

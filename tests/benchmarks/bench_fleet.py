@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from tests.benchmarks import answers, estate, stacks
 from tests.benchmarks.bench_push import LARGE, LARGE_RECORDS
 from tests.benchmarks.more_nodes import MoreNodes, addresses_of

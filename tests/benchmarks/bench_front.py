@@ -22,9 +22,9 @@ from pathlib import Path
 import psutil
 
 from replication.errors import NotServed
-from replication.front.config import FrontConfig
 from replication.front.front import Front
-from replication.wire.front import Backend, Endpoint
+from replication.front.front_config import FrontConfig
+from replication.wire.front_messages import Backend, Endpoint
 from tests.benchmarks import answers, bench_storm, estate, pdns_settings, serving, stacks
 from tests.benchmarks.say import say
 from tests.fronts import joined_front

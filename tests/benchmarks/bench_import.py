@@ -106,11 +106,11 @@ def uploaded(archive: Path) -> Any:
     from django.utils import timezone
 
     from dnspanel.transfer.files import upload
-    from dnspanel.transfer.imports import jobs
+    from dnspanel.transfer.imports import import_jobs
     from dnspanel.transfer.models import SourceKind
 
     with archive.open("rb") as stream:
-        job = jobs.create_job(source=SourceKind.FILES, title=archive.name, author=None, now=timezone.now())
+        job = import_jobs.create_job(source=SourceKind.FILES, title=archive.name, author=None, now=timezone.now())
         upload.receive_file(job=job, name=archive.name, stream=stream)
     # It was written by whoever runs the benchmark, and belongs to the user of the stack's processes.
     for path in (settings.TRANSFER_DIR, *settings.TRANSFER_DIR.rglob("*")):
@@ -122,18 +122,18 @@ def run_import(stack: stacks.BenchStack, job: Any, *, zones: int, last: str) -> 
     """Scan, dry run, apply, and wait until every node answers. Raises if anything is not imported."""
     from django.utils import timezone
 
-    from dnspanel.transfer.imports import jobs
+    from dnspanel.transfer.imports import import_jobs
     from dnspanel.transfer.models import ImportZone, State
     from dnspanel.zones.models import Zone
 
     began = time.monotonic()
-    jobs.start_scan(job=job, now=timezone.now())
+    import_jobs.start_scan(job=job, now=timezone.now())
     _wait_for_state(job, State.CHOOSING)
     scanned = time.monotonic()
-    jobs.start_plan(job=job, now=timezone.now())
+    import_jobs.start_plan(job=job, now=timezone.now())
     _wait_for_state(job, State.PLANNED)
     planned = time.monotonic()
-    jobs.start_apply(job=job, author=None, now=timezone.now())
+    import_jobs.start_apply(job=job, author=None, now=timezone.now())
     _wait_for_state(job, State.DONE)
     saved = time.monotonic()
     names = list(ImportZone.objects.filter(job=job, action="create").order_by("name").values_list("name", flat=True))

@@ -31,7 +31,7 @@ from typing import Any
 import psutil
 
 from dnspanel.demo.stack import Stack, StackShape
-from dnspanel.publish.encoding.pace import MOST, PER_SECOND
+from dnspanel.publish.encoding.sealing_pace import MOST, PER_SECOND
 from replication.dns.rdtypes import A
 from replication.dns.rrset import RRset
 from replication.node_client import NodeClient

@@ -251,13 +251,13 @@ class Bench:
         from django.conf import settings
         from django.utils import timezone
 
-        from dnspanel.secondaries import secondary_keys, set_up
+        from dnspanel.secondaries import secondary_keys, set_up_secondaries
         from dnspanel.secondaries.configuration import parts_for
 
         known = kind if kind in MAKERS else "other"
         choice: Mapping[str, Any] = {"choice": "tag", "tag": tag} if tag else {"choice": "list", "zones": zones}
-        terms = set_up.Terms(name or kind, [f"{HERE}:{port}"], kind=known, **choice)
-        made = set_up.create_secondary(terms=terms, by=self._owner, now=timezone.now())
+        terms = set_up_secondaries.Terms(name or kind, [f"{HERE}:{port}"], kind=known, **choice)
+        made = set_up_secondaries.create_secondary(terms=terms, by=self._owner, now=timezone.now())
         parts = parts_for(made.secondary, gateways=settings.GATEWAY_ADDRESSES, secret=made.secret, zones=zones)
         return [part.text for part in parts], secondary_keys.key_of(made.secondary)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from dnspanel.demo import ports, unprivileged
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from tests.benchmarks import answers, stacks
 
@@ -71,7 +71,7 @@ class MoreNodes:
     def retire(self) -> None:
         """End all of them, and take them out of the fleet."""
         from dnspanel.fleet.models import NodeState
-        from dnspanel.fleet.nodes import enroll
+        from dnspanel.fleet.nodes import node_lifecycle
 
         for pair in self._running.values():
             for process in reversed(pair):
@@ -79,9 +79,9 @@ class MoreNodes:
                 process.wait()
         self._running.clear()
         for demo_node in self.nodes:
-            node = enroll.node_by_name(demo_node.name)
+            node = node_lifecycle.node_by_name(demo_node.name)
             if node.state != NodeState.RETIRED:
-                enroll.retire(node=node, now=datetime.now(UTC), by=None)
+                node_lifecycle.retire(node=node, now=datetime.now(UTC), by=None)
         self.nodes.clear()
 
     def _new_node(self) -> DemoNode:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dnspanel.monitoring.metrics import exposition
-from replication.agent.metrics import MetricsServer
+from replication.agent.agent_metrics import MetricsServer
 from replication.agent.powerdns.observe import Counters
 from replication.wire.protocol import Status
 from tests.deploy.exported import DASHBOARDS, dashboard_expressions, exported, named, rule_expressions

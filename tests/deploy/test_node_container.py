@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from replication.agent.config import Identity, format_identity
+from replication.agent.agent_config import Identity, format_identity
 from tests.deploy.build_context import copy_files, parse_dockerfile
 from tests.deploy.container_root import Containers, owner_of
 from tests.docs.documents import ROOT

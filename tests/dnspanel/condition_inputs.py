@@ -4,15 +4,15 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
+from dnspanel.alerts.alert_rules import conditions
 from dnspanel.alerts.panel_conditions import PanelInputs
-from dnspanel.alerts.rules import conditions
 from dnspanel.audit.forward.conditions import EvidenceInputs
 from dnspanel.backup.conditions import BackupInputs
 from dnspanel.catalogs.conditions import CatalogInputs
 from dnspanel.conditions import Condition, Reading
-from dnspanel.fleet.conditions.inputs import FleetInputs, NodeInputs
-from dnspanel.fleet.health import Health, Word
-from dnspanel.fleet.rollout.waiting import Place, Waiting
+from dnspanel.fleet.conditions.condition_inputs import FleetInputs, NodeInputs
+from dnspanel.fleet.node_health import Health, Word
+from dnspanel.fleet.rollout.waiting_publications import Place, Waiting
 from dnspanel.publish.conditions import PublishInputs
 from dnspanel.secondaries.conditions import SecondaryInputs
 from dnspanel.zones.conditions import LogInputs

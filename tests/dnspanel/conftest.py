@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.transfer.imports import pace
+from dnspanel.transfer.imports import import_pace
 
 
 @pytest.fixture(autouse=True)
@@ -10,4 +10,4 @@ def nobody_waits_for_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for no nodes: nothing encodes here unless a test does, and each piece of an import would wait its
     five seconds.
     """
-    monkeypatch.setattr(pace, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(import_pace, "MOST_SECONDS", 0.0)

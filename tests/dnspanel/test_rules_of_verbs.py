@@ -18,14 +18,23 @@ from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.accounts.models import User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
-from dnspanel.primaries import set_up
+from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel, Expiry, Lock, Publication, Zone
-from dnspanel.zones.publishing import bulk, clone, edit, ready_zones, restore, revision, transferred, zone_patches
+from dnspanel.zones.publishing import (
+    bulk,
+    clone,
+    edit,
+    ready_zones,
+    restore_zones,
+    revision,
+    transferred,
+    zone_patches,
+)
 from dnspanel.zones.publishing.bulk import ZoneChange
 from dnspanel.zones.publishing.expiry import expiry_of, remove_due, set_expiry
 from dnspanel.zones.publishing.ready_zones import BulkZone
@@ -100,7 +109,7 @@ def _restore(zone: Zone, author: User) -> None:
 
 
 def _restore_many(zone: Zone, author: User) -> None:
-    _refuse_left(restore.restore_zones(zones=[zone], acting=Acting(author, Channel.WEB, NOW)).outcome.refused)
+    _refuse_left(restore_zones.restore_zones(zones=[zone], acting=Acting(author, Channel.WEB, NOW)).outcome.refused)
 
 
 def _create(zone: Zone, author: User) -> None:
@@ -123,11 +132,11 @@ def _import(zone: Zone, author: User) -> None:
 
 def _from_elsewhere(zone: Zone, author: User) -> None:
     terms = Terms(["9.9.9.9"])
-    set_up.create_transferred_zone(name=BELOW, terms=terms, acting=Acting(author, Channel.API, NOW))
+    set_up_primaries.create_transferred_zone(name=BELOW, terms=terms, acting=Acting(author, Channel.API, NOW))
 
 
 def _set_primaries(zone: Zone, author: User) -> None:
-    set_up.set_primaries(zone=zone, terms=Terms(["9.9.9.9"]), acting=Acting(author, Channel.API, NOW))
+    set_up_primaries.set_primaries(zone=zone, terms=Terms(["9.9.9.9"]), acting=Acting(author, Channel.API, NOW))
 
 
 def _comes_from_elsewhere(zone: Zone, author: User) -> None:
@@ -136,7 +145,7 @@ def _comes_from_elsewhere(zone: Zone, author: User) -> None:
 
 
 def _take_over(zone: Zone, author: User) -> None:
-    set_up.take_over(zone=zone, acting=Acting(author, Channel.API, NOW))
+    set_up_primaries.take_over(zone=zone, acting=Acting(author, Channel.API, NOW))
 
 
 def _taken_over(zone: Zone, author: User) -> None:
@@ -145,7 +154,7 @@ def _taken_over(zone: Zone, author: User) -> None:
 
 
 def _give_back(zone: Zone, author: User) -> None:
-    set_up.give_back(zone=zone, acting=Acting(author, Channel.API, NOW))
+    set_up_primaries.give_back(zone=zone, acting=Acting(author, Channel.API, NOW))
 
 
 def _set_expiry(zone: Zone, author: User) -> None:
@@ -229,7 +238,7 @@ ACTS: dict[str, Act] = {
     "a zone leaves a catalog of others": Act(_leave_catalog, NO_QUOTA),
     "set primaries": Act(_set_primaries, NO_QUOTA),
     "other primaries": Act(
-        lambda zone, author: set_up.set_primaries(
+        lambda zone, author: set_up_primaries.set_primaries(
             zone=zone, terms=Terms(["9.9.9.10"]), acting=Acting(author, Channel.API, NOW)
         ),
         NO_QUOTA,

@@ -14,8 +14,8 @@ from dnspanel.cli.commands import dnspanel as command_line
 from dnspanel.conditions import kinds
 from dnspanel.monitoring.metrics import exposition
 from replication import stats
-from replication.agent.config import AgentConfig
-from replication.agent.metrics import MetricsServer
+from replication.agent.agent_config import AgentConfig
+from replication.agent.agent_metrics import MetricsServer
 from replication.agent.powerdns.observe import Counters
 from replication.errors import ReplicationError
 from replication.version import BASE

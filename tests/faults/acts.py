@@ -26,20 +26,20 @@ from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.fleet import resync
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import Authority, Choice, Node
-from dnspanel.fleet.nodes import enroll, machines, node_keys
+from dnspanel.fleet.nodes import machines, node_keys, node_lifecycle
 from dnspanel.fleet.nodes.authority import NODE_LIFETIME, client_ssl_context, sign_node_certificate
 from dnspanel.fleet.push.maintenance import maintain_log
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.fleet.tasks import bootstrap_waiting_nodes, push_node
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.files.snapshots import make_snapshot
-from dnspanel.publish.keys import signing
+from dnspanel.publish.keys import segment_signing
 from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.publish.storage.prune import prune_log
 from dnspanel.publish.tasks import encode_log
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.log.hold import current_hold
+from dnspanel.zones.log.publish_hold import current_hold
 from dnspanel.zones.models import Channel, LogHead, Zone
 from dnspanel.zones.publishing import edit, zone_patches
 from dnspanel.zones.settings.settings_of_zone import change_settings
@@ -179,8 +179,8 @@ def audit() -> str:
 
 def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> str:
     """Create a node that waits for its agent; return the one-time code."""
-    node = enroll.create_node(
-        enroll.NodeDescription(
+    node = node_lifecycle.create_node(
+        node_lifecycle.NodeDescription(
             name=name,
             dns_address=dns_address,
             dns_port=dns_port,
@@ -191,26 +191,26 @@ def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, age
         now=timezone.now(),
         by=None,
     )
-    return enroll.make_code(node=node, now=timezone.now(), by=None)
+    return node_lifecycle.make_code(node=node, now=timezone.now(), by=None)
 
 
 def approve_request(name: str) -> bool:
     """Return True once the node's request was there and is approved."""
-    node = enroll.node_by_name(name)
-    if enroll.request_of(node) is None:
+    node = node_lifecycle.node_by_name(name)
+    if node_lifecycle.request_of(node) is None:
         return False
-    enroll.approve(node=node, now=timezone.now(), by=None)
+    node_lifecycle.approve(node=node, now=timezone.now(), by=None)
     return True
 
 
 def retire(name: str) -> None:
     """Retire the node from the fleet."""
-    enroll.retire(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+    node_lifecycle.retire(node=node_lifecycle.node_by_name(name), now=timezone.now(), by=None)
 
 
 def wake_node(name: str) -> None:
     """Wake the worker that pushes to one node, as a new segment does."""
-    push_node.apply_async((enroll.node_by_name(name).pk,), retry=False)
+    push_node.apply_async((node_lifecycle.node_by_name(name).pk,), retry=False)
 
 
 def wake_publisher() -> None:
@@ -266,16 +266,16 @@ def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
 
 def drain(name: str) -> None:
     """Drain the node: it gets nothing until `resume`."""
-    enroll.drain(node=enroll.node_by_name(name), now=timezone.now(), by=None, reason="a fault test")
+    node_lifecycle.drain(node=node_lifecycle.node_by_name(name), now=timezone.now(), by=None, reason="a fault test")
 
 
 def resume(name: str) -> None:
-    enroll.resume(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+    node_lifecycle.resume(node=node_lifecycle.node_by_name(name), now=timezone.now(), by=None)
 
 
 def revoke(name: str) -> None:
     """Revoke the node's certificate."""
-    enroll.revoke(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+    node_lifecycle.revoke(node=node_lifecycle.node_by_name(name), now=timezone.now(), by=None)
 
 
 def maintain() -> None:
@@ -295,7 +295,7 @@ def forget_the_log() -> None:
 
 def sealed_keys() -> str:
     """Return the list of signing keys as nodes are given it just now, in hex."""
-    sealed = signing.sealed_keyring(signing.public_keys())
+    sealed = segment_signing.sealed_keyring(segment_signing.public_keys())
     assert sealed is not None
     return sealed.hex()
 
@@ -322,14 +322,14 @@ def try_keys(name: str, sealed: str) -> str:
 
 
 def _client(name: str) -> NodeClient:
-    node = enroll.node_by_name(name)
+    node = node_lifecycle.node_by_name(name)
     context = client_ssl_context(Authority.objects.get())
     return NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)
 
 
 def check_now(name: str) -> None:
     """Have the node read every row of its files, as the button on its page does."""
-    resync.check_now(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+    resync.check_now(node=node_lifecycle.node_by_name(name), now=timezone.now(), by=None)
 
 
 def divergences(name: str) -> list[list[Any]]:
@@ -361,7 +361,7 @@ def move_to_team(zone: str) -> None:
 
 def keep_first_machine(name: str) -> None:
     """Keep the machine which was known first as the node, as a person does."""
-    machines.keep_first(node=enroll.node_by_name(name), now=timezone.now(), by=None)
+    machines.keep_first(node=node_lifecycle.node_by_name(name), now=timezone.now(), by=None)
 
 
 def expire_certificate(name: str) -> str:
@@ -375,7 +375,7 @@ def renew_certificate(name: str) -> str:
 
 
 def _certify(name: str, now: datetime) -> str:
-    node = enroll.node_by_name(name)
+    node = node_lifecycle.node_by_name(name)
     old = x509.load_pem_x509_certificate(node.certificate_pem.encode())
     certificate = sign_node_certificate(
         authority=Authority.objects.get(),
@@ -402,7 +402,7 @@ def use_newest_key() -> None:
 
 def public_keys() -> list[str]:
     """Return the keys that nodes should accept, in hex."""
-    return [key.hex() for key in signing.public_keys()]
+    return [key.hex() for key in segment_signing.public_keys()]
 
 
 # The hold

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from dnspanel.fleet.models import Authority, Node
 from dnspanel.fleet.nodes.authority import client_ssl_context
-from dnspanel.publish.keys import signing
+from dnspanel.publish.keys import segment_signing
 from dnspanel.publish.models import Segment
 from dnspanel.publish.storage.objects import open_object
 from dnspanel.zones.models import LogHead
@@ -83,4 +83,4 @@ def forged(name: str, fault: str) -> str:
 
 
 def _panel_key() -> Ed25519PrivateKey:
-    return signing.private_key(signing.ensure_signing_key(now=timezone.now()))
+    return segment_signing.private_key(segment_signing.ensure_signing_key(now=timezone.now()))

@@ -43,7 +43,7 @@ ROWS = (
         "killed at each write of a commit, then everything unsynced dropped on an ext4 image"),
     Row(10, "a segment or chunk cut in the middle", "discarded, fetched again, nothing applied",
         "cut on the way and in the store; the node comes by snapshot",
-        elsewhere=("tests/replication/agent/updates/test_snapshots.py",)),
+        elsewhere=("tests/replication/agent/updates/test_snapshot_upload.py",)),
     Row(11, "a bit flipped, or a tree torn, inside the LMDB file",
         "that zone repaired; an unreadable tree: built beside and swapped, others unaffected",
         "found by a check, repaired alone; every branch page torn: new files, PowerDNS started again"),

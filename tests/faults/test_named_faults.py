@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from dnspanel.demo.stack import Stack, StackError
-from dnspanel.fleet.processes.roles import NAMES
+from dnspanel.fleet.processes.process_roles import NAMES
 from tests.faults.disk import Disk
 from tests.faults.test_brokers import no_memory
 from tests.mailserver import MailServer

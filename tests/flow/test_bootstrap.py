@@ -7,7 +7,7 @@ import time
 import dns.exception
 import pytest
 
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from tests.stack import ask, run_inside, until, wait_until_in_sync
 

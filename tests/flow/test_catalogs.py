@@ -22,7 +22,7 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.transfer.running import PowerDNS, run, sqlite_powerdns
-from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr_in import named
 from tests.foreign_servers import Foreign, newer_kinds, running
 from tests.ports import free_port
 from tests.stack import ask, ask_all, make_person, run_inside, until

@@ -13,7 +13,7 @@ from unittest.mock import ANY
 import pytest
 
 from dnspanel.demo import unprivileged
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from replication import verify
 from replication.errors import NotServed

@@ -12,9 +12,9 @@ from pathlib import Path
 import dns.exception
 import pytest
 
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.demo.stack import Stack
-from replication.agent.config import read_config
+from replication.agent.agent_config import read_config
 from tests.oracle.powerdns import PowerDNS, Unavailable, native, of_suite
 from tests.ports import free_port
 from tests.stack import ROOT, ask, make_person, run_inside, until, wait_until_in_sync

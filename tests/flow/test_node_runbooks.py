@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from dnspanel.demo import unprivileged
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from tests.docs.documents import code_spans
 from tests.docs.runbooks import FOLDER, command_lines_of

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from dnspanel.demo.stack import Stack
-from dnspanel.fleet.processes.roles import BUSY_FOR, NAMES
+from dnspanel.fleet.processes.process_roles import BUSY_FOR, NAMES
 from tests.named_faults import Operator, key_of, places_of, wait_until_named, works
 from tests.stack import until, wait_until_in_sync
 

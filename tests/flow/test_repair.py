@@ -16,7 +16,7 @@ from typing import Any
 import lmdb
 import pytest
 
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from tests.stack import ask, run_inside, until, wait_until_in_sync
 

@@ -12,7 +12,7 @@ import dns.exception
 import pytest
 
 from dnspanel.demo import unprivileged
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from tests.flow.test_bootstrap import wait_for_port
 from tests.flow.validator import Validator

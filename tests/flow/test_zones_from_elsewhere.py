@@ -13,7 +13,7 @@ import dns.update
 import pytest
 
 from dnspanel.demo.stack import Stack
-from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr_in import named
 from tests.stack import ask, ask_all, make_person, run_inside, until
 
 pytestmark = pytest.mark.flow

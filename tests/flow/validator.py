@@ -19,7 +19,7 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_nodes import DemoNode
 from tests.full import is_full
 
 # Validating without a pause takes a whole processor, which only a full run does.

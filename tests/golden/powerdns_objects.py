@@ -3,7 +3,7 @@
 import hashlib
 import struct
 
-from replication.codec import archive
+from replication.codec import boost_archive
 from replication.codec.comments import CommentObject
 from replication.codec.dnssec import TsigObject
 
@@ -29,11 +29,11 @@ def comment_key(record_key: bytes, body: bytes) -> bytes:
 def encode_tsig(obj: TsigObject) -> bytes:
     """Encode the body of a tsig row, the same in every schema."""
     return (
-        archive.encode_class(0)
-        + archive.encode_class(0)
-        + archive.encode_name(obj.name)
-        + archive.encode_name(obj.algorithm)
-        + archive.encode_string(obj.secret.encode())
+        boost_archive.encode_class(0)
+        + boost_archive.encode_class(0)
+        + boost_archive.encode_name(obj.name)
+        + boost_archive.encode_name(obj.algorithm)
+        + boost_archive.encode_string(obj.secret.encode())
     )
 
 

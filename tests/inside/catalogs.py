@@ -10,16 +10,15 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import TokenTerms
 from dnspanel.accounts.tokens.tsig_keys import create_tsig_key
-from dnspanel.catalogs import ownership_change, producer
-from dnspanel.catalogs import set_up as set_up_catalogs
+from dnspanel.catalogs import ownership_change, producer, set_up_catalogs
 from dnspanel.catalogs.models import Leaving
 from dnspanel.catalogs.tasks import follow_producers
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.secondaries import keyless, members
-from dnspanel.secondaries import set_up as set_up_secondary
-from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries import set_up_secondaries as set_up_secondary
 from dnspanel.secondaries.configuration import parts_for
 from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.secondaries.secondary_catalog import catalog_name
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit, zone_patches

@@ -7,7 +7,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.api.waiting import wait_for_nodes
 from dnspanel.fleet.models import Ack
-from dnspanel.fleet.nodes import enroll, fronts
+from dnspanel.fleet.nodes import fronts, node_lifecycle
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit, zone_patches
@@ -18,12 +18,12 @@ from replication.dns.rrset import make
 def set_terms(name: str, terms: dict[str, Any]) -> None:
     """Set the terms of a front."""
     terms = fronts.Terms(**terms)
-    fronts.set_terms(node=enroll.node_by_name(name), terms=terms, now=timezone.now(), by=None)
+    fronts.set_terms(node=node_lifecycle.node_by_name(name), terms=terms, now=timezone.now(), by=None)
 
 
 def report(name: str) -> Any:
     """Return what the panel has of a front, or None."""
-    return enroll.node_by_name(name).report.get("front")
+    return node_lifecycle.node_by_name(name).report.get("front")
 
 
 def create(name: str) -> None:
@@ -46,5 +46,5 @@ def publish(zone_name: str, address: str, seconds: float) -> Any:
 
 def act(name: str, node: str) -> None:
     """Carry out an act on a node."""
-    act = getattr(enroll, name)
-    act(node=enroll.node_by_name(node), now=timezone.now(), by=None)
+    act = getattr(node_lifecycle, name)
+    act(node=node_lifecycle.node_by_name(node), now=timezone.now(), by=None)

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.fleet.nodes.authority import NODE_LIFETIME
-from dnspanel.fleet.nodes.enroll import node_by_name
+from dnspanel.fleet.nodes.node_lifecycle import node_by_name
 from dnspanel.fleet.nodes.reported_setup import setup_differences
 
 
@@ -26,9 +26,11 @@ def approve_long_ago() -> None:
 
     The certificate has the lifetime of every other one, and began so long ago that it has ended.
     """
-    enroll.approve(node=enroll.node_by_name("ns2"), now=timezone.now() - NODE_LIFETIME - timedelta(days=1), by=None)
+    node_lifecycle.approve(
+        node=node_lifecycle.node_by_name("ns2"), now=timezone.now() - NODE_LIFETIME - timedelta(days=1), by=None
+    )
 
 
 def has_request() -> Any:
     """Return True if ns2 asks to be approved."""
-    return enroll.request_of(enroll.node_by_name("ns2")) is not None
+    return node_lifecycle.request_of(node_lifecycle.node_by_name("ns2")) is not None

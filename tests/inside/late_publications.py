@@ -6,9 +6,9 @@ from typing import Any
 from django.db.models import F
 from django.utils import timezone
 
-from dnspanel.alerts.inputs import read
+from dnspanel.alerts.alert_inputs import read
 from dnspanel.alerts.models import Alert
-from dnspanel.fleet.conditions.inputs import FleetInputs
+from dnspanel.fleet.conditions.condition_inputs import FleetInputs
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.reads.summary import fleet_summary
 from dnspanel.monitoring.metrics import exposition

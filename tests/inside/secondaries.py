@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.dnssec import drive
-from dnspanel.secondaries import set_up, signed
+from dnspanel.secondaries import set_up_secondaries, signed_zones
 from dnspanel.secondaries.configuration import parts_for
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.acting import Acting
@@ -38,8 +38,8 @@ def set_up_servers(ports: dict[str, int], zones: list[str]) -> Any:
     Zone.objects.filter(name__in=zones).update(tags=["foreign"])
     found = {}
     for kind, port in ports.items():
-        terms = set_up.Terms(kind, [f"127.0.0.1:{port}"], kind=kind, choice="tag", tag="foreign")
-        made = set_up.create_secondary(terms=terms, by=owner, now=timezone.now())
+        terms = set_up_secondaries.Terms(kind, [f"127.0.0.1:{port}"], kind=kind, choice="tag", tag="foreign")
+        made = set_up_secondaries.create_secondary(terms=terms, by=owner, now=timezone.now())
         parts = parts_for(made.secondary, gateways=settings.GATEWAY_ADDRESSES, secret=made.secret, zones=zones)
         found[kind] = [part.text for part in parts]
     return found
@@ -128,7 +128,7 @@ def sign_zones(step: str, names: list[str]) -> Any:
         elif step == "roll":
             rollovers.begin(zone=zone, kind=Kind.CSK, acting=acting)
     if step == "week":
-        return signed.publish_due_signatures(now=timezone.now() + timedelta(days=8))
+        return signed_zones.publish_due_signatures(now=timezone.now() + timedelta(days=8))
     return 0
 
 
@@ -142,13 +142,13 @@ def roll_past(step: str, name: str) -> Any:
     bind = Secondary.objects.get(name="bind")
     began, until = timezone.now(), time.monotonic() + 90
     networks = ["192.0.2.0/24"] if step == "cut off" else []
-    terms = replace(set_up.terms_of(bind), networks=networks)
-    set_up.change_secondary(secondary=bind, terms=terms, by=owner, now=began)
+    terms = replace(set_up_secondaries.terms_of(bind), networks=networks)
+    set_up_secondaries.change_secondary(secondary=bind, terms=terms, by=owner, now=began)
     if step == "cut off":
         Rollover.objects.exclude(zone=zone).delete()  # of other tests: their parents would be asked at each look
         rollovers.begin(zone=zone, kind=Kind.ZSK, acting=Acting(owner, "api", began))
     else:
-        set_up.notify_now(secondary=bind, by=owner, now=began)
+        set_up_secondaries.notify_now(secondary=bind, by=owner, now=began)
     row = Rollover.objects.select_related("zone").get(zone=zone)
     start = max(began, row.looked_at)
 

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.secondaries import set_up
+from dnspanel.secondaries import set_up_secondaries
 from dnspanel.secondaries.configuration import parts_for
 from dnspanel.secondaries.models import Member
 from dnspanel.secondaries.server_certificate import tls_endpoint
@@ -21,7 +21,7 @@ def set_up_servers(ports: dict[str, int], tls_ports: dict[str, int], zones: list
         edit.create_zone(zone=edit.NewZone(name), acting=Acting(owner, "web", timezone.now()))
     found = {}
     for kind, port in ports.items():
-        terms = set_up.Terms(
+        terms = set_up_secondaries.Terms(
             f"{kind}-tls",
             [f"127.0.0.1:{port}"],
             kind=kind.removeprefix("newer-"),
@@ -31,7 +31,7 @@ def set_up_servers(ports: dict[str, int], tls_ports: dict[str, int], zones: list
             certificate=certificate,
             tls_port=tls_ports[kind],
         )
-        made = set_up.create_secondary(terms=terms, by=owner, now=timezone.now())
+        made = set_up_secondaries.create_secondary(terms=terms, by=owner, now=timezone.now())
         parts = parts_for(
             made.secondary,
             gateways=settings.GATEWAY_ADDRESSES,

@@ -14,7 +14,7 @@ from dnspanel.fleet.models import Ack, Bootstrap, Delivery, Isolation, Node, Nod
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.fleet.reads.summary import fleet_summary
-from dnspanel.fleet.rollout import deliver, groups
+from dnspanel.fleet.rollout import deliver_groups, rollout_groups
 from dnspanel.publish.files.snapshots import make_snapshot
 from dnspanel.publish.models import Segment, Snapshot
 from dnspanel.zones.acting import Acting
@@ -70,14 +70,16 @@ def set_up_groups(verify_seconds: int) -> None:
     now = timezone.now()
     for number in (1, 2, 3):
         create(f"stages{number}.test.")
-    canary = groups.create_group(name="canary", verify_seconds=verify_seconds, by=None, now=now)
-    rest = groups.create_group(name="rest", verify_seconds=0, by=None, now=now)
+    canary = rollout_groups.create_group(name="canary", verify_seconds=verify_seconds, by=None, now=now)
+    rest = rollout_groups.create_group(name="rest", verify_seconds=0, by=None, now=now)
     Node.objects.filter(name="ns1").update(group=canary)
     Node.objects.filter(name__in=("ns2", "ns3")).update(group=rest)
 
 
 def verify_canary_for(seconds: int) -> None:
-    groups.set_verify_seconds(group=NodeGroup.objects.get(name="canary"), seconds=seconds, by=None, now=timezone.now())
+    rollout_groups.set_verify_seconds(
+        group=NodeGroup.objects.get(name="canary"), seconds=seconds, by=None, now=timezone.now()
+    )
 
 
 def acked() -> dict[str, int]:
@@ -110,19 +112,19 @@ def delivery() -> dict[str, Any] | None:
 
 
 def stop_delivery() -> None:
-    deliver.stop(reason="a test", by=None, now=timezone.now())
+    deliver_groups.stop(reason="a test", by=None, now=timezone.now())
 
 
 def resume_delivery() -> None:
-    deliver.resume(by=None, now=timezone.now())
+    deliver_groups.resume(by=None, now=timezone.now())
 
 
 def pin_delivery() -> None:
-    deliver.pin(sequence=LogHead.objects.get().sequence, reason="freeze for a test", by=None, now=timezone.now())
+    deliver_groups.pin(sequence=LogHead.objects.get().sequence, reason="freeze for a test", by=None, now=timezone.now())
 
 
 def unpin_delivery() -> None:
-    deliver.unpin(by=None, now=timezone.now())
+    deliver_groups.unpin(by=None, now=timezone.now())
 
 
 def release_delivery() -> None:
@@ -225,7 +227,7 @@ def send_snapshot(*names: str) -> int | None:
     for node in Node.objects.filter(name__in=names):
         assert ask_for_snapshot(node_id=node.pk, reason="a test wants that", now=now)
     if Delivery.objects.exclude(stopped_reason="").exists():
-        deliver.resume(by=None, now=now)
+        deliver_groups.resume(by=None, now=now)
     return made and made.sequence
 
 

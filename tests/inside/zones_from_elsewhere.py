@@ -3,7 +3,7 @@
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.primaries import set_up
+from dnspanel.primaries import set_up_primaries
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
@@ -12,17 +12,17 @@ from dnspanel.zones.publishing import edit
 def create(name: str, address: str) -> None:
     """Create a zone that is transferred from an address."""
     owner = User.objects.get(username="prima")
-    set_up.create_transferred_zone(
-        name=name, terms=set_up.Terms([address]), acting=Acting(owner, "web", timezone.now())
+    set_up_primaries.create_transferred_zone(
+        name=name, terms=set_up_primaries.Terms([address]), acting=Acting(owner, "web", timezone.now())
     )
 
 
 def set_address(name: str, address: str) -> None:
     """Transfer a zone from another address."""
     owner = User.objects.get(username="prima")
-    set_up.set_primaries(
+    set_up_primaries.set_primaries(
         zone=Zone.objects.get(name=name),
-        terms=set_up.Terms([address]),
+        terms=set_up_primaries.Terms([address]),
         acting=Acting(owner, "api", timezone.now()),
     )
 

@@ -8,9 +8,9 @@ import dns.rdata
 import dns.rdatatype
 import pytest
 
-from dnspanel.gateway.signed import with_chains
+from dnspanel.gateway.signed_transfers import with_chains
 from dnspanel.transfer.documents import Document, Options, ParsedZone
-from dnspanel.transfer.sources.over_dns.axfr import Server
+from dnspanel.transfer.sources.over_dns.axfr_in import Server
 from dnspanel.transfer.sources.over_dns.dns_wire import Record
 from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.parse import read_zone

@@ -29,7 +29,7 @@ from replication.compile import Row, compile_zone
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from replication.store.own_commits import COMMITS_KEY
-from replication.store.repair import repair_header, seal_repair
+from replication.store.repair_zone import repair_header, seal_repair
 from replication.store.snapshot import SnapshotFile, chunk_name, write_snapshot
 from replication.wire.operations import ZoneMark
 from replication.wire.segment import HEADER, SIGNATURE_SIZE

@@ -9,8 +9,8 @@ from dnspanel.accounts.actors.find_people import free_name, mail_is_taken
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import ProviderLink, Role, SignInProvider, User
-from dnspanel.accounts.providers.identity import Identity, Outcome, outcome_of
 from dnspanel.accounts.providers.links import apply_rules, make_link, rules_of
+from dnspanel.accounts.providers.provider_identity import Identity, Outcome, outcome_of
 from dnspanel.accounts.texts.canonical import ascii_lower, canonical_domain
 from dnspanel.texts import gettext
 

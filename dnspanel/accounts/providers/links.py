@@ -12,7 +12,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import BY_LDAP, ProviderKind, ProviderLink, Role, SignInProvider, User
 from dnspanel.accounts.people.people import locked_administrators
-from dnspanel.accounts.providers.identity import Identity, Outcome, Rule
+from dnspanel.accounts.providers.provider_identity import Identity, Outcome, Rule
 from dnspanel.accounts.providers.rule_grants import apply_outcome
 from dnspanel.accounts.rights.grant_edit import refuse_to_open
 from dnspanel.texts import gettext

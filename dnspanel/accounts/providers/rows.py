@@ -14,8 +14,8 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import ProviderRefused, ProviderUnknown
 from dnspanel.accounts.models import OwnRole, ProviderKind, ProviderLink, Role, SignInProvider, Team, User
 from dnspanel.accounts.people.teams import MEMBER_ROLES
-from dnspanel.accounts.providers.identity import LONGEST_GROUP, MOST_RULES, Rule
 from dnspanel.accounts.providers.links import forget_ldap_password, take_back
+from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, MOST_RULES, Rule
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.texts import gettext
 

@@ -15,7 +15,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Membership, OwnRole, Role, Team, User
 from dnspanel.accounts.people.people import RoleChange, set_roles
 from dnspanel.accounts.people.teams import MemberChange, change_members
-from dnspanel.accounts.providers.identity import Outcome
+from dnspanel.accounts.providers.provider_identity import Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from django.utils import timezone
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import SignInProvider, User
 from dnspanel.accounts.providers.admit import admit, record_refusal
-from dnspanel.accounts.providers.identity import Identity
 from dnspanel.accounts.providers.links import link_own_account
+from dnspanel.accounts.providers.provider_identity import Identity
 from dnspanel.accounts.sessions.session_store import SESSION_ENDS, end_in_hours
 from dnspanel.texts import gettext, gettext_lazy
 

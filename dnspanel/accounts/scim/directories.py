@@ -14,12 +14,12 @@ from dnspanel.accounts.errors import DirectoryRefused, DirectoryUnknown
 from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, Team, Token, TokenKind, User
 from dnspanel.accounts.people.people import close_account, open_account
 from dnspanel.accounts.people.teams import MEMBER_ROLES
-from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.providers.rows import faults_of_rules
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.accounts.scim.gifts import give_by_groups, take_back
-from dnspanel.accounts.scim.groups import set_teams
 from dnspanel.accounts.scim.locked import locked_directory
+from dnspanel.accounts.scim.scim_groups import set_teams
 from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.accounts.tokens.tokens import NewToken, end_token, kept_of, new_secret
 from dnspanel.texts import gettext

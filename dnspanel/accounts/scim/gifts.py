@@ -14,7 +14,7 @@ from django.db import connection
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.models import ScimDirectory, ScimGroup, ScimPerson
-from dnspanel.accounts.providers.identity import Outcome, Rule, highest, outcome_of
+from dnspanel.accounts.providers.provider_identity import Outcome, Rule, highest, outcome_of
 from dnspanel.accounts.providers.rule_grants import Receiver, apply_outcomes
 
 _AT_ONCE = 5_000

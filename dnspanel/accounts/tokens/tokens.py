@@ -35,7 +35,7 @@ from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quotas import Holder, holders_for, members_bound_by, refuse_beyond
 from dnspanel.accounts.rights import grant_edit
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
-from dnspanel.accounts.tokens import tsig
+from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.accounts.tokens.service_accounts import refuse_tokens_of_another
 from dnspanel.accounts.tokens.token_terms import (
     TokenTerms,
@@ -117,11 +117,11 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
     refuse_bad_terms(owner, terms, by, now)
     if (made_by := token_of(by)) and made_by.needs_if_match:
         raise TokenRefused({"token": [gettext("Your token must send If-Match, which DNS UPDATE does not have.")]})
-    key_name, algorithm = _key_name(name), tsig.algorithm_of(algorithm)
+    key_name, algorithm = _key_name(name), tsig_secrets.algorithm_of(algorithm)
     if secret:
-        tsig.refuse_bad_secret(secret)
+        tsig_secrets.refuse_bad_secret(secret)
     else:
-        tsig.refuse_new_of_old_algorithm(algorithm)
+        tsig_secrets.refuse_new_of_old_algorithm(algorithm)
         secret = base64.b64encode(secrets.token_bytes(32)).decode()
     try:
         with transaction.atomic():
@@ -464,7 +464,7 @@ def _key_name(name: str) -> str:
         key_name = names.parse(name)
     except BadName as exc:
         raise TokenRefused({"name": [str(exc)]}) from exc
-    tsig.refuse_reserved(key_name)
+    tsig_secrets.refuse_reserved(key_name)
     return key_name
 
 

@@ -18,7 +18,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import NotYours, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.secrets.vault import encrypt_secret
-from dnspanel.accounts.tokens import tsig
+from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import NewToken, create_tsig_key, tsig_secret
 
@@ -87,12 +87,12 @@ def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret:
     """
     if key.owner_id != by.user.pk:
         raise NotYours
-    tsig.refuse_reserved(name)
-    algorithm = tsig.algorithm_of(algorithm)
+    tsig_secrets.refuse_reserved(name)
+    algorithm = tsig_secrets.algorithm_of(algorithm)
     if secret is not None:
-        tsig.refuse_bad_secret(secret)
+        tsig_secrets.refuse_bad_secret(secret)
     elif algorithm != key.tsig_algorithm:
-        tsig.refuse_new_of_old_algorithm(algorithm)
+        tsig_secrets.refuse_new_of_old_algorithm(algorithm)
     try:
         with transaction.atomic():
             locked = Token.objects.select_for_update().filter(pk=key.pk, revoked_at=None).first()

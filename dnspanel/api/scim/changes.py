@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dnspanel.accounts.scim.groups import GroupTerms
-from dnspanel.accounts.scim.people import PersonTerms
+from dnspanel.accounts.scim.scim_groups import GroupTerms
+from dnspanel.accounts.scim.scim_people import PersonTerms
 from dnspanel.accounts.texts.canonical import canonical_mail
 from dnspanel.api.scim.faults import ScimFault
 from dnspanel.api.scim.filters import Path, Term, parse_path

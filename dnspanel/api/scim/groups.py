@@ -13,8 +13,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.models import ScimGroup
-from dnspanel.accounts.scim import groups as verbs
-from dnspanel.accounts.scim.groups import GroupTerms
+from dnspanel.accounts.scim import scim_groups as verbs
+from dnspanel.accounts.scim.scim_groups import GroupTerms
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.api.scim.changes import group_in, operations_in, patched_group
 from dnspanel.api.scim.conditions import refuse_moved, tagged

@@ -14,8 +14,8 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.find_people import addressed, named
 from dnspanel.accounts.models import ScimGroup, ScimPerson, User
-from dnspanel.accounts.scim import people as verbs
-from dnspanel.accounts.scim.people import PersonTerms
+from dnspanel.accounts.scim import scim_people as verbs
+from dnspanel.accounts.scim.scim_people import PersonTerms
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.api.scim.changes import operations_in, patched_person, person_in
 from dnspanel.api.scim.conditions import refuse_moved, tagged

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.api.errors import ApiError
-from dnspanel.primaries import set_up
+from dnspanel.primaries import set_up_primaries
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.zones.models import TsigAct, Zone
@@ -71,7 +71,7 @@ def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: dat
     if first not in ("0", "1"):
         raise NotObeyed(f"{kind} {first[:20]}", "it is 0 or 1")
     if zone.transferred_from:
-        set_up.set_ixfr(zone=zone, uses_ixfr=first == "1", author=by, now=now)
+        set_up_primaries.set_ixfr(zone=zone, uses_ixfr=first == "1", author=by, now=now)
     elif first == "0":
         raise NotObeyed(f"{kind} 0", "the zone's primary is this panel, and its secondaries choose what they ask for")
 

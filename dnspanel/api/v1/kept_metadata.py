@@ -22,7 +22,7 @@ from dnspanel.api.v1 import acting_metadata
 from dnspanel.api.v1.acting_metadata import ALLOW_AXFR_FROM, ALSO_NOTIFY, AXFR_MASTER_TSIG, NotObeyed
 from dnspanel.primaries.primary_keys import key_name_of
 from dnspanel.secondaries import access, keyless
-from dnspanel.secondaries.set_up import checked_addresses, checked_networks
+from dnspanel.secondaries.set_up_secondaries import checked_addresses, checked_networks
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.dnssec.signing_state import PUBLISH_CDNSKEY, PUBLISH_CDS, SigningState

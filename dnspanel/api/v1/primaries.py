@@ -13,13 +13,13 @@ from dnspanel.accounts.models import Token
 from dnspanel.accounts.tokens import tsig_keys
 from dnspanel.accounts.tokens.tokens import tsig_secret
 from dnspanel.api.v1.view import Refusal, shortened
-from dnspanel.catalogs import set_up as catalogs
+from dnspanel.catalogs import set_up_catalogs as catalogs
 from dnspanel.catalogs.errors import CatalogError
-from dnspanel.catalogs.set_up import CatalogTerms
-from dnspanel.primaries import set_up
+from dnspanel.catalogs.set_up_catalogs import CatalogTerms
+from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.errors import NotTransferred, PrimaryError
 from dnspanel.primaries.primary_keys import key_name_of
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
 
@@ -49,7 +49,7 @@ def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datet
                 acting=Acting(actor, Channel.API, now),
             )
             return Publication.objects.get(sequence=catalog.zone.sequence)
-        return set_up.create_transferred_zone(name=name, terms=terms, acting=Acting(actor, Channel.API, now))
+        return set_up_primaries.create_transferred_zone(name=name, terms=terms, acting=Acting(actor, Channel.API, now))
 
 
 def refuse_keys_without_primaries(attributes: Mapping[str, Any], zone_name: str) -> None:
@@ -73,14 +73,14 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
         refuse_keys_without_primaries(attributes, zone.name)
     with named_refusals():
         if kind in ELSEWHERE and ("masters" in attributes or (zone.transferred_from and PRIMARY_KEYS in attributes)):
-            masters = attributes["masters"] if "masters" in attributes else set_up.row_of(zone).addresses
+            masters = attributes["masters"] if "masters" in attributes else set_up_primaries.row_of(zone).addresses
             terms = _terms(zone, masters, attributes.get(PRIMARY_KEYS), actor)
-            if not set_up.comes_by(zone, terms):
-                set_up.set_primaries(zone=zone, terms=terms, acting=Acting(actor, Channel.API, now))
+            if not set_up_primaries.comes_by(zone, terms):
+                set_up_primaries.set_primaries(zone=zone, terms=terms, acting=Acting(actor, Channel.API, now))
         elif kind in ELSEWHERE and not zone.transferred_from:
             raise Refusal(422, f"Zone '{zone.name}' has no masters to be transferred from")
         elif kind not in ("", *ELSEWHERE) and zone.transferred_from:
-            set_up.take_over(zone=zone, acting=Acting(actor, Channel.API, now))
+            set_up_primaries.take_over(zone=zone, acting=Acting(actor, Channel.API, now))
         if kind == CONSUMER and there != CONSUMER:
             catalogs.follow_zone(zone=zone, author=actor, now=now)
         elif kind == SLAVE and there == CONSUMER:
@@ -99,7 +99,7 @@ def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
     """Have all of the zone transferred soon; return what PowerDNS says then. Raise Refusal (422) for any other zone."""
     try:
-        row = set_up.ask_now(zone=zone, author=actor, now=now, wants_all=True)
+        row = set_up_primaries.ask_now(zone=zone, author=actor, now=now, wants_all=True)
     except NotTransferred as exc:
         raise Refusal(422, f"Domain '{zone.name}' is not a slave domain (or has no master defined)") from exc
     return f"Added retrieval request for '{zone.name}' from primary {row.addresses[0]}"
@@ -110,7 +110,7 @@ def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] |
 
     TLS stays. Raise Refusal (422).
     """
-    there = Terms(masters) if zone is None else set_up.moved_to(zone, masters)
+    there = Terms(masters) if zone is None else set_up_primaries.moved_to(zone, masters)
     if key_names is None:
         return there
     if not key_names:

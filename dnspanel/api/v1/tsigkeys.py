@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.errors import AboveYou, NotYours, TokenRefused, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import Token
-from dnspanel.accounts.tokens import tsig, tsig_keys
+from dnspanel.accounts.tokens import tsig_keys, tsig_secrets
 from dnspanel.accounts.tokens.tokens import revoke_token
 from dnspanel.api.v1.view import (
     PowerdnsView,
@@ -119,7 +119,7 @@ def _name(text: str) -> str:
 
 def _algorithm(text: str, request: Request, status: int) -> str:
     try:
-        return tsig.algorithm_of(text)
+        return tsig_secrets.algorithm_of(text)
     except TokenRefused as exc:
         if status == 422:
             raise Refusal(422, f"Unknown TSIG algorithm: {shortened(text)}") from exc
@@ -128,8 +128,8 @@ def _algorithm(text: str, request: Request, status: int) -> str:
 
 def _refuse_bad_secret(text: str, message: str) -> None:
     try:
-        tsig.refuse_bad_secret(text)
-    except tsig.TooShort as exc:
+        tsig_secrets.refuse_bad_secret(text)
+    except tsig_secrets.TooShort as exc:
         raise Refusal(422, str(exc)) from exc
     except TokenRefused as exc:
         raise Refusal(422, message.format(shortened(text))) from exc

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dnspanel.audit.forward.health import DestinationHealth, destinations_health
+from dnspanel.audit.forward.destination_health import DestinationHealth, destinations_health
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.durations import duration_text
 from dnspanel.texts import gettext, ngettext

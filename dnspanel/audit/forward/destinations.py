@@ -14,15 +14,15 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
-from dnspanel.audit.forward.addresses import format_headers, parse_headers, parse_syslog_address
-from dnspanel.audit.forward.deliver import Send, last_number, sender, target_of
+from dnspanel.audit.forward.deliver_acts import Send, last_number, sender, target_of
+from dnspanel.audit.forward.destination_address import format_headers, parse_headers, parse_syslog_address
 from dnspanel.audit.forward.destination_tls import canonical_certificates, canonical_key, fits
 from dnspanel.audit.forward.errors import DestinationRefused, DestinationUnknown, NotSent
 from dnspanel.audit.forward.models import WELL, Destination, Kind
 from dnspanel.audit.forward.send import NETWORKS, addresses_of, send
 from dnspanel.texts import gettext
+from dnspanel.webhooks.address_guard import checked_addresses, parse_target
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
-from dnspanel.webhooks.guard import checked_addresses, parse_target
 from dnspanel.zones.audit.audit_trail import Act
 from dnspanel.zones.rights import access
 

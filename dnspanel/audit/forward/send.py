@@ -22,11 +22,11 @@ from datetime import datetime
 from django.conf import settings
 
 from dnspanel import outbound
-from dnspanel.audit.forward.addresses import SyslogAddress, parse_syslog_address
+from dnspanel.audit.forward.act_records import Sender, batch, framed, log_record, logs_request, syslog_message
+from dnspanel.audit.forward.destination_address import SyslogAddress, parse_syslog_address
 from dnspanel.audit.forward.destination_tls import client_context
 from dnspanel.audit.forward.errors import NotSent
 from dnspanel.audit.forward.models import Kind
-from dnspanel.audit.forward.records import Sender, batch, framed, log_record, logs_request, syslog_message
 from dnspanel.texts import gettext, joined
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 from dnspanel.webhooks.post import Answer, post

@@ -11,7 +11,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.audit.forward import deliver
+from dnspanel.audit.forward import deliver_acts
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake_each
 
@@ -25,7 +25,7 @@ _places = threading.BoundedSemaphore(2)
 def drive_evidence() -> None:
     """Start a sender for each destination that is behind. Runs every few seconds."""
     with while_postgresql_answers():
-        wake_each(deliver_evidence, deliver.destinations_with_due(now=timezone.now()))
+        wake_each(deliver_evidence, deliver_acts.destinations_with_due(now=timezone.now()))
 
 
 @shared_task(ignore_result=True)
@@ -45,5 +45,5 @@ def _deliver(destination_id: int) -> None:
     with locked(Lock.EVIDENCE, destination_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until:
-            if not deliver.deliver_next(destination_id=destination_id, clock=timezone.now):
+            if not deliver_acts.deliver_next(destination_id=destination_id, clock=timezone.now):
                 break

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from dnspanel.conditions import Condition, Severity
 from dnspanel.durations import duration_text
-from dnspanel.fleet.conditions.inputs import NodeInputs
+from dnspanel.fleet.conditions.condition_inputs import NodeInputs
 from dnspanel.texts import gettext
 
 CERTIFICATE_SOON, CERTIFICATE_NOW = timedelta(days=30), timedelta(days=7)

@@ -5,9 +5,16 @@ from datetime import datetime, timedelta
 
 from dnspanel.conditions import Condition, Severity
 from dnspanel.durations import duration_text
-from dnspanel.fleet.conditions.inputs import DeliveryInputs, FleetInputs
+from dnspanel.fleet.conditions.condition_inputs import DeliveryInputs, FleetInputs
 from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.rollout.waiting import BEFORE_NODES, LATE_AFTER, LATE_AGAIN, VERY_LATE_AFTER, Waiting, describe
+from dnspanel.fleet.rollout.waiting_publications import (
+    BEFORE_NODES,
+    LATE_AFTER,
+    LATE_AGAIN,
+    VERY_LATE_AFTER,
+    Waiting,
+    describe,
+)
 from dnspanel.texts import gettext
 
 LOG_AGE, LOG_AGE_CRITICAL = timedelta(seconds=60), timedelta(minutes=10)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from dnspanel.conditions import Condition, Severity
-from dnspanel.fleet.conditions.inputs import NodeInputs
+from dnspanel.fleet.conditions.condition_inputs import NodeInputs
 from dnspanel.texts import gettext
 
 DISK_SHARE, DISK_SHARE_AGAIN = 0.10, 0.12

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from dnspanel.conditions import Condition, Severity
 from dnspanel.durations import duration_text
 from dnspanel.fleet.conditions.certificates import certificate_condition
+from dnspanel.fleet.conditions.condition_inputs import NodeInputs
 from dnspanel.fleet.conditions.disks import disk_share, size_text
-from dnspanel.fleet.conditions.inputs import NodeInputs
 from dnspanel.fleet.conditions.setup import setup_faults
-from dnspanel.fleet.health import Word
+from dnspanel.fleet.node_health import Word
 from dnspanel.texts import gettext, ngettext
-from replication.wire.front import front_report_in
+from replication.wire.front_messages import front_report_in
 
 # A code lives for a quarter of an hour; a node that was made longer ago should have been reached by now.
 NEVER_CONTACTED_FOR = timedelta(minutes=20)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from dnspanel.conditions import Condition, Severity
-from dnspanel.fleet.conditions.inputs import FleetInputs
+from dnspanel.fleet.conditions.condition_inputs import FleetInputs
 from dnspanel.texts import gettext
 
 KINDS = {

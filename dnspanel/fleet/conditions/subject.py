@@ -6,9 +6,9 @@ from datetime import datetime
 from dnspanel.conditions import Condition, Subject
 from dnspanel.fleet.conditions import delivery, nodes, parents
 from dnspanel.fleet.conditions.certificates import certificate_condition
-from dnspanel.fleet.conditions.inputs import ZONES, FleetInputs, read_fleet, times_of_parents
-from dnspanel.fleet.health import CONTACT_KNOWN_FOR
+from dnspanel.fleet.conditions.condition_inputs import ZONES, FleetInputs, read_fleet, times_of_parents
 from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.node_health import CONTACT_KNOWN_FOR
 
 KINDS = {
     **nodes.KINDS,

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from dnspanel.fleet.dnssec.other_signers import SignersLook, ask_signers, zones_with_other_signers
+from dnspanel.fleet.dnssec.keys_at_servers import SignersLook, ask_signers, zones_with_other_signers
 from dnspanel.fleet.dnssec.rollover_parents import ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.fleet.signals import transfers_questioned

@@ -13,8 +13,8 @@ import dns.message
 import dns.rcode
 import dns.rrset
 
-from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at
-from dnspanel.fleet.dnssec.signatures import MOST_KEYS, NotSigned, validate, zone_keys
+from dnspanel.fleet.dnssec.answer_signatures import MOST_KEYS, NotSigned, validate, zone_keys
+from dnspanel.fleet.dnssec.dns_exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import queries

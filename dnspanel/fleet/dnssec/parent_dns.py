@@ -10,7 +10,7 @@ import dns.message
 import dns.rcode
 import dns.rrset
 
-from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, has_route, name_of, rcode_text, rrset_at, text_of
+from dnspanel.fleet.dnssec.dns_exchange import NoAnswer, exchange, has_route, name_of, rcode_text, rrset_at, text_of
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone
 from dnspanel.outbound import is_allowed
 from dnspanel.texts import gettext, joined

@@ -10,7 +10,7 @@ import dns.rdatatype
 import dns.resolver
 from django.conf import settings
 
-from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at, text_of
+from dnspanel.fleet.dnssec.dns_exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at, text_of
 from dnspanel.texts import gettext
 from replication.dns import names, rdtypes
 from replication.wire.protocol import split_resolver

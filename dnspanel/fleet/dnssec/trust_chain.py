@@ -23,11 +23,11 @@ import dns.rrset
 from dns.rdtypes.ANY.DNSKEY import DNSKEY
 from dns.rdtypes.ANY.DS import DS
 
-from dnspanel.fleet.dnssec import denial
-from dnspanel.fleet.dnssec.denial import MOST_ITERATIONS, MOST_RECORDS, Denial, Unproven
-from dnspanel.fleet.dnssec.exchange import NoAnswer, name_of, rrset_at
+from dnspanel.fleet.dnssec import denied_ds
+from dnspanel.fleet.dnssec.answer_signatures import MOST_KEYS, NotSigned, signatures_of, validate, zone_keys
+from dnspanel.fleet.dnssec.denied_ds import MOST_ITERATIONS, MOST_RECORDS, Denial, Unproven
+from dnspanel.fleet.dnssec.dns_exchange import NoAnswer, name_of, rrset_at
 from dnspanel.fleet.dnssec.resolver import Resolver
-from dnspanel.fleet.dnssec.signatures import MOST_KEYS, NotSigned, signatures_of, validate, zone_keys
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, EVERY_DIGEST
 from replication.dns import names, rdtypes
@@ -184,7 +184,7 @@ class _Walk:
         for each in denying[:MOST_RECORDS]:
             self._validate(answer.authority, each, above, keys)
         try:
-            proven = denial.denial_of_ds(name_of(name), name_of(above), denying)
+            proven = denied_ds.denial_of_ds(name_of(name), name_of(above), denying)
         except Unproven as exc:
             raise _Broken(Verdict.BOGUS, str(exc)) from exc
         if proven is not Denial.NO_DELEGATION:
@@ -218,7 +218,7 @@ class _Walk:
 
 
 def _is_denial(rrset: dns.rrset.RRset) -> bool:
-    return rrset.rdclass == dns.rdataclass.IN and rrset.rdtype in denial.TYPES
+    return rrset.rdclass == dns.rdataclass.IN and rrset.rdtype in denied_ds.TYPES
 
 
 def _names_key(ds: DS, name: dns.name.Name, key: DNSKEY) -> bool:

@@ -11,7 +11,7 @@ from django.db import DataError, IntegrityError
 
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.fleet.integrity import unknown_history
-from dnspanel.fleet.integrity.epoch import carry_out
+from dnspanel.fleet.integrity.carry_out_epoch import carry_out
 from dnspanel.fleet.integrity.unknown_history_report import make_report
 from dnspanel.fleet.models import AheadReport
 from dnspanel.texts import gettext

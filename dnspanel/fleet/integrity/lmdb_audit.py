@@ -17,8 +17,8 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.publish.checks.expected_state import ExpectedState, as_digest, digest_of, expected_state
 from dnspanel.publish.files.publisher import this_publisher
+from dnspanel.publish.reading.publisher_session import reading
 from dnspanel.publish.reading.schemas import schemas_in_use
-from dnspanel.publish.reading.session import reading
 from replication.errors import ReplicationError
 from replication.node_client import NodeClient
 from replication.wire.position import Position

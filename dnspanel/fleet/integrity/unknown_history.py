@@ -17,7 +17,7 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.texts import gettext
-from dnspanel.zones.log.hold import current_hold, hold, is_of_this_history
+from dnspanel.zones.log.publish_hold import current_hold, hold, is_of_this_history
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.rights import access
 from replication.wire.position import Position

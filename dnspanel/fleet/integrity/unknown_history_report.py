@@ -29,11 +29,11 @@ from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Node, Node
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.publish.keys.sealing_keys import all_sealing_keys, sealing_key
 from dnspanel.publish.models import Segment
-from dnspanel.publish.reading.operations import compiled_rows
+from dnspanel.publish.reading.file_operations import compiled_rows
 from dnspanel.publish.reading.publication_log import ZoneStep
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.queries import signing_of_zones
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import LogHead, Zone
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.values import soa
@@ -167,7 +167,7 @@ def _is_ahead(each: Answered) -> bool:
     if each.position is None:
         return False
     head = LogHead.objects.get()
-    is_known = hold.is_of_this_history(each.position.epoch)
+    is_known = publish_hold.is_of_this_history(each.position.epoch)
     if unknown_history.suspicion(each.node.name, each.position, Position(head.epoch, head.sequence), is_known=is_known):
         return True
     return _is_fork(each.position, each.status)
@@ -193,7 +193,7 @@ def _note_positions(
         is_ahead=_is_ahead(furthest),
         highest_sequence=max(map(_sequence, answered)),
         silent_nodes=list(silent),
-        foreign_epochs=[epoch for epoch in epochs if not hold.is_of_this_history(epoch)],
+        foreign_epochs=[epoch for epoch in epochs if not publish_hold.is_of_this_history(epoch)],
         zones_done=0,
         zones_total=Zone.objects.filter(deleted_at=None).count(),
         error="",

@@ -14,7 +14,7 @@ import dns.flags
 import dns.message
 import dns.rcode
 
-from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at, text_of
+from dnspanel.fleet.dnssec.dns_exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at, text_of
 from dnspanel.fleet.dnssec.parent_dns import Probe, Server, Unusable, servers_of
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone
 from dnspanel.texts import gettext

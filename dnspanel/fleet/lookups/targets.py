@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import dns.rcode
 
-from dnspanel.fleet.dnssec.exchange import NoAnswer
+from dnspanel.fleet.dnssec.dns_exchange import NoAnswer
 from dnspanel.fleet.dnssec.resolver import Resolver
 from replication.dns import rdtypes
 

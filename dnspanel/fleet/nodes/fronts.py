@@ -16,12 +16,12 @@ from dnspanel.accounts.audit import audit
 from dnspanel.fleet.errors import BadFront, WrongState
 from dnspanel.fleet.models import Front, FrontBackend, Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
-from dnspanel.fleet.nodes.enroll import require_permission
+from dnspanel.fleet.nodes.node_lifecycle import require_permission
 from dnspanel.fleet.signals import fronts_changed
 from dnspanel.texts import gettext
 from replication.errors import ReplicationError
 from replication.node_client import NodeClient
-from replication.wire.front import (
+from replication.wire.front_messages import (
     MOST_BACKENDS,
     RANGES,
     Backend,

@@ -15,7 +15,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes.enroll import require_permission
+from dnspanel.fleet.nodes.node_lifecycle import require_permission
 from dnspanel.texts import gettext
 
 _MOST_FORMER = 100

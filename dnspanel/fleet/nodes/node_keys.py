@@ -18,9 +18,9 @@ from dnspanel.accounts.actors.actors import Author
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
-from dnspanel.fleet.nodes.enroll import require_permission
+from dnspanel.fleet.nodes.node_lifecycle import require_permission
 from dnspanel.publish.errors import KeyRefused
-from dnspanel.publish.keys import sealing_keys, signing
+from dnspanel.publish.keys import sealing_keys, segment_signing
 from dnspanel.publish.models import SigningKey
 from dnspanel.texts import gettext
 from replication.errors import BadSignature, Refused, ReplicationError, UnknownSealingKey
@@ -54,24 +54,24 @@ class Acceptance:
 def rotate(*, now: datetime, by: Author) -> SigningKey:
     """Make the next signing key; the nodes get it within a minute. Raise RotationUnderWay, Forbidden."""
     require_permission(by)
-    return signing.rotate(now=now, by=by)
+    return segment_signing.rotate(now=now, by=by)
 
 
 def force(*, now: datetime, by: Author) -> SigningKey | None:
     """Seal with the new key although some nodes may not accept it yet; they catch up once they have the list."""
     require_permission(by)
-    return signing.begin_use(now=now, by=by)
+    return segment_signing.begin_use(now=now, by=by)
 
 
 def retire_former(*, now: datetime, by: Author) -> int:
     """Let nodes accept only the key in use. Raises KeyStillNeeded, Forbidden."""
     require_permission(by)
-    return signing.retire_former(now=now, by=by)
+    return segment_signing.retire_former(now=now, by=by)
 
 
 def spread_keys(*, now: datetime) -> int:
     """Send the keys to every node that accepts others, and go on with the rotation; return how many got them."""
-    expected = {key.hex() for key in signing.public_keys()}
+    expected = {key.hex() for key in segment_signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))
     sent, lacking = 0, []
@@ -86,7 +86,7 @@ def spread_keys(*, now: datetime) -> int:
         sent += result == KeysSent.NOW
         if result == KeysSent.CANNOT and node.state == NodeState.ACTIVE:
             lacking.append(node.name)
-    if not lacking and signing.begin_use(now=now, by=None):
+    if not lacking and segment_signing.begin_use(now=now, by=None):
         logger.info("every active node accepts the new signing key; segments are sealed with it")
     return sent
 
@@ -94,7 +94,7 @@ def spread_keys(*, now: datetime) -> int:
 def retire_when_possible(*, now: datetime) -> int:
     """Retire former keys as soon as nothing that they signed is kept any more."""
     try:
-        return signing.retire_former(now=now, by=None)
+        return segment_signing.retire_former(now=now, by=None)
     except KeyRefused:
         return 0
 
@@ -102,10 +102,10 @@ def retire_when_possible(*, now: datetime) -> int:
 def send_keys(client: NodeClient) -> KeysSent:
     """Give the node our list over this connection, if it accepts other keys. Raises ReplicationError."""
     known = tuple(bytes.fromhex(key) for key in client.status().signing_keys)
-    expected = set(signing.public_keys())
+    expected = set(segment_signing.public_keys())
     if set(known) == expected:
         return KeysSent.BEFORE
-    sealed = signing.sealed_keyring(known)
+    sealed = segment_signing.sealed_keyring(known)
     if sealed is None:
         return KeysSent.CANNOT
     client.send_keys(sealed)

@@ -8,10 +8,10 @@ signed zones cannot be transferred from it.
 from collections.abc import Iterator
 
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes.enroll import settings_of
+from dnspanel.fleet.nodes.node_lifecycle import settings_of
 from dnspanel.texts import gettext, gettext_noop
 from replication.wire.enrolment import Role
-from replication.wire.front import Endpoint, parse_endpoint, serves
+from replication.wire.front_messages import Endpoint, parse_endpoint, serves
 
 ROLES = {
     Role.NODE: gettext_noop("a node"),

@@ -31,7 +31,7 @@ from dnspanel.fleet.nodes.authority import (
     rotate_client_certificate,
     sign_node_certificate,
 )
-from dnspanel.fleet.nodes.enroll import checked_request, public_key, require_permission
+from dnspanel.fleet.nodes.node_lifecycle import checked_request, public_key, require_permission
 from dnspanel.texts import gettext
 from replication.errors import ReplicationError, Transient
 from replication.node_client import NodeClient

@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet.errors import NameTaken, WrongState
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeEvent, NodeState
-from dnspanel.fleet.nodes.enroll import NodeDescription, require_permission
+from dnspanel.fleet.nodes.node_lifecycle import NodeDescription, require_permission
 from dnspanel.publish.reading.schemas import use_schema
 from dnspanel.texts import gettext
 

@@ -10,7 +10,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from dnspanel.fleet.errors import BadRequest, CodeRefused
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 
 # A code and a signing request of an EC key are below 1 KB.
 MAX_BODY = 16 * 1024
@@ -29,12 +29,12 @@ def enroll_agent(request: HttpRequest) -> JsonResponse:
     except (ValueError, KeyError, TypeError, RecursionError):  # the last of ten thousand brackets in one another
         return _refusal(400, "bad request", "Send a JSON object with `code` and `csr`.")
     try:
-        answer = enroll.submit_request(code=code, csr_pem=csr_pem, now=timezone.now())
+        answer = node_lifecycle.submit_request(code=code, csr_pem=csr_pem, now=timezone.now())
     except BadRequest as exc:
         return _refusal(400, "bad request", str(exc))
     except CodeRefused as exc:
         return _refusal(403, "code refused", str(exc))
-    if isinstance(answer, enroll.Waiting):
+    if isinstance(answer, node_lifecycle.Waiting):
         waiting = {"fingerprint": answer.fingerprint, "settings": answer.settings.to_json()}
         return JsonResponse({"state": "waiting for approval", **waiting}, status=202)
     return JsonResponse(asdict(answer))

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from dnspanel import watchdog
 from dnspanel.fleet.processes.beats import Identity, Load, beat_process, replace_dead, say_goodbye
-from dnspanel.fleet.processes.roles import BEAT_EVERY
+from dnspanel.fleet.processes.process_roles import BEAT_EVERY
 from replication.garbage import Heap, resident_bytes
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from django.db import connection
 from dnspanel import __version__
 from dnspanel.fleet.models import PanelProcess
 from dnspanel.fleet.nodes.heartbeats import LEFT, beat
-from dnspanel.fleet.processes.roles import REMEMBERED_FOR
+from dnspanel.fleet.processes.process_roles import REMEMBERED_FOR
 
 _BEAT = """
 INSERT INTO fleet_panelprocess (name, host, pid, started_at, at, version, places, busy, task, task_since)

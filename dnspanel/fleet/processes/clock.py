@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 
 from dnspanel.fleet.processes.alive import Alive, Turns
 from dnspanel.fleet.processes.periodic import know_schedule, last_done
-from dnspanel.fleet.processes.roles import BEAT, BEAT_EVERY, BUSY_FOR
+from dnspanel.fleet.processes.process_roles import BEAT, BEAT_EVERY, BUSY_FOR
 
 # Beat ticks at least once a second; sending to a dead Redis takes a second or two.
 TICKS_WITHIN = 30.0

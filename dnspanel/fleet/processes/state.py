@@ -10,7 +10,7 @@ from django.conf import settings
 from dnspanel.celery import app
 from dnspanel.fleet.models import PanelProcess, PeriodicTask
 from dnspanel.fleet.nodes.heartbeats import LEFT, REDIS_AWAY, WATCH_SINCE, answers_in, heartbeats
-from dnspanel.fleet.processes.roles import ANSWER_WITHIN, NAMES, SILENT_AFTER
+from dnspanel.fleet.processes.process_roles import ANSWER_WITHIN, NAMES, SILENT_AFTER
 
 # After PostgreSQL was away, or all of the panel was off, every process has this long to appear.
 STABLE_AFTER = timedelta(seconds=60)

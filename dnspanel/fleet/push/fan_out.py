@@ -16,9 +16,9 @@ from typing import Any
 from django.utils import timezone
 
 from dnspanel.fleet.push import acks
-from dnspanel.fleet.push.connections import AgentConnection, connections
+from dnspanel.fleet.push.agent_connections import AgentConnection, connections
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
-from dnspanel.fleet.rollout import deliver
+from dnspanel.fleet.rollout import deliver_groups
 from dnspanel.fleet.rollout.gates import nodes_to_push
 from dnspanel.publish.errors import StorageUnreachable
 from replication.errors import Diverged, ReplicationError
@@ -142,7 +142,7 @@ def _record(
     }
     recorded = acks.record_acks(acks=proofs, now=now) if proofs else {}
     if any(plain[node_id].node.is_gate for node_id in recorded):
-        deliver.advance(now=now)
+        deliver_groups.advance(now=now)
     behind = []
     moved: dict[tuple[int, int, int], list[str]] = defaultdict(list)
     for node_id, record in recorded.items():

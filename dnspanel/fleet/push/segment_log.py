@@ -18,7 +18,7 @@ from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.storage.damage import record_damage
 from dnspanel.publish.storage.objects import open_segment_object
 from dnspanel.texts import gettext
-from dnspanel.zones.log.hold import is_of_this_history
+from dnspanel.zones.log.publish_hold import is_of_this_history
 from replication.errors import Diverged
 from replication.push import SealedSegment
 from replication.steps import NEW_NODE_BYTES, Way

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Subquery
 
-from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Ack, Node, NodeState
+from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses, ring0_status
 from dnspanel.zones.models import Publication
 

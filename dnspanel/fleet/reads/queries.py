@@ -9,10 +9,10 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from dnspanel.fleet.errors import UnknownNode
-from dnspanel.fleet.health import Health, HealthInputs, health
 from dnspanel.fleet.models import Bootstrap, Node, NodeState
+from dnspanel.fleet.node_health import Health, HealthInputs, health
 from dnspanel.fleet.nodes import machines
-from dnspanel.fleet.nodes.enroll import nodes_named
+from dnspanel.fleet.nodes.node_lifecycle import nodes_named
 from dnspanel.fleet.rollout.gates import Gates, read_gates, with_limit
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Epoch, LogHead, Publication

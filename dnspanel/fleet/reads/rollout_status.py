@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.conf import settings
 
-from dnspanel.fleet.health import FAULTS, WELL, Health, Word
 from dnspanel.fleet.models import Delivery, Isolation, Node, NodeGroup
+from dnspanel.fleet.node_health import FAULTS, WELL, Health, Word
 from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals, ring0_arrivals
 from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.fleet.rollout.gates import Gates, read_gates

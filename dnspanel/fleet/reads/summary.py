@@ -9,18 +9,18 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
-from dnspanel.fleet.health import CONTACT_KNOWN_FOR, FAULTS, LATE_AFTER, WELL, Word
 from dnspanel.fleet.models import Delivery, NodeState
+from dnspanel.fleet.node_health import CONTACT_KNOWN_FOR, FAULTS, LATE_AFTER, WELL, Word
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.processes.state import is_at_work
 from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_ring0
-from dnspanel.fleet.rollout import waiting as places
+from dnspanel.fleet.rollout import waiting_publications as places
 from dnspanel.fleet.rollout.gates import read_gates
-from dnspanel.fleet.rollout.waiting import Follower, Pipeline, Waiting, oldest_waiting
+from dnspanel.fleet.rollout.waiting_publications import Follower, Pipeline, Waiting, oldest_waiting
 from dnspanel.publish.encoding.stall import stalls
 from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.texts import gettext, joined
-from dnspanel.zones.log.hold import current_hold
+from dnspanel.zones.log.publish_hold import current_hold
 
 _MOST_NAMED = 3
 

@@ -18,8 +18,8 @@ from django.db.models.expressions import RawSQL
 
 from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.fleet import telemetry
-from dnspanel.fleet.health import OFFLINE_AFTER
 from dnspanel.fleet.models import Node
+from dnspanel.fleet.node_health import OFFLINE_AFTER
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Stage, clearances
 from dnspanel.texts import gettext, gettext_noop
 from replication.texts import parse_text

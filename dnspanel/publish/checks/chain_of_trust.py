@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dnspanel.publish.errors import ChainBroken
 from dnspanel.publish.reading import publication_log
 from dnspanel.publish.reading.publication_log import Range, ZoneStep
-from dnspanel.publish.reading.session import Connection
+from dnspanel.publish.reading.publisher_session import Connection
 from dnspanel.publish.reading.zone_signing import Signings, signings_at
 from dnspanel.zones.dnssec.other_keys import keys_in
 from dnspanel.zones.dnssec.signing_state import UNSIGNED

@@ -15,7 +15,7 @@ import dns.dnssec
 import dns.name
 
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.publish.reading.session import Connection
+from dnspanel.publish.reading.publisher_session import Connection
 
 _STATES = """
     SELECT s.zone_id, s.state FROM zones_signing s JOIN zones_zone z ON z.id = s.zone_id

@@ -28,7 +28,7 @@ from dnspanel.publish.checks.expected_signing import (
     helper_bodies,
     names_in_chain,
 )
-from dnspanel.publish.reading.session import Connection
+from dnspanel.publish.reading.publisher_session import Connection
 from dnspanel.small_cache import small_cache
 
 _HEAD = "SELECT cluster, epoch, sequence FROM zones_loghead"

@@ -9,10 +9,10 @@ from datetime import datetime
 
 from dnspanel.publish.checks import chain_of_trust
 from dnspanel.publish.errors import ChainBroken
-from dnspanel.publish.reading import operations, publication_log, referrers, zone_signing
+from dnspanel.publish.reading import file_operations, publication_log, referrers, zone_signing
 from dnspanel.publish.reading.prepared import prepared_puts
+from dnspanel.publish.reading.publisher_session import Connection
 from dnspanel.publish.reading.sealing import Batch
-from dnspanel.publish.reading.session import Connection
 from dnspanel.publish.reading.zone_signing import Signings
 from dnspanel.zones.dnssec.signing_state import chains_differ
 from replication.store.store import Store
@@ -101,14 +101,14 @@ def compile_found(
     # What is prepared suits zones that are not signed, and those that deny by NSEC.
     is_plain = all(state.denial is None for state in signings.after.values())
     puts = _prepared_puts(span, steps) if is_plain else None
-    gone, come = operations.zone_list_operations(steps, store.schema)
+    gone, come = file_operations.zone_list_operations(steps, store.schema)
     attached = zone_signing.signing_operations(conn, steps, signings, store.schema, now)
     ops = [*gone, *attached, *come]
     late: list[Op] = []
     if puts is None:
         early, late = _record_operations(conn, store, span, steps, changed, signings)
         ops += early
-    marks = [operations.mark_of(step) for step in steps] + _referring_marks(conn, span, steps, changed)
+    marks = [file_operations.mark_of(step) for step in steps] + _referring_marks(conn, span, steps, changed)
     main, records = store.digest_delta([*ops, *late], before=before)
     if puts is not None and span.prepared is not None:
         records = digest_bytes(int.from_bytes(records, "big") + span.prepared.digest)
@@ -150,13 +150,13 @@ def _record_operations(
         state_before, state_after = signings.of(step.zone_id)
         before, after = state_before.denial, state_after.denial
         if step.serial is None:
-            ops += operations.removed_zone_operations(step)
+            ops += file_operations.removed_zone_operations(step)
         elif step.changed:
             rows, changes = store.rows(step.zone_id), changed[step.zone_id]
             if before == after:
-                ops += operations.changed_zone_operations(step, rows, changes, after)
+                ops += file_operations.changed_zone_operations(step, rows, changes, after)
             else:
-                first, last = operations.switched_zone_operations(step, rows, changes, before, after)
+                first, last = file_operations.switched_zone_operations(step, rows, changes, before, after)
                 ops += first
                 # A paused zone gets no answers computed with the former parameters.
                 (ops if state_before.paused else late).extend(last)
@@ -165,7 +165,7 @@ def _record_operations(
     for zone_id, rrsets in publication_log.rrsets_at(conn, span.last, serials):
         step, denial = full[zone_id], signings.of(zone_id)[1].denial
         if step.served_before:
-            ops += operations.restored_zone_operations(step, store.rows(zone_id), rrsets, denial)
+            ops += file_operations.restored_zone_operations(step, store.rows(zone_id), rrsets, denial)
         else:
-            ops += operations.new_zone_operations(step, rrsets, denial)
+            ops += file_operations.new_zone_operations(step, rrsets, denial)
     return ops, late

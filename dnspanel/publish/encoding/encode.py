@@ -37,15 +37,15 @@ from dnspanel.publish.encoding.stall import clear_stall, record_stall
 from dnspanel.publish.errors import ChainBroken, SegmentsAhead, StoreAhead, ZoneNotEncoded
 from dnspanel.publish.files.catch_up import catch_up, is_cured_by_rebuild
 from dnspanel.publish.files.publisher import Publisher, this_publisher
-from dnspanel.publish.files.rebuild import make_anew
+from dnspanel.publish.files.rebuild_files import make_anew
 from dnspanel.publish.reading import publication_log
 from dnspanel.publish.reading.prepared import drop_prepared
+from dnspanel.publish.reading.publisher_session import Connection, plan_anew, planned_once, snapshot
 from dnspanel.publish.reading.schemas import read_schemas
 from dnspanel.publish.reading.sealing import Batch, seal_batch
-from dnspanel.publish.reading.session import Connection, plan_anew, planned_once, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.storage.objects import object_name, put_object
-from dnspanel.zones.log.hold import hold
+from dnspanel.zones.log.publish_hold import hold
 from replication.errors import ReplicationError
 from replication.store.store import Store
 from replication.wire.position import Position

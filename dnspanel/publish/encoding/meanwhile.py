@@ -16,8 +16,8 @@ from django.db import DatabaseError, InterfaceError
 
 from dnspanel.publish.encoding.batches import Found, compile_found, next_sound
 from dnspanel.publish.reading import publication_log
+from dnspanel.publish.reading.publisher_session import Connection, snapshot
 from dnspanel.publish.reading.sealing import Batch
-from dnspanel.publish.reading.session import Connection, snapshot
 from replication.store.store import Store
 from replication.wire.position import Position
 

@@ -7,13 +7,13 @@ rebuilt from PostgreSQL.
 import logging
 
 from dnspanel.publish.errors import DamagedObject, SegmentsAhead, StoreAhead
-from dnspanel.publish.keys.signing import all_public_keys
+from dnspanel.publish.keys.segment_signing import all_public_keys
 from dnspanel.publish.reading import publication_log
-from dnspanel.publish.reading.session import Connection
+from dnspanel.publish.reading.publisher_session import Connection
 from dnspanel.publish.storage.damage import record_damage
 from dnspanel.publish.storage.objects import open_segment_object
 from dnspanel.texts import gettext
-from dnspanel.zones.log.hold import is_of_this_history
+from dnspanel.zones.log.publish_hold import is_of_this_history
 from replication.errors import BadBytes, BadSegment, Diverged, ReplicationError, WrongEpoch
 from replication.store.store import Store
 from replication.wire.position import Position

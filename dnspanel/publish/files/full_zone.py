@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from dnspanel.publish.files.publisher import Publisher, store_path
-from dnspanel.publish.reading import operations, publication_log, zone_signing
+from dnspanel.publish.reading import file_operations, publication_log, zone_signing
+from dnspanel.publish.reading.publisher_session import Connection
 from dnspanel.publish.reading.sealing import Batch, seal_batch
-from dnspanel.publish.reading.session import Connection
 from dnspanel.publish.reading.zone_signing import Signings
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
 from replication.codec.schema import Dbi, Schema
@@ -30,7 +30,7 @@ def full_batch(conn: Connection, head: publication_log.Head, sequence: int, sche
     main = main_operations(conn, steps, states, schema, now)
     puts = _packed_records(conn, steps, sequence, states)
     digests = digest_bytes(sum(map(_digest, main))), digest_bytes(puts.digest)
-    marks = [operations.mark_of(step) for step in steps.values()]
+    marks = [file_operations.mark_of(step) for step in steps.values()]
     return Batch(head, publication_log.Range(1, sequence, now), marks, main, digests, puts if puts.count else None)
 
 
@@ -45,7 +45,7 @@ def main_operations(
     served = Signings({}, {zone_id: state for zone_id, state in states.items() if zone_id in steps})
     signed = [steps[zone_id] for zone_id in served.after]
     attached = zone_signing.signing_operations(conn, signed, served, schema, now)
-    gone, come = operations.zone_list_operations(steps.values(), schema)
+    gone, come = file_operations.zone_list_operations(steps.values(), schema)
     return [*gone, *attached, *come]
 
 
@@ -61,7 +61,7 @@ def compiled_zones(
     """
     serials = {step.zone_id: step.serial for step in steps.values() if step.serial is not None}
     for zone_id, rrsets in publication_log.rrsets_at(conn, sequence, serials):
-        rows = operations.compiled_rows(steps[zone_id], rrsets, states.get(zone_id, UNSIGNED).denial)
+        rows = file_operations.compiled_rows(steps[zone_id], rrsets, states.get(zone_id, UNSIGNED).denial)
         puts, digest = record_puts(zone_id, rows)
         yield steps[zone_id], puts, len(rows), digest
 

@@ -12,8 +12,8 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 
-from dnspanel.publish.keys import signing
-from dnspanel.publish.reading.session import Session
+from dnspanel.publish.keys import segment_signing
+from dnspanel.publish.reading.publisher_session import Session
 from replication.store.store import Store
 
 # Address space, not disk: what PowerDNS reserves by default too.
@@ -57,7 +57,7 @@ class Publisher:
     def signing_key(self, *, now: datetime) -> Ed25519PrivateKey:
         """Return the key to sign with. It is read again now and then, so a rotation needs no restart."""
         if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
-            self._key, self._key_read_at = signing.private_key(signing.ensure_signing_key(now=now)), now
+            self._key, self._key_read_at = segment_signing.private_key(segment_signing.ensure_signing_key(now=now)), now
         return self._key
 
     def close(self) -> None:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from dnspanel.publish.keys import signing
-from dnspanel.publish.reading import operations, publication_log
-from dnspanel.publish.reading.session import Connection, reading
+from dnspanel.publish.keys import segment_signing
+from dnspanel.publish.reading import file_operations, publication_log
+from dnspanel.publish.reading.publisher_session import Connection, reading
 from dnspanel.publish.reading.zone_signing import attached_rows, signings_at
 from dnspanel.zones.dnssec.signing_state import UNSIGNED
 from dnspanel.zones.models import NOT_SERVED, LogHead
@@ -14,7 +14,7 @@ from replication.codec import keys
 from replication.codec.schema import Dbi, schema_for
 from replication.compile import Row
 from replication.dns import names
-from replication.store.repair import repair_header, seal_repair
+from replication.store.repair_zone import repair_header, seal_repair
 from replication.wire.operations import ZoneMark
 from replication.wire.position import Position
 
@@ -53,12 +53,12 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
         if step is not None and step.serial is not None:
             state = signings_at(conn, position.sequence, [zone_id]).get(zone_id, UNSIGNED)
             for _, rrsets in publication_log.rrsets_at(conn, position.sequence, {zone_id: step.serial}):
-                rows = operations.compiled_rows(step, rrsets, state.denial)
+                rows = file_operations.compiled_rows(step, rrsets, state.denial)
             attached = attached_rows(conn, step.name, state, kind, now)
         digests = _digests_at(conn, schema, position) or (bytes(16), bytes(16))
     name = step.name if step is not None else told_name or names.ROOT
     mark = ZoneMark(zone_id, name, step.serial if step is not None else None)
-    key = signing.private_key(signing.ensure_signing_key(now=now))
+    key = segment_signing.private_key(segment_signing.ensure_signing_key(now=now))
     sealed = seal_repair(
         repair_header(
             schema=kind,

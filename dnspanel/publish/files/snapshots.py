@@ -22,7 +22,7 @@ from django.db import connection
 
 from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.files.publisher import store_path, this_publisher
-from dnspanel.publish.keys import signing
+from dnspanel.publish.keys import segment_signing
 from dnspanel.publish.models import Segment, Snapshot
 from dnspanel.publish.storage.objects import put_object, read_object
 from dnspanel.publish.storage.prune import discard_objects, objects_of
@@ -94,7 +94,7 @@ def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
         position = store.position()
         if position is None or position.epoch != head.epoch or _exists(schema, position):
             return None
-        key = signing.private_key(signing.ensure_signing_key(now=now))
+        key = segment_signing.private_key(segment_signing.ensure_signing_key(now=now))
         return keep_snapshot(store=store, directory=publisher.directory, key=key, now=now)
     finally:
         publisher.close_store(schema)
@@ -127,7 +127,7 @@ def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
     """Return the sealed manifest and what it says. Raises DamagedObject and StorageUnreachable."""
     sealed = read_object(snapshot.object_name)
     try:
-        return sealed, open_manifest(sealed, signing.all_public_keys())
+        return sealed, open_manifest(sealed, segment_signing.all_public_keys())
     except ReplicationError as exc:
         raise DamagedObject(object_name=snapshot.object_name, reason=str(exc)) from exc
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from dnspanel.publish.models import PreparedRows
-from dnspanel.publish.reading.session import Connection, planned_once
+from dnspanel.publish.reading.publisher_session import Connection, planned_once
 from dnspanel.publish.storage.objects import delete_object, open_object, put_object
 from dnspanel.texts import gettext
 from replication.errors import BadSegment

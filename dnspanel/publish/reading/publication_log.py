@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from dnspanel.publish.reading.prepared import Prepared
-from dnspanel.publish.reading.session import Connection, planned_once
+from dnspanel.publish.reading.publisher_session import Connection, planned_once
 from dnspanel.zones.models import NOT_SERVED, RevisionKind
 from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from itertools import repeat
 
 from dnspanel.publish.reading.publication_log import Range
-from dnspanel.publish.reading.session import Connection, planned_once
+from dnspanel.publish.reading.publisher_session import Connection, planned_once
 from dnspanel.zones.models import NOT_SERVED
 from replication.dns import rdtypes
 from replication.wire.operations import ZoneMark

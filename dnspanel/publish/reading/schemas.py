@@ -9,7 +9,7 @@ from datetime import datetime
 from django.conf import settings
 
 from dnspanel.publish.models import UsedSchema
-from dnspanel.publish.reading.session import Connection, planned_once
+from dnspanel.publish.reading.publisher_session import Connection, planned_once
 
 # 4 for PowerDNS 4.7, 5 for 4.8 and 4.9, 6 for 5.x.
 KNOWN = (4, 5, 6)

@@ -13,7 +13,7 @@ from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.publish.keys.sealing_keys import sealing_key
 from dnspanel.publish.reading.publication_log import Range, ZoneStep
-from dnspanel.publish.reading.session import Connection
+from dnspanel.publish.reading.publisher_session import Connection
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM, PRESIGNED, UNSIGNED, KeyState, SigningState
 from replication.codec.dnssec import KeyObject, MetadataObject

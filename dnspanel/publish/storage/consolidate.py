@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import transaction
 
 from dnspanel.publish.errors import DamagedObject
-from dnspanel.publish.keys import signing
+from dnspanel.publish.keys import segment_signing
 from dnspanel.publish.models import Segment
 from dnspanel.publish.storage.damage import record_damage
 from dnspanel.publish.storage.objects import object_name, open_segment_object, put_object
@@ -122,7 +122,7 @@ def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMa
 
 def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now: datetime) -> bool:
     """Replace the run by one segment. Return False if one of the run is damaged, or another process was first."""
-    keys = signing.all_public_keys()
+    keys = segment_signing.all_public_keys()
     try:
         opened = [_opened(row, keys) for row in run]
     except DamagedObject as exc:
@@ -143,7 +143,7 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
         ),
         marks=marks,
         ops=ops,
-        key=signing.private_key(signing.ensure_signing_key(now=now)),
+        key=segment_signing.private_key(segment_signing.ensure_signing_key(now=now)),
     )
     name = object_name(schema=schema, epoch=epoch, first=run[0].first, last=run[-1].last, content=sealed)
     put_object(name, sealed)

@@ -11,9 +11,9 @@ from enum import Enum
 from typing import BinaryIO, NamedTuple, Protocol
 
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.errors import UploadRefused
-from dnspanel.transfer.limits import MOST_RATIO, MOST_UNPACKED_BYTES, RATIO_FREE_BYTES
+from dnspanel.transfer.import_limits import MOST_RATIO, MOST_UNPACKED_BYTES, RATIO_FREE_BYTES
 
 READ_BYTES = 1 << 18
 # At most this much comes out at a time, however little went in.
@@ -62,7 +62,7 @@ class Meter:
         if self.unpacked > self._most:
             limit = "unpacked" if self.unpacked > MOST_UNPACKED_BYTES else "ratio"
             raise UploadRefused(
-                gettext("The upload looks like an archive bomb: {limit}.").format(limit=limits.title(limit)),
+                gettext("The upload looks like an archive bomb: {limit}.").format(limit=import_limits.title(limit)),
                 limit=limit,
             )
 

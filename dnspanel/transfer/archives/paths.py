@@ -10,7 +10,7 @@ from functools import cached_property
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import UploadRefused
-from dnspanel.transfer.limits import MOST_PATH_BYTES
+from dnspanel.transfer.import_limits import MOST_PATH_BYTES
 
 # Most paths of an archive are plain already.
 _UNUSUAL = re.compile(r"[\x00-\x1f\x7f\\:\ud800-\udfff]|^/|//|(?:^|/)\.{1,2}(?:/|$)|/$|^$")

@@ -31,10 +31,10 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.archives.decompress import CHUNK_BYTES, Damaged, Entry, EntryKind, Meter
 from dnspanel.transfer.errors import UploadRefused
-from dnspanel.transfer.limits import MOST_ENTRIES
+from dnspanel.transfer.import_limits import MOST_ENTRIES
 
 _CENTRAL = struct.Struct("<4sxB2xHH4xLLLHHH2x2xLL")
 _LOCAL = struct.Struct("<4s2xHH16xHH")
@@ -120,7 +120,7 @@ class _ZipReader:
         if count > MOST_ENTRIES:
             raise UploadRefused(
                 gettext("The upload has {count:,} entries: {titles}.").format(
-                    count=count, titles=limits.title("entries")
+                    count=count, titles=import_limits.title("entries")
                 ),
                 limit="entries",
             )

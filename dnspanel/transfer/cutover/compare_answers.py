@@ -14,8 +14,8 @@ import dns.rcode
 
 from dnspanel.transfer.cutover import dns_probe
 from dnspanel.transfer.cutover.dns_probe import Answer, Found, Question, Server
+from dnspanel.transfer.exports.exported_rows import Row
 from dnspanel.transfer.exports.query_file import query_types
-from dnspanel.transfer.exports.rows import Row
 from dnspanel.transfer.models import DifferenceKind
 from replication.dns import names, rdata, rdtypes
 from replication.errors import ReplicationError

@@ -19,7 +19,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, cast
 
 from dnspanel.transfer.exports.exported_chain import Chain
-from dnspanel.transfer.exports.rows import ExportedZone, Out, Row
+from dnspanel.transfer.exports.exported_rows import ExportedZone, Out, Row
 from dnspanel.transfer.noted import noted_line
 from replication.dns import names, rdata, rdtypes
 from replication.dns.signed_ttls import ttl_of_signature

@@ -5,7 +5,7 @@ PowerDNS makes them, so that they are not among the zone's RRsets. Each has the 
 
 from collections.abc import Iterator, Sequence
 
-from dnspanel.transfer.exports.rows import Row
+from dnspanel.transfer.exports.exported_rows import Row
 from dnspanel.transfer.signed_chains import SignedChains
 from dnspanel.zones.dnssec.signing_state import SigningState
 from replication.codec.keys import APEX, name_from_relative_key, relative_key

@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 from django.db.models import QuerySet
 
-from dnspanel.transfer.exports import bind, csv_table, json_zones, query_file
+from dnspanel.transfer.exports import bind, csv_export, json_export, query_file
+from dnspanel.transfer.exports.exported_rows import ExportedZone, Out, Row, read_zones, zone_names
 from dnspanel.transfer.exports.query_file import QueryOptions
-from dnspanel.transfer.exports.rows import ExportedZone, Out, Row, read_zones, zone_names
 from dnspanel.transfer.exports.signings import Signings
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.sealed_keys import Sealer
@@ -69,12 +69,12 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
             out.write("".join(lines).encode())
             tally.records += len(lines)
     elif export_format == ExportFormat.CSV:
-        out.write(csv_table.header().encode())
-        _write_text((piece for zone in _counted(found, tally) for piece in csv_table.zone_lines(zone)), out)
+        out.write(csv_export.header().encode())
+        _write_text((piece for zone in _counted(found, tally) for piece in csv_export.zone_lines(zone)), out)
     else:
         signings = Signings(conn, zones, sealer)
         _write_text(
-            (piece for zone in _counted(found, tally) for piece in json_zones.zone_line(zone, signings.of(zone.name))),
+            (piece for zone in _counted(found, tally) for piece in json_export.zone_line(zone, signings.of(zone.name))),
             out,
         )
         tally.keys, tally.keyed = signings.keys, signings.keyed

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from dnspanel.texts import gettext
-from dnspanel.transfer.exports.rows import ExportedZone, Row
+from dnspanel.transfer.exports.exported_rows import ExportedZone, Row
 from replication.dns import names, rdata, rdtypes
 
 MOST_SAMPLED = 5_000_000

@@ -15,7 +15,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db.models import QuerySet
 
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.transfer.exports.rows import fetched
+from dnspanel.transfer.exports.exported_rows import fetched
 from dnspanel.transfer.sealed_keys import Sealer
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState, nsec3param_text

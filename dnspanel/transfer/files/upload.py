@@ -20,11 +20,11 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits, quotas, rights
+from dnspanel.transfer import import_limits, import_quotas, job_rights
 from dnspanel.transfer.archives.paths import clean_path
 from dnspanel.transfer.errors import QuotaExceeded, TransferError, UploadRefused, WrongState
 from dnspanel.transfer.files.spool import import_directory
-from dnspanel.transfer.limits import MOST_ENTRIES, MOST_UPLOAD_BYTES
+from dnspanel.transfer.import_limits import MOST_ENTRIES, MOST_UPLOAD_BYTES
 from dnspanel.transfer.models import ImportJob, State
 from replication.disk import disk_of
 
@@ -142,7 +142,7 @@ def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> No
     """
     with transaction.atomic():
         if added:
-            quotas.refuse_bytes(rights.actor_of_job(job), added, now=timezone.now())
+            import_quotas.refuse_bytes(job_rights.actor_of_job(job), added, now=timezone.now())
         total = manifest.execute("SELECT coalesce(sum(size), 0) FROM file").fetchone()[0]
         ImportJob.objects.filter(pk=job.pk).update(upload_bytes=total)
 
@@ -180,15 +180,15 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
     disk = disk_of(_directory(job))
     free = disk.free_bytes - FREE_BYTES if disk.has_inodes else 0
     allowed = MOST_UPLOAD_BYTES - manifest.execute("SELECT coalesce(sum(size), 0) FROM file").fetchone()[0]
-    author = rights.actor_of_job(job)
-    left = quotas.bytes_left(author, now=timezone.now())
+    author = job_rights.actor_of_job(job)
+    left = import_quotas.bytes_left(author, now=timezone.now())
     if left is not None and left < min(allowed, free):
         return _Room(left, _quota_refusal(author, left))
     if allowed <= free:
         return _Room(
             allowed,
             UploadRefused(
-                gettext("The upload is too large: {limit}.").format(limit=limits.title("upload")), limit="upload"
+                gettext("The upload is too large: {limit}.").format(limit=import_limits.title("upload")), limit="upload"
             ),
         )
     message = gettext(
@@ -202,7 +202,7 @@ def _quota_refusal(author: Author, left: int) -> TransferError:
     """Return the refusal of a byte more than the author may have."""
     try:
         with transaction.atomic():
-            quotas.refuse_bytes(author, left + 1, now=timezone.now())
+            import_quotas.refuse_bytes(author, left + 1, now=timezone.now())
     except QuotaExceeded as refusal:
         return refusal
     return UploadRefused(
@@ -217,7 +217,7 @@ def _number(manifest: sqlite3.Connection, name: str) -> int:
         if manifest.execute(query, (name,)).fetchone() is None:
             if manifest.execute("SELECT count(*) FROM file").fetchone()[0] >= MOST_ENTRIES:
                 raise UploadRefused(
-                    gettext("The upload has too many files: {titles}.").format(titles=limits.title("entries")),
+                    gettext("The upload has too many files: {titles}.").format(titles=import_limits.title("entries")),
                     limit="entries",
                 )
             # Another chunk of the same file may have begun it just now.

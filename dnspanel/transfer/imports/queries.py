@@ -11,11 +11,11 @@ from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.transfer import rights, zone_changes
+from dnspanel.transfer import job_rights, zone_changes
 from dnspanel.transfer.documents import Document
-from dnspanel.transfer.exports.csv_table import harmless_cell
+from dnspanel.transfer.exports.csv_export import harmless_cell
 from dnspanel.transfer.files import spool
-from dnspanel.transfer.imports import jobs, plan, scan
+from dnspanel.transfer.imports import import_jobs, import_plan, scan
 from dnspanel.transfer.imports.kept_keys import SIGNATURES
 from dnspanel.transfer.models import (
     ACTIVE_STATES,
@@ -51,7 +51,7 @@ def job_for(user: access.Person, pk: int) -> ImportJob:
     Raise Forbidden for a person without the right to edit zones, and Unknown for one that does not see it.
     """
     access.require(user, Permission.EDIT)
-    job = rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk).first()
+    job = job_rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk).first()
     if job is None:
         raise Unknown(f"import {pk}")
     return job
@@ -70,7 +70,7 @@ class JobRow(NamedTuple):
 def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
     """Return the newest imports with ids below `before`, by two queries. Raise Forbidden."""
     access.require(user, Permission.EDIT)
-    found = rights.jobs_visible_to(user).order_by("-pk")
+    found = job_rights.jobs_visible_to(user).order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
     totals = {
         job: (zones, records, errors, created + altered)
@@ -316,7 +316,7 @@ def zones_page(  # noqa: PLR0913  # the filters of a page
 
     `after` is a page's own.
     """
-    zones = jobs.matching(ImportZone.objects.filter(job=job), search, faulty=faulty, existing=existing)
+    zones = import_jobs.matching(ImportZone.objects.filter(job=job), search, faulty=faulty, existing=existing)
     if action is not None:
         zones = zones.filter(action=action)
     if after:
@@ -386,7 +386,7 @@ def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
     existing = existing_zones([zone.name])
     if zone.action not in CHANGING_ACTIONS or zone.name not in existing:
         return ZoneDiff((), 0)
-    _, effect = next(plan.effects(job, [zone], existing))
+    _, effect = next(import_plan.effects(job, [zone], existing))
     changes = list(effect.changes.items())
     diffs = tuple(history.diff(Change(*key, effect.current.get(key), after)) for key, after in changes[:MOST_DIFFS])
     return ZoneDiff(diffs, len(changes) - len(diffs))

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits, quotas, rights
+from dnspanel.transfer import import_limits, import_quotas, job_rights
 from dnspanel.transfer.documents import Document, Kept, ServerSource, Source, SourceFault
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.files import spool
@@ -61,7 +61,7 @@ class _Piece:
         """Commit the piece to disk and to PostgreSQL, and record in the job how far it has read."""
         self._writer.finish()
         with transaction.atomic(durable=True):
-            quotas.refuse_bytes(rights.actor_of_job(self.job), self._writer.size, now=timezone.now())
+            import_quotas.refuse_bytes(job_rights.actor_of_job(self.job), self._writer.size, now=timezone.now())
             ImportPiece.objects.create(
                 job=self.job,
                 number=self.number,
@@ -95,7 +95,7 @@ class _Watch:
     def __enter__(self) -> Self:
         if self._source is not None:
             now = time.monotonic()
-            self._until, self._last = now + limits.MOST_ITEM_SECONDS, now + limits.MOST_READ_SECONDS
+            self._until, self._last = now + import_limits.MOST_ITEM_SECONDS, now + import_limits.MOST_READ_SECONDS
             self._thread.start()
         return self
 
@@ -109,7 +109,7 @@ class _Watch:
         """Give the next item as much time as this one had. Raise SourceAway if this one came too late."""
         if self.complaint:
             raise SourceAway(self.complaint)
-        self._until = time.monotonic() + limits.MOST_ITEM_SECONDS
+        self._until = time.monotonic() + import_limits.MOST_ITEM_SECONDS
 
     def _wait(self) -> None:
         assert self._source is not None
@@ -118,11 +118,11 @@ class _Watch:
                 return
         if now < self._last:
             self.complaint = gettext("the server gave nothing usable for {minutes:g} minutes").format(
-                minutes=limits.MOST_ITEM_SECONDS / 60
+                minutes=import_limits.MOST_ITEM_SECONDS / 60
             )
         else:
             self.complaint = gettext("it was not read to its end in {hours:g} hours: resume to go on").format(
-                hours=limits.MOST_READ_SECONDS / 3600
+                hours=import_limits.MOST_READ_SECONDS / 3600
             )
         self._source.cut()
 
@@ -163,8 +163,8 @@ def spool_documents(*, job: ImportJob, documents: Iterable[Document]) -> None:
     """Spool these documents, which are all that the job's source has."""
     piece = _Piece(job, 1, 0)
     for document in documents:
-        if len(document.text) > limits.MOST_DOCUMENT_BYTES:
-            raise ValueError(limits.title("document"))
+        if len(document.text) > import_limits.MOST_DOCUMENT_BYTES:
+            raise ValueError(import_limits.title("document"))
         piece.add(document)
     size = sum(len(document.text) for document in documents)
     piece.commit(read_total=size, read_done=size, read_ended=True)

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from dnspanel.texts import Text, gettext, gettext_noop, ngettext
-from dnspanel.transfer import limits, rights
+from dnspanel.transfer import import_limits, job_rights
 from dnspanel.transfer.documents import SERVER_SET, BroughtSignatures, Document, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
@@ -227,7 +227,7 @@ def keep_faults(job_id: int, piece: int, faults: Iterable[SourceFault], *, by_so
     if not rows:
         return
     kept = ImportFault.objects.filter(job_id=job_id).count()
-    ImportFault.objects.bulk_create(rows[: max(0, limits.MOST_FAULTS - kept)], batch_size=2_000)
+    ImportFault.objects.bulk_create(rows[: max(0, import_limits.MOST_FAULTS - kept)], batch_size=2_000)
 
 
 def _storable(text: str) -> str:
@@ -305,7 +305,7 @@ def _report_signed(
     zones = [(path, zone) for path, zone in zones if zone.signatures is None]
     found = [zone.name for _, zone in zones]
     brought = brought_signings(job, found)
-    may_sign = not brought or rights.may_sign(job)
+    may_sign = not brought or job_rights.may_sign(job)
     here = _signed_here({name: existing_by_name[name] for name in brought if name in existing_by_name})
     parents = nesting.ds_above(found)
     for path, zone in zones:
@@ -353,7 +353,7 @@ def _report_wildcard_cuts(
     signed = _signed_here({name: existing_by_name[name] for name in found if name in existing_by_name})
     brought = {name for name, each in brought_signings(job, list(found)).items() if isinstance(each, BroughtSigning)}
     for name, (path, zone, cut) in found.items():
-        if name in signed or (name in brought - existing_by_name.keys() and rights.may_sign(job)):
+        if name in signed or (name in brought - existing_by_name.keys() and job_rights.may_sign(job)):
             violation = violation_of(cut)
             zone.faults.append(SourceFault(path, 0, 0, "", violation.message, violation.code, zone=name))
 
@@ -376,7 +376,7 @@ def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) -> None:
     """Say how long the signatures are good that zones bring; an error where they are not or must not be kept."""
     now = timezone.now()
-    may_sign = not zones or rights.may_sign(job)
+    may_sign = not zones or job_rights.may_sign(job)
     brought = with_source_chains(job, {zone.name: zone.signatures for _, zone in zones if zone.signatures is not None})
     parents = nesting.ds_above([zone.name for _, zone in zones])
     for path, zone in zones:

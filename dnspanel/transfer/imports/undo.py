@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.transfer import rights
-from dnspanel.transfer.imports.apply import last_sequence
+from dnspanel.transfer import job_rights
+from dnspanel.transfer.imports.apply_piece import last_sequence
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.log import panel_reasons
@@ -51,7 +51,7 @@ def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     zones = Revision.objects.filter(publication=piece.created_in).values_list("zone_id", "number")
     delete_zones(
         zones=list(zones),
-        acting=Acting(rights.actor_of_job(job), Channel.IMPORT, now, _reason(job)),
+        acting=Acting(job_rights.actor_of_job(job), Channel.IMPORT, now, _reason(job)),
         in_transaction=note,
         confirmed=True,  # for all pieces at once, when the undo began
     )
@@ -66,7 +66,7 @@ def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[s
     assert piece.changed_in is not None
     _, clashes = undo_zone_changes(
         sequence=piece.changed_in,
-        acting=Acting(rights.actor_of_job(job), Channel.IMPORT, now, _reason(job)),
+        acting=Acting(job_rights.actor_of_job(job), Channel.IMPORT, now, _reason(job)),
         in_transaction=note,
     )
     return {zone_name for zone_name, _, _ in clashes}

@@ -25,12 +25,12 @@ from dnspanel.advisory_locks import Lock, locked
 from dnspanel.database.database_away import is_away
 from dnspanel.transfer import places
 from dnspanel.transfer.errors import TransferError
-from dnspanel.transfer.imports import apply, pace, plan, read, scan, undo
+from dnspanel.transfer.imports import apply_piece, import_pace, import_plan, read, scan, undo
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, ImportPiece, PieceState, State
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.transfer.sources.registry import open_source
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, QuotaExceeded
-from dnspanel.zones.log.hold import current_hold
+from dnspanel.zones.log.publish_hold import current_hold
 
 # A worker lets other jobs have their turn after this long.
 TURN_SECONDS = 20.0
@@ -169,7 +169,7 @@ def _begin_plan(job: ImportJob) -> bool:
     """Decide what needs no comparison; False if another worker does."""
     with locked(Lock.PHASE, job.pk) as mine:
         if mine and _goes_on(job):  # the worker that had the lock may have ended the phase
-            plan.begin_plan(job=job)
+            import_plan.begin_plan(job=job)
         return mine
 
 
@@ -182,17 +182,17 @@ def _scan(job: ImportJob, piece: ImportPiece) -> None:
 
 
 def _plan(job: ImportJob, piece: ImportPiece) -> None:
-    plan.plan_piece(job=job, piece=piece)
+    import_plan.plan_piece(job=job, piece=piece)
 
 
 def _apply(job: ImportJob, piece: ImportPiece) -> None:
-    pace.wait_for_room(lambda: _goes_on(job))
+    import_pace.wait_for_room(lambda: _goes_on(job))
     if _goes_on(job):
-        apply.apply_piece(job=job, piece=piece, now=timezone.now())
+        apply_piece.apply_piece(job=job, piece=piece, now=timezone.now())
 
 
 def _undo(job: ImportJob, piece: ImportPiece) -> None:
-    pace.wait_for_room(lambda: _goes_on(job))
+    import_pace.wait_for_room(lambda: _goes_on(job))
     if _goes_on(job):
         undo.undo_piece(job=job, piece=piece, now=timezone.now())
 
@@ -226,9 +226,9 @@ def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
         if job.state == State.SCANNING:
             scan.finish_scan(job=job, seconds=seconds)
         elif job.state == State.PLANNING:
-            plan.finish_plan(job=job, seconds=job.plan_seconds + seconds)
+            import_plan.finish_plan(job=job, seconds=job.plan_seconds + seconds)
         elif job.state == State.APPLYING:
-            apply.finish_apply(job=job, seconds=job.apply_seconds + seconds, now=now)
+            apply_piece.finish_apply(job=job, seconds=job.apply_seconds + seconds, now=now)
         elif job.state == State.UNDOING:
             undo.finish_undo(job=job, now=now)
         return True

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from dnspanel.texts import gettext
-from dnspanel.transfer.exports.csv_table import plain_comment
+from dnspanel.transfer.exports.csv_export import plain_comment
 from dnspanel.transfer.noted import noted_line_of
 from dnspanel.transfer.sources.columns import HEADER_WITHIN, CsvMapping, header_at, is_passed_over
 from dnspanel.transfer.sources.group_by_zone import DEFAULT_TTL, absolute_name, record_line, text_of_txt

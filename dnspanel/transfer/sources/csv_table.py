@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.archives.textfile import TextFile
 from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
@@ -44,7 +44,7 @@ class CsvSample:
 
 def sample(path: Path) -> CsvSample:
     """Return the beginning of a table, and a guess at its columns. Raise SourceRefused if it is no text in UTF-8."""
-    lines = list(itertools.islice(TextFile(path).lines(limits.MOST_LINE_BYTES), _SNIFFED_LINES))
+    lines = list(itertools.islice(TextFile(path).lines(import_limits.MOST_LINE_BYTES), _SNIFFED_LINES))
     delimiter = sniffed_delimiter(lines)
     try:
         rows = list(csv.reader(lines, delimiter=delimiter))
@@ -103,7 +103,7 @@ class CsvSource:
 
     def _rows(self) -> Iterator[tuple[int, list[str] | str]]:
         """Yield the line on which each row begins, and its cells, or what is wrong with it."""
-        for line, last, row in numbered_rows(self._file.lines(limits.MOST_LINE_BYTES), self._mapping):
+        for line, last, row in numbered_rows(self._file.lines(import_limits.MOST_LINE_BYTES), self._mapping):
             if (offset := self._bad_byte(line, last)) is not None:
                 yield line, gettext("this is not UTF-8: a wrong byte at offset {offset:,}").format(offset=offset)
             else:

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.transfer.archives.contents import Contents
 from dnspanel.transfer.archives.decompress import Meter
 from dnspanel.transfer.archives.paths import PathIndex
+from dnspanel.transfer.archives.upload_files import Contents
 from dnspanel.transfer.documents import Document, Item, SourceFault
 from dnspanel.transfer.sources.detect import FileKind, file_kind, is_named_like_a_zone
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.documents import Document, SourceFault
-from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES
+from dnspanel.transfer.import_limits import MOST_DOCUMENT_BYTES
 from replication.dns import names
 
 DEFAULT_TTL = "3600"
@@ -94,7 +94,7 @@ class ZoneCollector:
             ).fetchone()
             if size > MOST_DOCUMENT_BYTES:
                 lines = array("I", self._rows.execute(f"SELECT lines {where}", (number,)).fetchone()[0])
-                reason = gettext("the zone is too large: {title}").format(title=limits.title("document"))
+                reason = gettext("the zone is too large: {title}").format(title=import_limits.title("document"))
                 yield SourceFault(path, lines[0], 1, "", reason, "document", zone=zone)
                 continue
             assert first is not None

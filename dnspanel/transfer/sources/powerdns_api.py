@@ -19,13 +19,13 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from dnspanel.texts import gettext, gettext_noop
+from dnspanel.transfer.allowed_servers import Addresses, every_address
 from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
-from dnspanel.transfer.servers import Addresses, every_address
 from dnspanel.transfer.sources import powerdns
-from dnspanel.transfer.sources.connections import Connections, connect
 from dnspanel.transfer.sources.json_stream import BadJson, members
 from dnspanel.transfer.sources.prefetch import in_order
+from dnspanel.transfer.sources.source_connections import Connections, connect
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
 from dnspanel.zones.rules.violations import Severity
 from replication.dns import names

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from dnspanel.texts import gettext
+from dnspanel.transfer.allowed_servers import Addresses
 from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.servers import Addresses
 from dnspanel.transfer.sources import powerdns
-from dnspanel.transfer.sources.connections import Connections
+from dnspanel.transfer.sources.source_connections import Connections
 from dnspanel.transfer.sources.sql_snapshot import Row, Snapshot, flag, open_snapshot, text
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
 from dnspanel.zones.rules.violations import Severity

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.texts import gettext
-from dnspanel.transfer import rights, servers
+from dnspanel.transfer import allowed_servers, job_rights
 from dnspanel.transfer.documents import Document, Source
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.files import upload
@@ -20,7 +20,7 @@ from dnspanel.transfer.models import ImportJob, SourceKind
 from dnspanel.transfer.sources import csv_table, powerdns_api, powerdns_dump, powerdns_lmdb, powerdns_sql
 from dnspanel.transfer.sources import files as source_files
 from dnspanel.transfer.sources import json_zones as json_file
-from dnspanel.transfer.sources.over_dns import axfr, tsig
+from dnspanel.transfer.sources.over_dns import axfr_in, transfer_tsig
 
 Include = Callable[[str, str], Document | None]
 
@@ -31,8 +31,8 @@ def open_source(job: ImportJob) -> Source:
 
     The author's rights and the addresses of servers are looked at again: both may have changed since the job was made.
     """
-    if job.source in servers.SERVER_SOURCES:
-        servers.refuse_source(rights.actor_of_job(job), job.source, job.parameters)
+    if job.source in allowed_servers.SERVER_SOURCES:
+        allowed_servers.refuse_source(job_rights.actor_of_job(job), job.source, job.parameters)
     return _OPENERS[SourceKind(job.source)](job, job.parameters, _secret(job))
 
 
@@ -77,24 +77,26 @@ def _one_file(job: ImportJob) -> upload.Uploaded:
     return files[0]
 
 
-def _addresses(job: ImportJob) -> servers.Addresses | None:
-    return servers.addresses_for(rights.actor_of_job(job))
+def _addresses(job: ImportJob) -> allowed_servers.Addresses | None:
+    return allowed_servers.addresses_for(job_rights.actor_of_job(job))
 
 
 def _axfr(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
     key = None
     if parameters.get("tsig_name"):
-        key = tsig.TsigKey(parameters["tsig_name"], parameters["tsig_algorithm"], secret.get("tsig_secret", ""))
+        key = transfer_tsig.TsigKey(
+            parameters["tsig_name"], parameters["tsig_algorithm"], secret.get("tsig_secret", "")
+        )
     zones, catalog = parameters.get("zones") or (), parameters.get("catalog") or ""
-    addresses = _addresses(job) or servers.every_address
-    return axfr.AxfrSource(
+    addresses = _addresses(job) or allowed_servers.every_address
+    return axfr_in.AxfrSource(
         parameters["server"], parameters["port"], zones, catalog=catalog, tsig=key, addresses=addresses
     )
 
 
 def _powerdns_api(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
     server_id, zones = parameters.get("server_id") or "localhost", parameters.get("zones") or None
-    addresses = _addresses(job) or servers.every_address
+    addresses = _addresses(job) or allowed_servers.every_address
     return powerdns_api.PowerdnsApiSource(
         parameters["url"], secret.get("key", ""), server_id, zones, addresses=addresses
     )

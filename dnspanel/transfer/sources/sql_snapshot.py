@@ -21,9 +21,9 @@ from typing import Any, Protocol
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from dnspanel.texts import gettext
+from dnspanel.transfer.allowed_servers import DATABASE_PORTS, MOST_ADDRESSES, Addresses
 from dnspanel.transfer.errors import SourceAway, SourceRefused
-from dnspanel.transfer.servers import DATABASE_PORTS, MOST_ADDRESSES, Addresses
-from dnspanel.transfer.sources.connections import Connections, connect
+from dnspanel.transfer.sources.source_connections import Connections, connect
 
 FETCH_ROWS = 5000
 CONNECT_SECONDS = 10

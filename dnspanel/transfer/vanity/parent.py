@@ -6,9 +6,9 @@ from django.conf import settings
 
 from dnspanel.accounts.actors.actors import Person
 from dnspanel.fleet.lookups.turns import turn
-from dnspanel.transfer.cutover.delegation import Point, parent_points
-from dnspanel.transfer.cutover.parent_zone import Resolver
-from dnspanel.transfer.servers import is_allowed
+from dnspanel.transfer.allowed_servers import is_allowed
+from dnspanel.transfer.cutover.delegation_checklist import Point, parent_points
+from dnspanel.transfer.cutover.parent_servers import Resolver
 from dnspanel.zones.models import KeptAddresses
 from dnspanel.zones.rights import access
 from dnspanel.zones.store.store_rrsets import rrsets_at_names

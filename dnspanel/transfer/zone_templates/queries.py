@@ -9,7 +9,7 @@ from django.db.models import F
 
 from dnspanel.accounts.actors.actors import Person
 from dnspanel.transfer.zone_templates.access import templates_visible_to
-from dnspanel.transfer.zone_templates.content import variables_stored
+from dnspanel.transfer.zone_templates.template_content import variables_stored
 from dnspanel.zones.lists.queries import Page
 from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
 from dnspanel.zones.rights import access

@@ -19,8 +19,8 @@ from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop, joined
 from dnspanel.transfer.signals import template_run_begun
 from dnspanel.transfer.zone_templates.access import template_for, templates_visible_to
-from dnspanel.transfer.zone_templates.compare import Act, Outcome, RRsets, Step
-from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
+from dnspanel.transfer.zone_templates.compare_template import Act, Outcome, RRsets, Step
+from dnspanel.transfer.zone_templates.template_content import Made, make_version, version_of
 from dnspanel.transfer.zone_templates.use import Values, bases_of, compare_made, keys_of, leave_other_sets, using
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import (

@@ -11,8 +11,8 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
-from dnspanel.transfer.zone_templates.compare import RRsets, Step, add_beside, compare
-from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
+from dnspanel.transfer.zone_templates.compare_template import RRsets, Step, add_beside, compare
+from dnspanel.transfer.zone_templates.template_content import Made, make_version, version_of
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import RightMissing, TemplateRefused, TemplateUnknown

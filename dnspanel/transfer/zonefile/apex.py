@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.documents import Document
-from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
+from dnspanel.transfer.zonefile.zonefile_tokens import Sheet, Unreadable
 from replication.dns import names
 from replication.errors import BadName
 

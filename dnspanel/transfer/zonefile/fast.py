@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from dnspanel.transfer.documents import ReadyRRset
-from dnspanel.transfer.zonefile.content import Content
 from dnspanel.transfer.zonefile.fast_rdata import KINDS
 from dnspanel.transfer.zonefile.field_tables import ABSOLUTE, APEX_WORD, LABELS, LABELS_IN_RDATA, LONGEST_ZONE, TTLS
+from dnspanel.transfer.zonefile.zonefile_content import Content
 from dnspanel.zones.rules.rules import LOW_TTL
 from replication.dns import names
 

@@ -8,8 +8,8 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
-from dnspanel.transfer.zonefile.content import Content, type_tail
 from dnspanel.transfer.zonefile.field_tables import MOST_KEPT, TIMERS, U16, Pair
+from dnspanel.transfer.zonefile.zonefile_content import Content, type_tail
 from dnspanel.zones.rules.value_rules import fault_of_caa
 from replication.dns import rdtypes
 from replication.dns.rdata_forms import FORMS

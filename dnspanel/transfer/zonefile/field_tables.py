@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from dnspanel.transfer.zonefile.content import APEX
+from dnspanel.transfer.zonefile.zonefile_content import APEX
 from replication.dns import names
 from replication.dns.rrset import MAX_TTL
 

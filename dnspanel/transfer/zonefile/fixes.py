@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from dnspanel.texts import gettext, ngettext
-from dnspanel.transfer.zonefile.tokens import Token, Unreadable, joined
+from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, joined
 from dnspanel.zones.rules.name_rules import is_doubtful_soa, mailbox_text
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rdata_forms import FORMS

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from dnspanel.texts import gettext
-from dnspanel.transfer.zonefile.tokens import Token, Unreadable, joined
+from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, joined
 
 _RANGE = re.compile(r"([0-9]{1,10})-([0-9]{1,10})(?:/([0-9]{1,10}))?", re.ASCII)
 _LARGEST = 2**31 - 1

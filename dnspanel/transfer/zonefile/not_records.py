@@ -8,7 +8,7 @@ its like print the TSIG that signed a transfer.
 from collections.abc import Collection, Mapping
 
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.transfer.zonefile.tokens import Token, Unreadable
+from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable
 from dnspanel.zones.rules.violations import Severity
 from replication.dns import names, rdtypes
 from replication.errors import BadName

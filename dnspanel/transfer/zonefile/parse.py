@@ -15,16 +15,16 @@ from types import MappingProxyType
 from django.conf import settings
 
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile import apex
-from dnspanel.transfer.zonefile.check import APEX_NS, APEX_SOA
-from dnspanel.transfer.zonefile.content import APEX, Content
+from dnspanel.transfer.zonefile.check_zone import APEX_NS, APEX_SOA
 from dnspanel.transfer.zonefile.reader import Reader
-from dnspanel.transfer.zonefile.records import Enough, Scope
+from dnspanel.transfer.zonefile.record_parser import Enough, Scope
 from dnspanel.transfer.zonefile.report import report_notes, report_violations
-from dnspanel.transfer.zonefile.signatures import signatures_of, with_chain
-from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
+from dnspanel.transfer.zonefile.zonefile_content import APEX, Content
+from dnspanel.transfer.zonefile.zonefile_signatures import signatures_of, with_chain
+from dnspanel.transfer.zonefile.zonefile_tokens import Sheet, Unreadable, printable
 from dnspanel.zones.rules.rules import LOW_TTL
 from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.settings.server_sets import Servers
@@ -109,7 +109,7 @@ def _fault_of_file(sheet: Sheet, fault: Unreadable, line: int) -> SourceFault:
 
 def _note_of_unread(document: Document, zone: str) -> SourceFault:
     reason = gettext("there are {most_faults_of_zone} errors or more; the rest of the file was not looked at").format(
-        most_faults_of_zone=limits.MOST_FAULTS_OF_ZONE
+        most_faults_of_zone=import_limits.MOST_FAULTS_OF_ZONE
     )
     return SourceFault(document.path, 0, 0, "", reason, "too-many", severity=Severity.NOTE, zone=zone)
 

@@ -7,15 +7,15 @@ from enum import Enum
 from itertools import repeat
 
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.noted import NOTED, read_noted
-from dnspanel.transfer.zonefile.content import type_tail
 from dnspanel.transfer.zonefile.field_tables import seconds
 from dnspanel.transfer.zonefile.fixes import check_characters, replaced
 from dnspanel.transfer.zonefile.generate import expand, numbers, template
-from dnspanel.transfer.zonefile.records import PLACES_OF_FILE, RecordReader, Scope
-from dnspanel.transfer.zonefile.tokens import (
+from dnspanel.transfer.zonefile.record_parser import PLACES_OF_FILE, RecordReader, Scope
+from dnspanel.transfer.zonefile.zonefile_content import type_tail
+from dnspanel.transfer.zonefile.zonefile_tokens import (
     Sheet,
     Token,
     Unreadable,
@@ -73,7 +73,7 @@ class Reader(RecordReader):
     ) -> None:
         super().__init__(zone, scope, is_dotless=is_dotless)
         self._dotless_reported = False
-        self._most_generated = limits.MOST_GENERATED if most_generated is None else most_generated
+        self._most_generated = import_limits.MOST_GENERATED if most_generated is None else most_generated
         self.include = include
         self.generated = 0
         self._depth = 0
@@ -121,8 +121,8 @@ class Reader(RecordReader):
                 return 0
             block = self._sheet.block(place - self._sheet.base)
             more = len(block) - 1
-            if more and sum(map(len, block)) > limits.MOST_LINE_BYTES:
-                raise Unreadable(limits.title("line"), "line-length")
+            if more and sum(map(len, block)) > import_limits.MOST_LINE_BYTES:
+                raise Unreadable(import_limits.title("line"), "line-length")
             if not self._read_simply(place, block):
                 self._read_entry(place, block)
         except Unreadable as fault:
@@ -262,16 +262,16 @@ class Reader(RecordReader):
         """Read another file in place of the line; afterwards origin and owner are the same as before."""
         arguments = _arguments(tokens, 1, 2)
         path = arguments[0]
-        if self._depth >= limits.MOST_INCLUDE_DEPTH:
-            raise Unreadable(limits.title("include"), "include-depth", path.column, path.line)
+        if self._depth >= import_limits.MOST_INCLUDE_DEPTH:
+            raise Unreadable(import_limits.title("include"), "include-depth", path.column, path.line)
         document = self.include(path.text)
         if document is None:
             reason = gettext("the file “{text}” is not part of the import").format(text=path.text)
             raise Unreadable(reason, "include-missing", path.column, path.line)
         self._size += max(len(document.text), _LEAST_SIZE)
-        if self._size > limits.MOST_DOCUMENT_BYTES:
+        if self._size > import_limits.MOST_DOCUMENT_BYTES:
             raise Unreadable(
-                gettext("{titles}, includes and all").format(titles=limits.title("document")),
+                gettext("{titles}, includes and all").format(titles=import_limits.title("document")),
                 "too-large",
                 path.column,
                 path.line,
@@ -298,7 +298,9 @@ class Reader(RecordReader):
         if at >= len(rest):
             raise Unreadable(gettext("$GENERATE needs a type and a value"), "generate", rest[-1].column, rest[-1].line)
         if self.generated + len(iterations) > self._most_generated:
-            raise Unreadable(limits.generated_title(self._most_generated), "generate-limit", count.column, count.line)
+            raise Unreadable(
+                import_limits.generated_title(self._most_generated), "generate-limit", count.column, count.line
+            )
         self.generated += len(iterations)
         between = " ".join(token.written for token in rest[:at])
         lines = map(

@@ -4,12 +4,12 @@ from bisect import bisect_left
 from itertools import islice
 
 from dnspanel.texts import gettext, ngettext
-from dnspanel.transfer import limits
-from dnspanel.transfer.zonefile import check
-from dnspanel.transfer.zonefile.content import TAIL_A, TAIL_AAAA, type_tail
+from dnspanel.transfer import import_limits
+from dnspanel.transfer.zonefile import check_zone
 from dnspanel.transfer.zonefile.fixes import at_sign_fix, replaced, soa_name_fix, target_fix
 from dnspanel.transfer.zonefile.reader import Reader
-from dnspanel.transfer.zonefile.tokens import Token, Unreadable, read_entry
+from dnspanel.transfer.zonefile.zonefile_content import TAIL_A, TAIL_AAAA, type_tail
+from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, read_entry
 from dnspanel.zones.rules.name_rules import AT_SIGN, MAILBOXES, SOA_CODES
 from dnspanel.zones.rules.unreadable import kind_of
 from dnspanel.zones.rules.violations import Severity, Violation
@@ -99,11 +99,11 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
         )
         reader.report(content.place_of(record), Unreadable(reason, "rrset-too-large"))
     _report_doubled(reader, ordered)
-    found = check.suspects(content, ordered)
+    found = check_zone.suspects(content, ordered)
     if not reader.quick:
         found.grave = dict.fromkeys(ordered)
     with_at_sign: set[tuple[str, int]] = set()
-    for violation in check.violations(content, ordered, found, reader.scope.unanswered):
+    for violation in check_zone.violations(content, ordered, found, reader.scope.unanswered):
         missing = _MISSING.get(violation.code)
         if missing in reader.failed or (reader.errors and violation.severity is not Severity.ERROR):
             continue  # because of a record that could not be read
@@ -132,7 +132,7 @@ def _report_doubled(reader: Reader, ordered: list[bytes]) -> None:
     if at == len(ordered) or not ordered[at].startswith(start) or zone == names.ROOT:
         return
     told = ""
-    for record in islice(check.below(ordered, start), limits.MOST_FAULTS_OF_ZONE):
+    for record in islice(check_zone.below(ordered, start), import_limits.MOST_FAULTS_OF_ZONE):
         name = reader.content.sets[record].name
         if name != told:
             told = name
@@ -202,7 +202,7 @@ def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tup
 def _server_with_address(reader: Reader, address: str) -> str:
     """Return the name server of the zone that has this address in it; "" without such a server."""
     sets = reader.content.sets
-    servers = sets[check.APEX_NS].texts if check.APEX_NS in sets else ()
+    servers = sets[check_zone.APEX_NS].texts if check_zone.APEX_NS in sets else ()
     for server in map(str.lower, servers):
         if names.is_within(server, reader.zone):
             key = relative_key(server, reader.zone)

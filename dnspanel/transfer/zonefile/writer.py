@@ -6,7 +6,7 @@ the comment at the end of its first line.
 """
 
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.documents import Document, SourceFault
 from replication.dns import rdata
 from replication.errors import BadRdata
@@ -37,7 +37,7 @@ class ZoneText:
     @property
     def is_too_large(self) -> bool:
         """True once the zone exceeds the limit; what is added from then on is dropped."""
-        return len(self._text) > limits.MOST_DOCUMENT_BYTES
+        return len(self._text) > import_limits.MOST_DOCUMENT_BYTES
 
     def document(self, path: str) -> Document | SourceFault:
         """Return the zone's document, or the fault that it is larger than the limit."""
@@ -48,7 +48,7 @@ class ZoneText:
                 0,
                 0,
                 "",
-                gettext("the zone is too large: {title}").format(title=limits.title("document")),
+                gettext("the zone is too large: {title}").format(title=import_limits.title("document")),
                 "too-large",
                 zone=self.zone,
             )

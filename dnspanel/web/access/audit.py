@@ -20,7 +20,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.database.statement_time import searching_for
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.transfer.exports.csv_table import harmless_cell
+from dnspanel.transfer.exports.csv_export import harmless_cell
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.zones.audit import audit_links

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import DirectoryRefused
 from dnspanel.accounts.models import ScimDirectory, Team
-from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.scim import directories as verbs
-from dnspanel.accounts.scim.groups import teams_not_selected
-from dnspanel.accounts.scim.people import closed_people, people_count
+from dnspanel.accounts.scim.scim_groups import teams_not_selected
+from dnspanel.accounts.scim.scim_people import closed_people, people_count
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
 from dnspanel.web.frame.confirm import Question, ask

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django import forms
 
 from dnspanel.accounts.models import OwnRole, Role, Team
-from dnspanel.accounts.providers.identity import LONGEST_GROUP, MOST_RULES, Rule
+from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, MOST_RULES, Rule
 from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext, gettext_lazy
 

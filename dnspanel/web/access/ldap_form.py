@@ -7,9 +7,9 @@ from django import forms
 
 from dnspanel.accounts.models import SignInProvider, User
 from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.ldap import ldap_terms as tree
 from dnspanel.accounts.providers.ldap import rows as ldap
-from dnspanel.accounts.providers.ldap import terms as tree
-from dnspanel.accounts.providers.ldap.terms import Groups
+from dnspanel.accounts.providers.ldap.ldap_terms import Groups
 from dnspanel.accounts.providers.ldap.visit import LONGEST_NAME
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.provider_form import CommonForm, attribute_field

@@ -17,7 +17,7 @@ from dnspanel.accounts.quotas.quota_amounts import UNLIMITED, Kind, format_amoun
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.quotas.quotas import Usage, holder_of, limits_by_settings, quotas_from_json
 from dnspanel.texts import gettext
-from dnspanel.transfer.quotas import MOST_COUNTED, usage_of
+from dnspanel.transfer.import_quotas import MOST_COUNTED, usage_of
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access

@@ -10,7 +10,7 @@ from django import forms
 from dnspanel.accounts.actors.actors import actor_of
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import TokenKind
-from dnspanel.accounts.tokens import presets, tsig
+from dnspanel.accounts.tokens import presets, tsig_secrets
 from dnspanel.accounts.tokens.presets import Preset
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import LIFETIME
@@ -58,7 +58,7 @@ class TokenForm(PanelForm):
     algorithm = forms.ChoiceField(
         label=gettext_lazy("Algorithm"),
         required=False,
-        choices=[(name, name) for name in tsig.ALGORITHMS],
+        choices=[(name, name) for name in tsig_secrets.ALGORITHMS],
         initial="hmac-sha256",
     )
     key_secret = forms.CharField(

@@ -25,8 +25,8 @@ from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import NEEDED, delivery_for, require_webhooks, webhook_for
 from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown
 from dnspanel.webhooks.models import SUBSCRIBABLE, DeliveryState, EventKind, Format, Webhook
-from dnspanel.webhooks.pace import GATHERED
 from dnspanel.webhooks.queries import deliveries_page, webhook_rows
+from dnspanel.webhooks.sending_time import GATHERED
 from dnspanel.zones.drafts.named_drafts import teams_known_to
 from replication.dns import names
 from replication.errors import BadName

@@ -23,13 +23,13 @@ from dnspanel.accounts.providers import links
 from dnspanel.accounts.providers import rows as providers
 from dnspanel.accounts.providers.admit import record_refusal
 from dnspanel.accounts.providers.ldap.backend import identity_by_password
-from dnspanel.accounts.providers.oidc.adapter import CallbackView, RequestAdapter
-from dnspanel.accounts.providers.oidc.adapter import Provider as OidcProvider
-from dnspanel.accounts.providers.oidc.discovery import configuration_of, keys_of
 from dnspanel.accounts.providers.oidc.id_token import verified_logout
 from dnspanel.accounts.providers.oidc.logout import end_sessions
+from dnspanel.accounts.providers.oidc.oidc_adapter import CallbackView, RequestAdapter
+from dnspanel.accounts.providers.oidc.oidc_adapter import Provider as OidcProvider
+from dnspanel.accounts.providers.oidc.oidc_discovery import configuration_of, keys_of
+from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.providers.saml.question import Provider as SamlProvider
-from dnspanel.accounts.providers.session import ProviderAway
 from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, refused
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, ask

@@ -15,16 +15,16 @@ from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
 from dnspanel.alerts.models import Alert
 from dnspanel.alerts.queries import open_alerts
 from dnspanel.conditions import Severity
-from dnspanel.fleet.health import FAULTS, WELL
 from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.node_health import FAULTS, WELL
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext, ngettext
+from dnspanel.transfer.job_rights import jobs_visible_to
 from dnspanel.transfer.models import State
-from dnspanel.transfer.rights import jobs_visible_to
 from dnspanel.web.frame.rows import row_address
 from dnspanel.zones.dnssec.rollover_queries import stuck
 from dnspanel.zones.lists.queries import DraftCounts
-from dnspanel.zones.log.hold import current_hold
+from dnspanel.zones.log.publish_hold import current_hold
 from dnspanel.zones.models import Draft, PublishRequest
 from dnspanel.zones.publishing.expiry import expiring
 from dnspanel.zones.requests.request_lists import attention_of

@@ -6,17 +6,17 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from dnspanel.fleet.dnssec.node_answers import NodeAnswer, Verdict
-from dnspanel.fleet.health import FAULTS, Word
 from dnspanel.fleet.models import NodeState, ParentCheck, ParentState
+from dnspanel.fleet.node_health import FAULTS, Word
 from dnspanel.fleet.reads.parent_check import ParentView, may_know_parent, parent_view
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.sync import Sync, sync_of
-from dnspanel.zones.dnssec.describe import describe_denial, describe_polling, signing_algorithms
 from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
+from dnspanel.zones.dnssec.signing_texts import describe_denial, describe_polling, signing_algorithms
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.signing.safety import ParentHere
 

@@ -51,11 +51,11 @@ from dnspanel.web.frame.sync import sync_of
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, rollover_queries
 from dnspanel.zones.dnssec import queries as dnssec
-from dnspanel.zones.dnssec.describe import describe_polling
 from dnspanel.zones.dnssec.key_history import histories_of
 from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS
 from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
+from dnspanel.zones.dnssec.signing_texts import describe_polling
 from dnspanel.zones.errors import DnssecRefused, NotSigned
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Zone

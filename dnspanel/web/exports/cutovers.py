@@ -18,13 +18,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.transfer import rights
-from dnspanel.transfer.cutover import check as cutover_check
-from dnspanel.transfer.cutover import delegation
-from dnspanel.transfer.cutover.delegation import Point, Verdict
+from dnspanel.transfer import job_rights
+from dnspanel.transfer.cutover import delegation_checklist
+from dnspanel.transfer.cutover import server_comparison as cutover_check
+from dnspanel.transfer.cutover.delegation_checklist import Point, Verdict
 from dnspanel.transfer.errors import ServerRefused, WrongState
-from dnspanel.transfer.exports.csv_table import safe_comment
-from dnspanel.transfer.exports.selection import Selection
+from dnspanel.transfer.exports.csv_export import safe_comment
+from dnspanel.transfer.exports.exported_zones import Selection
 from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import (
     EXPECTED_KINDS,
@@ -206,7 +206,7 @@ def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
 
 
 def _list_page(request: PanelRequest, form: CutoverForm, status: int = 200) -> HttpResponse:
-    checks = rights.checks_visible_to(request.user).filter(author=request.user).order_by("-pk")[:LISTED]
+    checks = job_rights.checks_visible_to(request.user).filter(author=request.user).order_by("-pk")[:LISTED]
     context = {"form": form, "checks": [_display(check) for check in checks], "job": _import_of(request, form)}
     return render(request, "exports/cutover_list.html", context, status=status)
 
@@ -294,7 +294,7 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
         "display": _display(check),
         "zone": zone,
         "points": [DisplayPoint(point.verdict, point.message, point.lines) for point in points],
-        "text": delegation.text_of(zone.name, points),
+        "text": delegation_checklist.text_of(zone.name, points),
         "differences": [_display_difference(row) for row in found],
     }
     return render(request, "exports/cutover_zone.html", context)

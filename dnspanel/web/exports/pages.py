@@ -19,11 +19,10 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.errors import PassphraseRefused, WrongState
-from dnspanel.transfer.exports import bind
+from dnspanel.transfer.exports import bind, export_jobs
 from dnspanel.transfer.exports import file as export_file
-from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.exports.exported_zones import Selection
 from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
-from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone

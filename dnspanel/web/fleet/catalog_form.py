@@ -5,10 +5,10 @@ from typing import Any
 from django import forms
 
 from dnspanel.accounts.models import Team
-from dnspanel.catalogs import set_up
+from dnspanel.catalogs import set_up_catalogs
 from dnspanel.catalogs.models import Catalog, Rule
-from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
-from dnspanel.primaries import set_up as primaries
+from dnspanel.catalogs.set_up_catalogs import CatalogTerms, RuleTerms
+from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm
 from dnspanel.web.frame.primaries_form import PrimariesForm
@@ -48,7 +48,7 @@ class CatalogForm(TeamAndTagsForm):
         ),
     )
     most_members = forms.IntegerField(
-        label=gettext_lazy("Members at most"), initial=1_000, min_value=1, max_value=set_up.MOST_MEMBERS
+        label=gettext_lazy("Members at most"), initial=1_000, min_value=1, max_value=set_up_catalogs.MOST_MEMBERS
     )
     most_lost = forms.IntegerField(
         label=gettext_lazy("May leave at once"),
@@ -92,7 +92,7 @@ class RuleForm(TeamAndTagsForm, PrimariesForm):
     field_order = ("group", "team", "tags", *PrimariesForm.base_fields)
 
     group = forms.CharField(
-        label=gettext_lazy("Group"), max_length=set_up.LONGEST_GROUP, widget=forms.TextInput(attrs=MONO)
+        label=gettext_lazy("Group"), max_length=set_up_catalogs.LONGEST_GROUP, widget=forms.TextInput(attrs=MONO)
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

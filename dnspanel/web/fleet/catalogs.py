@@ -11,13 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.catalogs import access, set_up
+from dnspanel.catalogs import access, set_up_catalogs
 from dnspanel.catalogs.errors import CatalogRefused, NothingKept
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.catalogs.ours import producer_rows
 from dnspanel.catalogs.queries import catalog_row, catalog_rows, listings_page
-from dnspanel.catalogs.set_up import RuleTerms
-from dnspanel.primaries import set_up as primaries
+from dnspanel.catalogs.set_up_catalogs import RuleTerms
+from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.fleet.catalog_form import CatalogForm, NewCatalogForm, RuleForm, initial_of, terms_of_rule
@@ -72,7 +72,9 @@ def catalog_change(request: PanelRequest, catalog_id: int) -> HttpResponse:
     form = CatalogForm(request.POST)
     if form.is_valid():
         try:
-            set_up.change_catalog(catalog=catalog, terms=form.catalog_terms, author=request.user, now=timezone.now())
+            set_up_catalogs.change_catalog(
+                catalog=catalog, terms=form.catalog_terms, author=request.user, now=timezone.now()
+            )
         except CatalogRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -90,7 +92,7 @@ def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
     if (drop := request.POST.get("drop")) is not None:
         left = [terms_of_rule(rule) for rule in there if rule.pk != id_in(drop)]
         try:
-            set_up.set_rules(catalog=catalog, rules=left, author=request.user, now=timezone.now())
+            set_up_catalogs.set_rules(catalog=catalog, rules=left, author=request.user, now=timezone.now())
         except CatalogRefused as exc:  # what a rule says may be forbidden by now
             messages.error(request, str(exc))
         else:
@@ -100,7 +102,7 @@ def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
     if form.is_valid():
         rules = _with([terms_of_rule(rule) for rule in there], form.rule_terms)
         try:
-            set_up.set_rules(catalog=catalog, rules=rules, author=request.user, now=timezone.now())
+            set_up_catalogs.set_rules(catalog=catalog, rules=rules, author=request.user, now=timezone.now())
         except CatalogRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -120,7 +122,7 @@ def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
         return question
     revision = id_in(request.POST.get("revision", "")) or 0
     try:
-        set_up.confirm_removals(catalog=catalog, revision=revision, author=request.user, now=timezone.now())
+        set_up_catalogs.confirm_removals(catalog=catalog, revision=revision, author=request.user, now=timezone.now())
     except NothingKept as exc:
         messages.warning(request, str(exc))
     else:
@@ -145,7 +147,7 @@ def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
     catalog = access.catalog_for(request.user, catalog_id)
     if (question := ask(request, _about_unfollowing(catalog))) is not None:
         return question
-    set_up.unfollow_catalog(catalog=catalog, author=request.user, channel=Channel.WEB, now=timezone.now())
+    set_up_catalogs.unfollow_catalog(catalog=catalog, author=request.user, channel=Channel.WEB, now=timezone.now())
     messages.success(request, gettext("{name} is followed no more.").format(name=catalog.zone.name))
     return redirect("catalog-list")
 
@@ -153,7 +155,7 @@ def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
 def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
     """Follow the catalog and return it; None if it is refused, with the reason in the form."""
     try:
-        return set_up.follow_catalog(
+        return set_up_catalogs.follow_catalog(
             name=form.cleaned_data["name"],
             primaries_terms=form.terms,
             terms=form.catalog_terms,

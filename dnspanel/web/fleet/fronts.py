@@ -11,13 +11,13 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.errors import BadFront
-from dnspanel.fleet.nodes import enroll, fronts
+from dnspanel.fleet.nodes import fronts, node_lifecycle
 from dnspanel.fleet.nodes.fronts import Terms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
-from replication.wire.front import MOST_WEIGHT, RANGES
+from replication.wire.front_messages import MOST_WEIGHT, RANGES
 
 _OF_NODE = "weight-"
 
@@ -85,7 +85,7 @@ class FrontForm(PanelForm):
 def front_settings(request: PanelRequest, name: str) -> HttpResponse:
     """Show which nodes a front asks and its bounds; a POST changes them."""
     access.require(request.user, Permission.NODES)
-    node = enroll.node_by_name(name)
+    node = node_lifecycle.node_by_name(name)
     if not node.is_front:
         raise Http404
     terms = fronts.terms_of(node)

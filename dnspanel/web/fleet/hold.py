@@ -20,7 +20,7 @@ from dnspanel.web.frame.forms import DecisionForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.zones.log.history import diff
-from dnspanel.zones.log.hold import current_hold
+from dnspanel.zones.log.publish_hold import current_hold
 from dnspanel.zones.models import TRASH_DAYS, Epoch
 from dnspanel.zones.rights import access
 from replication.dns.rrset import Change, RRset

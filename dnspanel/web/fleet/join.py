@@ -17,7 +17,7 @@ from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
 from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
-from dnspanel.fleet.nodes import enroll, unjoined
+from dnspanel.fleet.nodes import node_lifecycle, unjoined
 from dnspanel.texts import gettext
 from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm, NodeDescriptionForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
@@ -62,8 +62,8 @@ def node_new(request: PanelRequest) -> HttpResponse:
         with _faults_in(form):
             fields = dict(form.cleaned_data)
             is_front = fields.pop("is_front")
-            described = enroll.NodeDescription(**fields)
-            node = enroll.create_node(described, now=timezone.now(), by=request.user, is_front=is_front)
+            described = node_lifecycle.NodeDescription(**fields)
+            node = node_lifecycle.create_node(described, now=timezone.now(), by=request.user, is_front=is_front)
             return _with_code(request, node)
     return render(request, "fleet/new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -72,13 +72,13 @@ def node_new(request: PanelRequest) -> HttpResponse:
 def node_change(request: PanelRequest, name: str) -> HttpResponse:
     """Show what was typed of a node that never joined; a POST changes it."""
     access.require(request.user, Permission.NODES)
-    node = enroll.node_by_name(name)
+    node = node_lifecycle.node_by_name(name)
     form = NewNodeForm(request.POST or None, initial=_typed(node))
     del form.fields["is_front"]
     if form.is_valid():
         try:
             with _faults_in(form):
-                described = enroll.NodeDescription(**form.cleaned_data)
+                described = node_lifecycle.NodeDescription(**form.cleaned_data)
                 changed = unjoined.change_node(node=node, described=described, now=timezone.now(), by=request.user)
                 messages.success(
                     request,
@@ -113,7 +113,7 @@ def _typed(node: Node) -> dict[str, Any]:
 def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
     """Show how far the enrollment of a node is; a POST makes a new code."""
     access.require(request.user, Permission.FLEET)
-    node = enroll.node_by_name(name)
+    node = node_lifecycle.node_by_name(name)
     if request.method != "POST":
         return _enrollment(request, node)
     access.require(request.user, Permission.NODES)
@@ -126,7 +126,7 @@ def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
 
 def _with_code(request: PanelRequest, node: Node) -> HttpResponse:
     """Make a code and show the command with it, this once. Raise WrongState."""
-    page = _enrollment(request, node, code=enroll.make_code(node=node, now=timezone.now(), by=request.user))
+    page = _enrollment(request, node, code=node_lifecycle.make_code(node=node, now=timezone.now(), by=request.user))
     return show_once(request, page, after=reverse("node-enrolment", args=[node.name]))
 
 
@@ -156,7 +156,7 @@ def _enroll_command(node: Node, code: str) -> str:
 
 
 def _enrollment(request: PanelRequest, node: Node, code: str = "") -> HttpResponse:
-    waiting = enroll.request_of(node)
+    waiting = node_lifecycle.request_of(node)
     context: dict[str, Any] = {
         "node": node,
         "code": code,
@@ -166,7 +166,7 @@ def _enrollment(request: PanelRequest, node: Node, code: str = "") -> HttpRespon
         "awaiting": node.state == NodeState.AWAITING_APPROVAL,
         "steps": steps_of(node, requested=waiting is not None),
         "release": SCHEMA_LABELS[node.schema],
-        "minutes": int(enroll.CODE_LIFETIME.total_seconds() // 60),
+        "minutes": int(node_lifecycle.CODE_LIFETIME.total_seconds() // 60),
         "revoked": NodeEvent.objects.filter(node=node, kind="certificate").order_by("-id").first(),
         "may_change": can(request.user, Permission.NODES),
         "has_joined": unjoined.has_joined(node),

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from dnspanel.fleet.health import FAULTS, WELL
+from dnspanel.fleet.node_health import FAULTS, WELL
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext_lazy, gettext_noop
 

@@ -18,8 +18,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
-from dnspanel.fleet.nodes import enroll, fronts, machines, rotate, unjoined
-from dnspanel.fleet.nodes.enroll import predecessors_of
+from dnspanel.fleet.nodes import fronts, machines, node_lifecycle, rotate, unjoined
+from dnspanel.fleet.nodes.node_lifecycle import predecessors_of
 from dnspanel.fleet.nodes.reported import Reported, describe_clock, explain_rebuild, read_report
 from dnspanel.fleet.nodes.reported_setup import setup_differences
 from dnspanel.fleet.reads.queries import head, node_status
@@ -125,7 +125,7 @@ def details_of(node: Node, now: datetime) -> NodeDetails:
 def node_points(request: PanelRequest, name: str) -> JsonResponse:
     """Return the numbers of the charts: seconds after `after` (since 1970), or with `step` all minutes or hours."""
     access.require(request.user, Permission.FLEET)
-    node = enroll.node_by_name(name)
+    node = node_lifecycle.node_by_name(name)
     try:
         after = float(request.GET.get("after", "0"))
     except ValueError:
@@ -140,7 +140,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)
-    node = enroll.node_by_name(name)
+    node = node_lifecycle.node_by_name(name)
     verb, message = _ACTS[act]
     try:
         verb(request, node, timezone.now())
@@ -164,29 +164,29 @@ def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
 
 
 def _approve(request: PanelRequest, node: Node, now: datetime) -> None:
-    waiting = enroll.request_of(node)
+    waiting = node_lifecycle.request_of(node)
     if waiting is None or waiting.csr_sha256 != request.POST.get("fingerprint"):
         raise FleetError(gettext("The request has changed since you compared it."))
-    enroll.approve(node=node, now=now, by=request.user)
+    node_lifecycle.approve(node=node, now=now, by=request.user)
 
 
 def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
     form = DrainForm(request.POST)
     if not form.is_valid():
         raise BadNode("reason", gettext("The reason has at most 200 characters, and the time is one of the list."))
-    enroll.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
+    node_lifecycle.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
 
 
 def _describe(request: PanelRequest, node: Node, now: datetime) -> None:
     form = NodeDescriptionForm(request.POST)
     if not form.is_valid():
         raise BadNode("group", gettext("There is no such group."))
-    enroll.describe(node=node, now=now, by=request.user, **form.cleaned_data)
+    node_lifecycle.describe(node=node, now=now, by=request.user, **form.cleaned_data)
 
 
 def _retire(request: PanelRequest, node: Node, now: datetime) -> None:
     _require_typed(request, node, gettext("retire it"))
-    enroll.retire(node=node, now=now, by=request.user)
+    node_lifecycle.retire(node=node, now=now, by=request.user)
 
 
 def _remove(request: PanelRequest, node: Node, now: datetime) -> None:
@@ -196,7 +196,7 @@ def _remove(request: PanelRequest, node: Node, now: datetime) -> None:
 
 def _revoke(request: PanelRequest, node: Node, now: datetime) -> None:
     _require_typed(request, node, gettext("revoke its certificate"))
-    enroll.revoke(node=node, now=now, by=request.user)
+    node_lifecycle.revoke(node=node, now=now, by=request.user)
 
 
 def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
@@ -222,12 +222,12 @@ _Act = Callable[[PanelRequest, Node, datetime], Any]
 _ACTS: dict[str, tuple[_Act, str]] = {
     "approve": (_approve, gettext_lazy("{} is approved; its first zones are on their way.")),
     "decline": (
-        lambda request, node, now: enroll.decline(node=node, now=now, by=request.user),
+        lambda request, node, now: node_lifecycle.decline(node=node, now=now, by=request.user),
         gettext_lazy("The request of {} is declined; a new code lets it ask again."),
     ),
     "drain": (_drain, gettext_lazy("{} takes no more pushes; it keeps serving what it has.")),
     "resume": (
-        lambda request, node, now: enroll.resume(node=node, now=now, by=request.user),
+        lambda request, node, now: node_lifecycle.resume(node=node, now=now, by=request.user),
         gettext_lazy("{} takes pushes again, beginning with what it missed."),
     ),
     "describe": (_describe, gettext_lazy("The group, the tags and the addresses of {} are kept.")),

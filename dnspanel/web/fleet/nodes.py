@@ -15,10 +15,10 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.fleet.reads.queries import NodeStatus, head, statuses_of, watched_statuses, without_ring0
 from dnspanel.fleet.reads.summary import late_publication
-from dnspanel.fleet.rollout.waiting import Waiting, describe
+from dnspanel.fleet.rollout.waiting_publications import Waiting, describe
 from dnspanel.publish.encoding.stall import stalls
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm
@@ -116,12 +116,12 @@ def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
     form = DrainForm(request.POST)
     if not form.is_valid():
         raise FleetError(gettext("The reason has at most 200 characters."))
-    enroll.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
+    node_lifecycle.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
 
 
 def _disable(request: PanelRequest, node: Node, now: datetime) -> None:
     reason = request.POST.get("reason", "").strip()[:200]
-    enroll.drain(node=node, now=now, by=request.user, reason=reason or "disabled")
+    node_lifecycle.drain(node=node, now=now, by=request.user, reason=reason or "disabled")
 
 
 _ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
@@ -131,7 +131,7 @@ _ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
         gettext_lazy("{} take no pushes before somebody resumes them; they keep serving what they have."),
     ),
     "resume": (
-        lambda request, node, now: enroll.resume(node=node, now=now, by=request.user),
+        lambda request, node, now: node_lifecycle.resume(node=node, now=now, by=request.user),
         gettext_lazy("Pushing again to {}."),
     ),
     "resync": (

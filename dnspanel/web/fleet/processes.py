@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.alerts.process_rules import EFFECTS, WORK, is_failing, is_overdue
-from dnspanel.fleet.processes.roles import LONGEST_TASK, REQUIRED
+from dnspanel.fleet.processes.process_roles import LONGEST_TASK, REQUIRED
 from dnspanel.fleet.processes.state import PeriodicNow, ProcessesNow, ProcessNow, processes_now
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest, is_fragment

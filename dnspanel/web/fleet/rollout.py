@@ -14,7 +14,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import NodeGroup
 from dnspanel.fleet.reads.rollout_status import rollout_status
-from dnspanel.fleet.rollout import deliver, groups
+from dnspanel.fleet.rollout import deliver_groups, rollout_groups
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
@@ -41,15 +41,18 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
     by, now, reason = request.user, timezone.now(), request.POST.get("reason", "")
     acts: dict[str, tuple[Callable[[], None], str]] = {
         "stop": (
-            lambda: deliver.stop(reason=reason, by=by, now=now),
+            lambda: deliver_groups.stop(reason=reason, by=by, now=now),
             gettext("Delivery is stopped: every node stays where it is, and keeps answering."),
         ),
-        "resume": (lambda: deliver.resume(by=by, now=now), gettext("Delivery goes on.")),
+        "resume": (lambda: deliver_groups.resume(by=by, now=now), gettext("Delivery goes on.")),
         "pin": (
-            lambda: deliver.pin(sequence=_number(request, "sequence"), reason=reason, by=by, now=now),
+            lambda: deliver_groups.pin(sequence=_number(request, "sequence"), reason=reason, by=by, now=now),
             gettext("The fleet is pinned. Publications are saved, and wait."),
         ),
-        "unpin": (lambda: deliver.unpin(by=by, now=now), gettext("The fleet goes on to the newest publication.")),
+        "unpin": (
+            lambda: deliver_groups.unpin(by=by, now=now),
+            gettext("The fleet goes on to the newest publication."),
+        ),
     }
     if act not in acts:
         raise Http404
@@ -65,7 +68,7 @@ def group_new(request: PanelRequest) -> HttpResponse:
 
     def create() -> None:
         seconds = _number(request, "verify_seconds")
-        groups.create_group(name=name, verify_seconds=seconds, by=request.user, now=timezone.now())
+        rollout_groups.create_group(name=name, verify_seconds=seconds, by=request.user, now=timezone.now())
 
     return _done(
         request, create, gettext("The group {name} is there; put nodes into it on their pages.").format(name=name)
@@ -82,29 +85,29 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
     def change() -> None:
         name, seconds = request.POST.get("name", "").strip().lower(), _number(request, "verify_seconds")
         if name != group.name:
-            groups.rename_group(group=group, name=name, by=by, now=now)
+            rollout_groups.rename_group(group=group, name=name, by=by, now=now)
         if seconds != group.verify_seconds:
-            groups.set_verify_seconds(group=group, seconds=seconds, by=by, now=now)
+            rollout_groups.set_verify_seconds(group=group, seconds=seconds, by=by, now=now)
         resolver = request.POST.get("resolver", group.resolver).strip().lower()
         if resolver != group.resolver:
-            groups.set_resolver(group=group, resolver=resolver, by=by, now=now)
+            rollout_groups.set_resolver(group=group, resolver=resolver, by=by, now=now)
 
     acts: dict[str, tuple[Callable[[], None], str]] = {
         "change": (change, gettext("The group is changed.")),
         "earlier": (
-            lambda: groups.move_group(group=group, earlier=True, by=by, now=now),
+            lambda: rollout_groups.move_group(group=group, earlier=True, by=by, now=now),
             gettext("{name} comes earlier now.").format(name=group.name),
         ),
         "later": (
-            lambda: groups.move_group(group=group, earlier=False, by=by, now=now),
+            lambda: rollout_groups.move_group(group=group, earlier=False, by=by, now=now),
             gettext("{name} comes later now.").format(name=group.name),
         ),
         "skip": (
-            lambda: deliver.skip(group=group, reason=request.POST.get("reason", ""), by=by, now=now),
+            lambda: deliver_groups.skip(group=group, reason=request.POST.get("reason", ""), by=by, now=now),
             gettext("Nobody waits for {name} until one of its nodes is live again.").format(name=group.name),
         ),
         "delete": (
-            lambda: groups.delete_group(group=group, by=by, now=now),
+            lambda: rollout_groups.delete_group(group=group, by=by, now=now),
             gettext("The group {name} is deleted.").format(name=group.name),
         ),
     }

@@ -13,12 +13,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.pasted_certificates import fingerprints_of
-from dnspanel.secondaries import access, set_up
-from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries import access, set_up_secondaries
 from dnspanel.secondaries.configuration import NO_SECRET, Part, parts_for
 from dnspanel.secondaries.errors import SecondaryRefused
 from dnspanel.secondaries.models import Member, Secondary, Transport
 from dnspanel.secondaries.queries import members_page, secondary_row, secondary_rows, state_of
+from dnspanel.secondaries.secondary_catalog import catalog_name
 from dnspanel.secondaries.server_certificate import tls_endpoint
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.secondary_form import SecondaryForm
@@ -51,7 +51,9 @@ def secondary_new(request: PanelRequest) -> HttpResponse:
         if (question := ask(request, _ABOUT_SECRET)) is not None:
             return question
         try:
-            made = set_up.create_secondary(terms=form.terms(), by=request.user, now=timezone.now(), form_id=form.id)
+            made = set_up_secondaries.create_secondary(
+                terms=form.terms(), by=request.user, now=timezone.now(), form_id=form.id
+            )
         except SecondaryRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -63,7 +65,7 @@ def secondary_new(request: PanelRequest) -> HttpResponse:
 def secondary_detail(request: PanelRequest, secondary_id: int) -> HttpResponse:
     """Show a secondary: its zones with their states by name, what was refused, and its configuration."""
     secondary = access.secondary_for(request.user, secondary_id)
-    form = SecondaryForm.of(set_up.terms_of(secondary))
+    form = SecondaryForm.of(set_up_secondaries.terms_of(secondary))
     return render(request, "fleet/secondary.html", {**_context(request, secondary), "form": form})
 
 
@@ -75,7 +77,9 @@ def secondary_change(request: PanelRequest, secondary_id: int) -> HttpResponse:
     form = SecondaryForm(request.POST)
     if form.is_valid():
         try:
-            set_up.change_secondary(secondary=secondary, terms=form.terms(), by=request.user, now=timezone.now())
+            set_up_secondaries.change_secondary(
+                secondary=secondary, terms=form.terms(), by=request.user, now=timezone.now()
+            )
         except SecondaryRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -89,7 +93,7 @@ def secondary_notify(request: PanelRequest, secondary_id: int) -> HttpResponse:
     """Send NOTIFY for each of its zones."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
-    set_up.notify_now(secondary=secondary, by=request.user, now=timezone.now())
+    set_up_secondaries.notify_now(secondary=secondary, by=request.user, now=timezone.now())
     messages.success(request, gettext("NOTIFY for each of its zones is on its way."))
     return redirect("secondary-detail", secondary.pk)
 
@@ -101,7 +105,7 @@ def secondary_rotate(request: PanelRequest, secondary_id: int) -> HttpResponse:
     secondary = access.secondary_for(request.user, secondary_id)
     if (question := ask(request, _ABOUT_SECRET)) is not None:
         return question
-    secret = set_up.rotate_key(secondary=secondary, by=request.user, now=timezone.now())
+    secret = set_up_secondaries.rotate_key(secondary=secondary, by=request.user, now=timezone.now())
     return _page_with_secret(request, secondary, secret, rotated=True)
 
 
@@ -110,7 +114,7 @@ def secondary_delete(request: PanelRequest, secondary_id: int) -> HttpResponse:
     """Delete the secondary: it transfers nothing any more."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
-    set_up.delete_secondary(secondary=secondary, by=request.user, now=timezone.now())
+    set_up_secondaries.delete_secondary(secondary=secondary, by=request.user, now=timezone.now())
     messages.success(request, gettext("{name} is deleted; it transfers nothing any more.").format(name=secondary.name))
     return redirect("secondary-list")
 

@@ -5,9 +5,9 @@ from typing import Any
 from django import forms
 
 from dnspanel.accounts.models import Team
-from dnspanel.secondaries import certificates, set_up
+from dnspanel.secondaries import server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
-from dnspanel.secondaries.set_up import Terms
+from dnspanel.secondaries.set_up_secondaries import Terms
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, separated
 
@@ -16,7 +16,7 @@ class SecondaryForm(PublishingForm):
     """The terms of a secondary; the verb checks them."""
 
     name = forms.CharField(
-        max_length=set_up.LONGEST_NAME,
+        max_length=set_up_secondaries.LONGEST_NAME,
         help_text=gettext_lazy("Letters, digits and dashes; its key is named by it."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
@@ -51,7 +51,7 @@ class SecondaryForm(PublishingForm):
     certificate = forms.CharField(
         label=gettext_lazy("Its certificate"),
         required=False,
-        max_length=certificates.LONGEST,
+        max_length=server_certificates.LONGEST,
         help_text=gettext_lazy(
             "PEM, without the private key; two while one follows the other. It shows it as a client "
             "of ours, and as a server where it is asked over TLS."
@@ -62,7 +62,7 @@ class SecondaryForm(PublishingForm):
         label=gettext_lazy("Asked over TLS at port"),
         required=False,
         min_value=1,
-        max_value=set_up.LAST_PORT,
+        max_value=set_up_secondaries.LAST_PORT,
         help_text=gettext_lazy("For the serials that it serves, such as 853. Empty: it is asked over UDP."),
     )
     choice = forms.ChoiceField(
@@ -102,8 +102,8 @@ class SecondaryForm(PublishingForm):
     lag_bound = forms.IntegerField(
         label=gettext_lazy("Alert after"),
         initial=300,
-        min_value=set_up.LEAST_BOUND,
-        max_value=set_up.MOST_BOUND,
+        min_value=set_up_secondaries.LEAST_BOUND,
+        max_value=set_up_secondaries.MOST_BOUND,
         help_text=gettext_lazy("Seconds that it may be behind a publication before somebody is told."),
     )
     active = forms.BooleanField(

@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.nodes import node_keys as keys_of_nodes
 from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_at, ensure_authority, fingerprint
 from dnspanel.publish.errors import KeyRefused
-from dnspanel.publish.keys.signing import ensure_signing_key, new_key, short
+from dnspanel.publish.keys.segment_signing import ensure_signing_key, new_key, short
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access

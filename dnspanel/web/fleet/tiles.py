@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.nodes.reported import Reported, read_report
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.reads.summary import live_count
-from dnspanel.fleet.rollout.waiting import Waiting
+from dnspanel.fleet.rollout.waiting_publications import Waiting
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.templatetags.panel import duration

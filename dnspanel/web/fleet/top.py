@@ -12,7 +12,7 @@ from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
@@ -53,7 +53,7 @@ class TopView:
 def node_top(request: PanelRequest, name: str) -> HttpResponse:
     """Show the lists of one node; htmx fetches them alone every five seconds."""
     access.require(request.user, Permission.FLEET)
-    node = enroll.node_by_name(name)
+    node = node_lifecycle.node_by_name(name)
     context = {"node": node, "top": top_of(node), "log": log_for(request, node)}
     return render(request, "fleet/_top.html" if is_fragment(request) else "fleet/top.html", context)
 

@@ -25,7 +25,7 @@ from dnspanel.languages import LANGUAGES
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.read_once import draft_counts_of, watched_statuses_of
 from dnspanel.web.script_texts import script_texts
-from dnspanel.zones.log.hold import Hold, current_hold
+from dnspanel.zones.log.publish_hold import Hold, current_hold
 from dnspanel.zones.rights import access
 from replication import __version__
 

@@ -6,7 +6,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quotas import holders_for
 from dnspanel.texts import gettext
-from dnspanel.transfer.quotas import usage_of_kind
+from dnspanel.transfer.import_quotas import usage_of_kind
 
 
 def near_quotas(user: User, *kinds: Kind) -> list[str]:

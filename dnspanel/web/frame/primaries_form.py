@@ -2,10 +2,10 @@
 
 from django import forms
 
-from dnspanel.accounts.tokens import tsig
+from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.primary_tls import LONGEST_PEM
-from dnspanel.primaries.set_up import MOST_PRIMARIES, Terms
+from dnspanel.primaries.set_up_primaries import MOST_PRIMARIES, Terms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, SecretInput
 
@@ -59,7 +59,9 @@ class PrimariesForm(PanelForm):
         help_text=gettext_lazy("Its name; empty for none. All of them have the same."),
     )
     tsig_algorithm = forms.ChoiceField(
-        label=gettext_lazy("Algorithm"), choices=[(name, name) for name in tsig.ALGORITHMS], initial="hmac-sha256"
+        label=gettext_lazy("Algorithm"),
+        choices=[(name, name) for name in tsig_secrets.ALGORITHMS],
+        initial="hmac-sha256",
     )
     tsig_secret = forms.CharField(
         label=gettext_lazy("Secret"),

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnspanel.fleet.health import FAULTS, Health
 from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.node_health import FAULTS, Health
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext
 from dnspanel.web.templatetags.panel import duration

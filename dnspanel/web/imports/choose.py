@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import WrongState
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import CHANGING_ACTIONS, ENDED_STATES, Action, ImportJob, ImportZone, State
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest, say
@@ -209,9 +209,9 @@ def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
         return render(request, "imports/detail.html", context, status=422)
     try:
         if form.options != Options.from_json(job.options):
-            jobs.set_options(job=job, options=form.options, now=timezone.now())
+            import_jobs.set_options(job=job, options=form.options, now=timezone.now())
         if request.POST.get("then") == "plan" and job.state == State.CHOOSING:
-            jobs.start_plan(job=job, now=timezone.now())
+            import_jobs.start_plan(job=job, now=timezone.now())
         elif job.state == State.SCANNING:
             messages.info(request, gettext("The source is read anew with these options; start the dry run after that."))
         else:
@@ -236,12 +236,12 @@ def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
     choice = request.POST.get(f"choice-{one}" if one else "choice", "")
     search, show = request.POST.get("q", "")[:LONGEST_SEARCH], request.POST.get("show", "")
     of_all = request.POST.get("scope") == "all"
-    if choice not in jobs.CHOICES or not (of_all or ids):
+    if choice not in import_jobs.CHOICES or not (of_all or ids):
         messages.warning(request, gettext("Tick the zones first. Nothing was changed."))
         return redirect(_back(job, search, show))
     narrowed = {"search": search, **_BEFORE.get(show, _BEFORE[""])[1]} if of_all else {"ids": ids}
     try:
-        count = jobs.choose(job=job, choice=choice, now=timezone.now(), **narrowed)
+        count = import_jobs.choose(job=job, choice=choice, now=timezone.now(), **narrowed)
     except WrongState as exc:
         messages.warning(request, str(exc))
         return redirect("import-detail", job.pk)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.errors import SourceRefused, WrongState
 from dnspanel.transfer.files import upload
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.transfer.sources import csv_table
 from dnspanel.transfer.sources.columns import FIELDS, CsvMapping
@@ -155,8 +155,8 @@ def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
 def _start(request: PanelRequest, job: ImportJob, mapping: CsvMapping) -> HttpResponse:
     now = timezone.now()
     try:
-        jobs.set_parameters(job=job, parameters={**job.parameters, "mapping": asdict(mapping)}, now=now)
-        jobs.start_scan(job=job, now=now)
+        import_jobs.set_parameters(job=job, parameters={**job.parameters, "mapping": asdict(mapping)}, now=now)
+        import_jobs.start_scan(job=job, now=now)
     except WrongState as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)

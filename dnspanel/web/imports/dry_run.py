@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import TransferError, WrongState
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, State
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.row_diffs import display_diffs
@@ -52,7 +52,7 @@ def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
     """Start the dry run."""
     job = queries.job_for(request.user, job_id)
     try:
-        jobs.start_plan(job=job, now=timezone.now())
+        import_jobs.start_plan(job=job, now=timezone.now())
     except WrongState as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
@@ -80,7 +80,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
         context = head | plan_context(request, job, form)
         return render(request, "imports/detail.html", context, status=422)
     try:
-        jobs.start_apply(job=job, author=request.user, now=timezone.now())
+        import_jobs.start_apply(job=job, author=request.user, now=timezone.now())
     except TransferError as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
@@ -91,7 +91,7 @@ def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
     """Repeat the dry run of the zones that changed since."""
     job = queries.job_for(request.user, job_id)
     try:
-        jobs.replan_waiting(job=job, now=timezone.now())
+        import_jobs.replan_waiting(job=job, now=timezone.now())
     except TransferError as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)

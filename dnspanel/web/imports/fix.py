@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import TransferError
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest
@@ -83,7 +83,7 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
         messages.warning(request, gettext("Tick the zones that are to be tried again."))
         return None
     try:
-        again = jobs.retry_failed(job=job, texts=texts, author=request.user, now=timezone.now(), form_id=form.id)
+        again = import_jobs.retry_failed(job=job, texts=texts, author=request.user, now=timezone.now(), form_id=form.id)
     except TransferError as exc:
         messages.error(request, str(exc))
         return None

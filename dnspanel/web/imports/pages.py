@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.errors import WrongState
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ACTIVE_STATES, ENDED_STATES, ImportJob, SourceKind, State
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.imports.choose import choose_context
@@ -34,9 +34,12 @@ _SAMPLES = (
 
 # What a person may do to a job at any step, and what the page says afterwards.
 _ACTS = {
-    "pause": (jobs.pause, gettext_lazy("The import pauses after the piece at hand.")),
-    "resume": (jobs.resume, gettext_lazy("The import goes on.")),
-    "cancel": (jobs.cancel, gettext_lazy("The import is cancelled. What it has published stays, and can be undone.")),
+    "pause": (import_jobs.pause, gettext_lazy("The import pauses after the piece at hand.")),
+    "resume": (import_jobs.resume, gettext_lazy("The import goes on.")),
+    "cancel": (
+        import_jobs.cancel,
+        gettext_lazy("The import is cancelled. What it has published stays, and can be undone."),
+    ),
 }
 
 
@@ -166,7 +169,7 @@ def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
     job = queries.job_for(request.user, job_id)
     if request.method == "POST":
         try:
-            jobs.delete_job(job=job)
+            import_jobs.delete_job(job=job)
         except WrongState as exc:
             messages.warning(request, str(exc))
             return redirect("import-detail", job.pk)

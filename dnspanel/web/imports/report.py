@@ -15,9 +15,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.errors import WrongState
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportFault, ImportJob, SourceKind, State
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.imports.choose import zones_context
@@ -111,7 +111,7 @@ def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
     }
     if request.htmx and request.htmx.target == "fault-more":
         return render(request, "imports/_fault_rows.html", context)
-    context |= {"kinds": list(queries.fault_kinds(job)), "most_faults": limits.MOST_FAULTS}
+    context |= {"kinds": list(queries.fault_kinds(job)), "most_faults": import_limits.MOST_FAULTS}
     return render(request, "imports/faults.html", context)
 
 
@@ -140,7 +140,7 @@ def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
         context = {"job": job, "report": report, "changes": _changes(report), "form": form}
         return render(request, "imports/undo.html", context, status=422 if form.is_bound else 200)
     try:
-        jobs.start_undo(job=job, author=request.user, now=timezone.now(), confirmed=True)
+        import_jobs.start_undo(job=job, author=request.user, now=timezone.now(), confirmed=True)
     except WrongState as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)

@@ -15,9 +15,9 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.transfer import limits, servers
+from dnspanel.transfer import allowed_servers, import_limits
 from dnspanel.transfer.errors import ServerRefused, TransferError
-from dnspanel.transfer.imports import jobs
+from dnspanel.transfer.imports import import_jobs
 from dnspanel.transfer.models import ImportJob, SourceKind
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
@@ -100,8 +100,8 @@ def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpRes
     access.require(request.user, Permission.EDIT)
     if source not in SOURCE_FORMS:
         raise Http404
-    if source in servers.SERVER_SOURCES:
-        servers.refuse_servers(request.user)
+    if source in allowed_servers.SERVER_SOURCES:
+        allowed_servers.refuse_servers(request.user)
     if request.method != "POST":
         return _source_page(request, SOURCE_FORMS[source](initial=_initial(source)))
     form = SOURCE_FORMS[source](request.POST)
@@ -134,15 +134,15 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
         "kind": form.kind.value,
         "accept": form.accept,
         "chosen": next(display for _, group in SOURCES for display in group if display.kind == form.kind),
-        "chunk_bytes": limits.CHUNK_BYTES,
-        "limits": [limits.title(name) for name in ("upload", "entries", "ratio", "depth", "document")],
+        "chunk_bytes": import_limits.CHUNK_BYTES,
+        "limits": [import_limits.title(name) for name in ("upload", "entries", "ratio", "depth", "document")],
     }
     return render(request, "imports/new.html", context, status=status)
 
 
 def _offered_to(person: User) -> list[tuple[str, tuple[DisplaySource, ...]]]:
     """Return the kinds of source in groups, without servers for people that may not make the panel read from one."""
-    hidden = () if servers.may_read_servers(person) else servers.SERVER_SOURCES
+    hidden = () if allowed_servers.may_read_servers(person) else allowed_servers.SERVER_SOURCES
     kinds = [(title, tuple(one for one in group if one.kind not in hidden)) for title, group in SOURCES]
     return [(title, group) for title, group in kinds if group]
 
@@ -157,7 +157,7 @@ def _create(request: PanelRequest, form: SourceForm) -> ImportJob:
     sent = [file.name or "" for file in request.FILES.getlist("files")]
     title = form.cleaned_data["title"] or (sent[0][-200:] if sent else form.default_title)
     if isinstance(form, PasteForm):
-        return jobs.create_paste(
+        return import_jobs.create_paste(
             title=title,
             text=form.cleaned_data["text"].encode(),
             zone=form.cleaned_data["origin"],
@@ -165,7 +165,7 @@ def _create(request: PanelRequest, form: SourceForm) -> ImportJob:
             now=now,
             form_id=form.id,
         )
-    return jobs.create_job(
+    return import_jobs.create_job(
         source=form.kind,
         title=title,
         author=request.user,

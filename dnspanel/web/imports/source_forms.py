@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from django import forms
 
-from dnspanel.accounts.tokens import tsig
+from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.counted_lines import TooManyLines, counted_lines
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
+from dnspanel.transfer.allowed_servers import DATABASE_PORTS
 from dnspanel.transfer.models import SourceKind
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
-from dnspanel.transfer.servers import DATABASE_PORTS
 from dnspanel.web.frame.forms import PublishingForm, SecretInput
 from replication.dns import names
 from replication.errors import BadName
@@ -141,10 +141,10 @@ class PasteForm(SourceForm):
 
     def clean_text(self) -> str:
         text = str(self.cleaned_data["text"])
-        if len(text.encode()) > limits.MOST_PASTE_BYTES:
+        if len(text.encode()) > import_limits.MOST_PASTE_BYTES:
             raise forms.ValidationError(
                 gettext("A pasted zone file has at most {value} MiB; upload it as a file.").format(
-                    value=limits.MOST_PASTE_BYTES >> 20
+                    value=import_limits.MOST_PASTE_BYTES >> 20
                 )
             )
         return text
@@ -195,7 +195,7 @@ class AxfrForm(SourceForm):
         widget=forms.TextInput(attrs=_MONO),
     )
     tsig_algorithm = forms.ChoiceField(
-        label=gettext_lazy("Algorithm"), choices=[(name, name) for name in tsig.ALGORITHMS]
+        label=gettext_lazy("Algorithm"), choices=[(name, name) for name in tsig_secrets.ALGORITHMS]
     )
     tsig_secret = forms.CharField(
         label=gettext_lazy("Secret"),

@@ -10,14 +10,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.texts import gettext
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.errors import TransferError, WrongState
 from dnspanel.transfer.files import upload
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.web.frame.layout import PanelRequest
 
-LONGEST_NAME = 4 * limits.MOST_PATH_BYTES
+LONGEST_NAME = 4 * import_limits.MOST_PATH_BYTES
 
 
 def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
     return {
         "files": upload.uploaded_files(job),
         "addresses": addresses_of(job),
-        "chunk_bytes": limits.CHUNK_BYTES,
+        "chunk_bytes": import_limits.CHUNK_BYTES,
         "kind": job.source,
         "accept": "",
     }
@@ -45,9 +45,9 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
         if request.method != "POST":
             return JsonResponse({"offset": upload.offset_of(job, name)})
         offset, size = _number(request.GET.get("offset", "")), _number(request.headers.get("Content-Length") or "0")
-        if offset is None or size is None or size > limits.CHUNK_BYTES:
+        if offset is None or size is None or size > import_limits.CHUNK_BYTES:
             message = gettext("A chunk says where it begins and has at most {value} MiB.").format(
-                value=limits.CHUNK_BYTES >> 20
+                value=import_limits.CHUNK_BYTES >> 20
             )
             return JsonResponse({"errors": [message]}, status=400)
         return JsonResponse(
@@ -90,7 +90,7 @@ def take_files(request: PanelRequest, job: ImportJob) -> str:
         raise WrongState(gettext("No file has arrived yet. Choose at least one."))
     if job.source == SourceKind.CSV:
         return reverse("import-columns", args=[job.pk])
-    jobs.start_scan(job=job, now=timezone.now())
+    import_jobs.start_scan(job=job, now=timezone.now())
     return page
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.audit.forward import destinations
-from dnspanel.audit.forward.addresses import LONGEST_HEADERS
+from dnspanel.audit.forward.destination_address import LONGEST_HEADERS
 from dnspanel.audit.forward.destination_tls import LONGEST_PEM
 from dnspanel.audit.forward.destinations import LONGEST_NAME, DestinationRow, Terms
 from dnspanel.audit.forward.errors import DestinationRefused, NotSent
@@ -20,7 +20,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import MONO, PanelForm
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.webhooks.guard import LONGEST_URL
+from dnspanel.webhooks.address_guard import LONGEST_URL
 
 _TEXT = {"class": "textarea input-mono", "autocomplete": "off", "spellcheck": "false", "rows": 4}
 _ADDRESSES = {

@@ -16,9 +16,9 @@ from dnspanel.web.frame.forms import MONO
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.web.settings.publish_rules import ScopeForm, governor, lifted
-from dnspanel.webhooks import publish_hooks
-from dnspanel.webhooks.guard import LONGEST_URL
-from dnspanel.webhooks.publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms, NewHook
+from dnspanel.webhooks import place_publish_hooks
+from dnspanel.webhooks.address_guard import LONGEST_URL
+from dnspanel.webhooks.place_publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms, NewHook
 from dnspanel.zones.governance.hook_health import summary_of
 from dnspanel.zones.models import PublishHook, WhenSilent
 
@@ -81,10 +81,10 @@ def hooks(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         if (question := ask(request, _ABOUT_SECRET)) is not None:
             return question
-        made = form.placed(publish_hooks.add_hook, author=request.user, terms=form.terms)
+        made = form.placed(place_publish_hooks.add_hook, author=request.user, terms=form.terms)
         if made is not None:
             return _page_with_secret(request, made)
-    context = {"entries": publish_hooks.hooks(request.user), "form": form, "tab": "hooks"}
+    context = {"entries": place_publish_hooks.hooks(request.user), "form": form, "tab": "hooks"}
     return render(request, "settings/hooks.html", context, status=422 if form.is_bound else 200)
 
 
@@ -92,17 +92,17 @@ def hooks(request: PanelRequest) -> HttpResponse:
 def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
     """Show a hook and how it answers; a POST changes it, and wants the password."""
     reader = governor(request)
-    hook = publish_hooks.hook_for(request.user, hook_id)
+    hook = place_publish_hooks.hook_for(request.user, hook_id)
     form = HookForm(request.POST or None, reader=reader, hook=hook)
     if form.is_valid():
         if (question := ask(request, _about_change(hook))) is not None:
             return question
         hook.version = form.cleaned_data["version"]  # that of the page
-        changed = form.placed(publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook)
+        changed = form.placed(place_publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook)
         if changed is not None:
             messages.success(request, gettext("Changed, from the next question on. Test it."))
             return redirect("settings-hook", hook.pk)
-    replies = publish_hooks.replies_of(hook)
+    replies = place_publish_hooks.replies_of(hook)
     context = {"hook": hook, "form": form, "replies": replies, "summary": summary_of(replies)}
     return render(request, "settings/hook.html", context, status=422 if form.is_bound else 200)
 
@@ -111,7 +111,7 @@ def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
 def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
     """Ask the hook an example, and say what it answered."""
     governor(request)
-    answer = publish_hooks.try_hook(hook_id=hook_id, author=request.user, clock=timezone.now)
+    answer = place_publish_hooks.try_hook(hook_id=hook_id, author=request.user, clock=timezone.now)
     if answer.allow is None:
         messages.error(
             request,
@@ -133,7 +133,7 @@ def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
     governor(request)
     if (question := ask(request, _ABOUT_SECRET)) is not None:
         return question
-    made = publish_hooks.rotate_secret(hook_id=hook_id, author=request.user, now=timezone.now())
+    made = place_publish_hooks.rotate_secret(hook_id=hook_id, author=request.user, now=timezone.now())
     return _page_with_secret(request, made, rotated=True)
 
 
@@ -158,7 +158,7 @@ def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
     """Stop asking the hook."""
     return lifted(
         request,
-        lambda now: publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),
+        lambda now: place_publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),
         gettext("The hook is lifted."),
         back="settings-hooks",
     )

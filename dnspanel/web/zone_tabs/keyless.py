@@ -11,7 +11,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.access import reason_against
 from dnspanel.secondaries.errors import KeylessRefused
-from dnspanel.secondaries.set_up import MOST_ADDRESSES, MOST_NETWORKS
+from dnspanel.secondaries.set_up_secondaries import MOST_ADDRESSES, MOST_NETWORKS
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import MONO_LINES, PanelForm, separated

@@ -11,12 +11,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.primaries import set_up
+from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.primary_tls import own_authority
 from dnspanel.texts import gettext
-from dnspanel.transfer import servers
+from dnspanel.transfer import allowed_servers
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.layout import PanelRequest
@@ -40,7 +40,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
         if not zone.transferred_from and (question := ask(request, _about_setting(zone))) is not None:
             return question
         try:
-            set_up.set_primaries(
+            set_up_primaries.set_primaries(
                 zone=zone,
                 terms=form.terms,
                 **_acting(request),
@@ -61,7 +61,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
         "form": form,
         "row": row,
         "past": _past_form(request, zone),
-        "may_set_primaries": servers.may_read_servers(request.user),
+        "may_set_primaries": allowed_servers.may_read_servers(request.user),
         "authority": own_authority(row, now=timezone.now()) if row else "",
     }
     status = 422 if form.is_bound else 200
@@ -75,7 +75,7 @@ def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
     wants_all = request.POST.get("all") == "yes"
 
     def ask_now() -> None:
-        set_up.ask_now(zone=zone, author=request.user, now=timezone.now(), wants_all=wants_all)
+        set_up_primaries.ask_now(zone=zone, author=request.user, now=timezone.now(), wants_all=wants_all)
 
     return _done(request, zone, ask_now, gettext("The primaries of {name} are being asked.").format(name=zone.name))
 
@@ -88,7 +88,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
         return question
 
     def take_over() -> None:
-        set_up.take_over(zone=zone, **_acting(request))
+        set_up_primaries.take_over(zone=zone, **_acting(request))
 
     return _done(
         request,
@@ -106,7 +106,7 @@ def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
         return question
 
     def give_back() -> None:
-        set_up.give_back(zone=zone, **_acting(request))
+        set_up_primaries.give_back(zone=zone, **_acting(request))
 
     return _done(
         request, zone, give_back, gettext("{name} is given back: its primaries are being asked.").format(name=zone.name)

@@ -10,8 +10,8 @@ from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.zone_templates import access
-from dnspanel.transfer.zone_templates.edit import LONGEST_NAME, LONGEST_NOTE, Head, Text
-from dnspanel.transfer.zone_templates.servers import (
+from dnspanel.transfer.zone_templates.edit_template import LONGEST_NAME, LONGEST_NOTE, Head, Text
+from dnspanel.transfer.zone_templates.server_set_text import (
     LEAST_TTL,
     MOST_TTL,
     content_of,

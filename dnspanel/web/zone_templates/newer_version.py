@@ -6,7 +6,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from dnspanel.texts import gettext
-from dnspanel.transfer.zone_templates import edit
+from dnspanel.transfer.zone_templates import edit_template
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zone_templates.forms import ServersForm, TextForm
 from dnspanel.zones.errors import TemplateMoved, TemplateRefused
@@ -18,7 +18,7 @@ def publish_newer_version(
 ) -> HttpResponse | None:
     """Publish what a valid form says, and lead to the template. Return None if the form then has errors to show."""
     try:
-        published = edit.publish_version(
+        published = edit_template.publish_version(
             template=template,
             content=form.content,
             seen=form.cleaned_data["seen"] or 0,

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
-from dnspanel.transfer.zone_templates import access, edit, queries
-from dnspanel.transfer.zone_templates.content import Made, try_text, variables_stored, version_of
+from dnspanel.transfer.zone_templates import access, edit_template, queries
 from dnspanel.transfer.zone_templates.queries import text_diff
+from dnspanel.transfer.zone_templates.template_content import Made, try_text, variables_stored, version_of
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.zone_templates.forms import HeadForm, NewTemplateForm, TextForm, kind_label
 from dnspanel.web.zone_templates.newer_version import publish_newer_version
@@ -88,7 +88,7 @@ def template_new(request: PanelRequest) -> HttpResponse:
         return _check(request, text)
     if head.is_valid() & text.is_valid():
         try:
-            template = edit.create_template(
+            template = edit_template.create_template(
                 head=head.head,
                 kind=head.cleaned_data["kind"],
                 content=text.content,
@@ -108,7 +108,7 @@ def template_new(request: PanelRequest) -> HttpResponse:
 def _check_text(text: TextForm) -> None:
     """Report what is wrong with the text, whatever other faults were reported first."""
     try:
-        edit.check_text(text.content)
+        edit_template.check_text(text.content)
     except TemplateRefused as exc:
         text.refuse_at(exc)
 
@@ -207,7 +207,7 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
     form = HeadForm(request.POST or None, author=request.user, initial=HeadForm.initial_of(template))
     if form.is_valid():
         try:
-            edit.change_template(template=template, head=form.head, by=request.user, now=timezone.now())
+            edit_template.change_template(template=template, head=form.head, by=request.user, now=timezone.now())
         except TemplateRefused as exc:
             form.refuse_at(exc)
         else:
@@ -256,7 +256,7 @@ def template_delete(request: PanelRequest, template_id: int) -> HttpResponse:
     """Say what becomes of the zones that use the template; a POST deletes it."""
     template = _changeable(request, template_id)
     if request.method == "POST":
-        edit.delete_template(template=template, by=request.user, now=timezone.now())
+        edit_template.delete_template(template=template, by=request.user, now=timezone.now())
         is_set = template.kind == TemplateKind.SERVERS
         if is_set:
             messages.success(

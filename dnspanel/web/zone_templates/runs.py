@@ -15,8 +15,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.zone_templates import access, queries
 from dnspanel.transfer.zone_templates import runs as verbs
-from dnspanel.transfer.zone_templates.compare import Outcome
-from dnspanel.transfer.zone_templates.content import variables_stored, version_of
+from dnspanel.transfer.zone_templates.compare_template import Outcome
+from dnspanel.transfer.zone_templates.template_content import variables_stored, version_of
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, counted

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
-from dnspanel.transfer.zone_templates import access, edit
+from dnspanel.transfer.zone_templates import access, edit_template
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zone_templates.forms import HeadForm, ServersForm
 from dnspanel.web.zone_templates.newer_version import publish_newer_version
@@ -36,7 +36,7 @@ def server_set_new(request: PanelRequest) -> HttpResponse:
     form = ServersForm(request.POST or None)
     if head.is_valid() and form.is_valid():
         try:
-            template = edit.create_template(
+            template = edit_template.create_template(
                 head=head.head, kind=TemplateKind.SERVERS, content=form.content, by=request.user, now=timezone.now()
             )
         except TemplateRefused as exc:
@@ -72,7 +72,7 @@ def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
     """Have new zones begin with the set, or not any longer (`default` is empty)."""
     template = access.template_for(request.user, set_id)
     is_default = bool(request.POST.get("default"))
-    edit.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())
+    edit_template.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())
     if template.team:
         message = (
             gettext("New zones of the team {team} begin with {name}.")

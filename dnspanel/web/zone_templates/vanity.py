@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.lookups.turns import Busy
 from dnspanel.texts import gettext
-from dnspanel.transfer.cutover.delegation import Point, Verdict
+from dnspanel.transfer.cutover.delegation_checklist import Point, Verdict
 from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop_keeping
 from dnspanel.transfer.vanity.parent import ask_parent
 from dnspanel.transfer.zone_templates.access import set_for

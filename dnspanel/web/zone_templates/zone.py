@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import queries, use
-from dnspanel.transfer.zone_templates.compare import Act, Step
-from dnspanel.transfer.zone_templates.content import variables_stored, version_of
+from dnspanel.transfer.zone_templates.compare_template import Act, Step
+from dnspanel.transfer.zone_templates.template_content import variables_stored, version_of
 from dnspanel.web.editor.lines.fields import Unreadable
 from dnspanel.web.editor.lines.quick_add import AmbiguousName, read_owner
 from dnspanel.web.editor.lines.rrset_form import digest_of

@@ -20,7 +20,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import MassDeletion, QuotaExceeded, RightMissing, Unknown
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
 from dnspanel.zones.plan import across_zones
-from dnspanel.zones.plan.guard import refuse_mass_deletion
+from dnspanel.zones.plan.deletion_guard import refuse_mass_deletion
 from dnspanel.zones.publishing import delegation, edit
 from dnspanel.zones.rights import access
 from replication.dns.rrset import RRset

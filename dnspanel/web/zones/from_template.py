@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, use
-from dnspanel.transfer.zone_templates.content import variables_stored, version_of
+from dnspanel.transfer.zone_templates.template_content import variables_stored, version_of
 from dnspanel.web.frame.new_zone_forms import MOST_REFUSALS, NewZoneForm
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import TemplateRefused

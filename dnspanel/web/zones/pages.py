@@ -17,7 +17,7 @@ from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.transfer import servers
+from dnspanel.transfer import allowed_servers
 from dnspanel.transfer.zone_templates import use
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest, say
@@ -50,8 +50,8 @@ from dnspanel.zones.publishing.new_names import refusals_of
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs import change_run_queries
 from dnspanel.zones.runs.policy_runs import may_begin_runs
-from dnspanel.zones.search.complaints import unchecked_zones
 from dnspanel.zones.search.terms import FILTERS, Search, parse
+from dnspanel.zones.search.warned_zones import unchecked_zones
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
@@ -355,7 +355,7 @@ def _new_zone_page(
         "form": form,
         "variables": begins.variables,
         "near_quotas": near_quotas(request.user, Kind.ZONES),
-        "may_transfer": servers.may_read_servers(request.user),
+        "may_transfer": allowed_servers.may_read_servers(request.user),
         **preview,
     }
     return render(request, "zones/new.html", context, status=status)

@@ -21,13 +21,13 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishRefused, RunRefused
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Zone, ZoneAct
-from dnspanel.zones.publishing import restore
+from dnspanel.zones.publishing import restore_zones
 from dnspanel.zones.publishing.many_settings import ZonesOutcome
-from dnspanel.zones.publishing.restore import TrashSelection
+from dnspanel.zones.publishing.restore_zones import TrashSelection
 from dnspanel.zones.runs import change_runs
 from dnspanel.zones.runs.change_runs import Alike
 
-MOST_AT_ONCE = restore.PIECE_ZONES  # of more, a worker does it, piece by piece
+MOST_AT_ONCE = restore_zones.PIECE_ZONES  # of more, a worker does it, piece by piece
 EXAMPLES = 10
 MOST_NAMED = 20
 _KEPT = ("zone", "all", "q", "publication")
@@ -57,13 +57,13 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
         return redirect(_back(given))
     try:
         with searching_for(selection.search):
-            found = restore.selected_from_trash(selection, request.user, MOST_AT_ONCE)
+            found = restore_zones.selected_from_trash(selection, request.user, MOST_AT_ONCE)
     except TooMany:
         return _as_job(request, selection)
     except SearchTooGeneral as exc:
         messages.error(request, str(exc))
         return redirect(_back(given))
-    outcome = restore.preview_restore(zones=found, author=request.user, now=timezone.now())
+    outcome = restore_zones.preview_restore(zones=found, author=request.user, now=timezone.now())
     form = RestoreZonesForm(request.POST) if given.get("preview") else RestoreZonesForm()
     if not form.is_bound or not form.is_valid():
         return _show(request, form, outcome, selection, status=422 if form.is_bound else 200)
@@ -94,7 +94,7 @@ def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
 
 def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone]) -> HttpResponse:
     try:
-        done = restore.restore_zones(
+        done = restore_zones.restore_zones(
             zones=zones,
             acting=Acting(request.user, Channel.WEB, timezone.now(), form.cleaned_data["reason"], form.id),
         )

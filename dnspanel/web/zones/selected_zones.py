@@ -23,8 +23,8 @@ from dnspanel.accounts.models import Team, User
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.errors import WrongState
-from dnspanel.transfer.exports.jobs import create_export
-from dnspanel.transfer.exports.selection import Selection as Exported
+from dnspanel.transfer.exports.export_jobs import create_export
+from dnspanel.transfer.exports.exported_zones import Selection as Exported
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.access import template_for

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.primaries.errors import PrimariesRefused
-from dnspanel.primaries.set_up import create_transferred_zone
+from dnspanel.primaries.set_up_primaries import create_transferred_zone
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.transfer import servers
+from dnspanel.transfer import allowed_servers
 from dnspanel.web.frame.forms import MONO, PublishingForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
@@ -49,7 +49,7 @@ def zone_new_transferred(request: PanelRequest) -> HttpResponse:
     """Show the form of a zone that comes from elsewhere; a POST makes it, and its first transfer begins."""
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
-    servers.refuse_servers(request.user)
+    allowed_servers.refuse_servers(request.user)
     form = NewTransferredZoneForm(request.POST or None)
     if form.is_valid() and _create(request, form):
         name = form.cleaned_data["name"]

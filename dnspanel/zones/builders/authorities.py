@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones.builders.pieces import Piece, Present, Values, items_of
+from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, items_of
 from dnspanel.zones.builders.reports import report_address
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.typed.fields import Field, Kind, quoted

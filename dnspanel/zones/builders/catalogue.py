@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from dnspanel.zones.builders.authorities import CaaBuilder
+from dnspanel.zones.builders.builder_pieces import Builder
 from dnspanel.zones.builders.dkim import DkimBuilder
-from dnspanel.zones.builders.pieces import Builder
 from dnspanel.zones.builders.providers import PROVIDERS, NoMail
 from dnspanel.zones.builders.reports import DmarcBuilder, StsBuilder, TlsReportBuilder
 from dnspanel.zones.builders.spf import SpfBuilder

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones.builders.pieces import Piece, Present, Values, below, tagged, tags_of, txt
+from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, below, tagged, tags_of, txt
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.rules.mail_rules import GOOD_DKIM_BITS, LEAST_DKIM_BITS
 from dnspanel.zones.typed.fields import Field, Kind, base64_text

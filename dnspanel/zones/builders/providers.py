@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones.builders.pieces import Piece, Present, Values, below, of_records, tagged, txt
+from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, below, of_records, tagged, txt
 from dnspanel.zones.builders.reports import DMARC, dmarc_piece, report_address
 from dnspanel.zones.builders.spf import present_spf, spf_piece, with_include
 from dnspanel.zones.errors import BadFields

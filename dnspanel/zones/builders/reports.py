@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones.builders.pieces import (
+from dnspanel.zones.builders.builder_pieces import (
     Piece,
     Present,
     Values,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones.builders.pieces import Piece, Present, Values, items_of, of_records, texts_that, txt
+from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, items_of, of_records, texts_that, txt
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.rules.mail_rules import MAX_SPF_LOOKUPS, spf_lookups
 from dnspanel.zones.typed.fields import Field, Kind

@@ -3,7 +3,7 @@
 A publication has the zones that it changed looked at: small ones as a whole, of large ones what changed, what points at
 that and what was complained of before; and RRsets of other zones that point at what changed. What became wrong or right
 in another way is found by a walk over everything, once a day. The first walk is that after an upgrade: until it has
-ended, `search.complaints` refuses to answer.
+ended, `search.warned_zones` refuses to answer.
 """
 
 import logging

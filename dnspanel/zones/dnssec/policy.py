@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from dnspanel.texts import gettext, gettext_noop, joined, listed, ngettext
-from dnspanel.zones.dnssec.describe import describe_denial
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, ZSK_FLAGS
 from dnspanel.zones.dnssec.rollover import Refused, keys_to_replace
 from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import KeyRole, SigningState
+from dnspanel.zones.dnssec.signing_texts import describe_denial
 from replication.codec.dnssec import Nsec3
 
 

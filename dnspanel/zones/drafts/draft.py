@@ -18,7 +18,7 @@ from dnspanel.texts import gettext
 from dnspanel.zones.errors import CannotResolve, CannotUndo, Unknown
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Draft, Operation, Zone
-from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.plan.merge import Edit, is_already_so
 from dnspanel.zones.rights import access
 from dnspanel.zones.store import store_rrsets
@@ -163,8 +163,8 @@ def draft_changes(
             raise CannotUndo(
                 gettext("Your draft changes {what} already. Publish or discard that first.").format(what=what)
             )
-        used = quotas.operation_count(person(author).pk, quotas.operations_to_count(author))
-        quotas.refuse_operations(author, used=used, added=len(changes))
+        used = zone_quotas.operation_count(person(author).pk, zone_quotas.operations_to_count(author))
+        zone_quotas.refuse_operations(author, used=used, added=len(changes))
         Operation.objects.bulk_create(
             [_operation(draft, zone, change, base_revision, now) for change in changes], batch_size=2000
         )
@@ -237,7 +237,7 @@ def _write_rrsets(
                 raise NameOutside(text=name, zone_name=zone_name)
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
-        counted = quotas.operations_in(draft, quotas.operations_to_count(author))
+        counted = zone_quotas.operations_in(draft, zone_quotas.operations_to_count(author))
         alive = Zone.objects.filter(pk__in=list(owners), deleted_at=None).values_list("pk", "revision", counted)
         revisions = {pk: (revision, used) for pk, revision, used in alive}
         if gone := next((zone for zone in afters if zone.pk not in revisions), None):
@@ -262,7 +262,7 @@ def _write_rrsets(
                 elif before:
                     dropped.append(before.pk)
         added = len(operations.keys() - drafted.keys()) - len(dropped)
-        quotas.refuse_operations(author, used=next(iter(revisions.values()))[1], added=added)
+        zone_quotas.refuse_operations(author, used=next(iter(revisions.values()))[1], added=added)
         ids = _store(draft, operations, dropped, now)
     return draft, operations, ids
 

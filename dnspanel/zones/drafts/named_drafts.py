@@ -24,7 +24,7 @@ from dnspanel.texts import gettext, gettext_noop, ngettext
 from dnspanel.zones.drafts.draft import Drafter, open_draft, person
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
 from dnspanel.zones.models import Draft, DraftShare, Operation, PublishRequest, RequestState, Zone
-from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.rights import access
 from replication.dns import rdata
 
@@ -411,7 +411,7 @@ def _locked(draft: Draft, *, owner: Drafter | None = None) -> Draft:
 
 def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: datetime, *, before: Draft) -> Draft:
     """Move these operations of the draft `before` to a new draft with this name."""
-    quotas.refuse_named_draft(author)
+    zone_quotas.refuse_named_draft(author)
     made = Draft.objects.create(
         owner=person(author),
         name=_clean(name),
@@ -451,7 +451,7 @@ def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -
         _, name, type_ = clash
         what = f"{rdata.type_to_text(type_)} {name}"
         raise DraftRefused(gettext("Both change {what}: publish, discard or put aside one of them.").format(what=what))
-    quotas.refuse_operations(author, used=len(places), added=len(mine))
+    zone_quotas.refuse_operations(author, used=len(places), added=len(mine))
     both = Draft.objects.filter(Q(pk=draft.pk) | Q(pk__in=operations.values("draft")))
     draft.worked_in = sorted(set().union(*both.values_list("worked_in", flat=True)))
     Draft.objects.filter(pk=draft.pk).update(worked_in=draft.worked_in)

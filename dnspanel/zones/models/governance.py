@@ -106,7 +106,7 @@ class WhenSilent(models.TextChoices):
 
 
 class PublishHook(ZoneRule):
-    """A URL that is asked before these zones are published, and may say no; `webhooks.publish_hooks` writes it."""
+    """A URL that is asked before zones are published, and may refuse. `webhooks.place_publish_hooks` writes it."""
 
     name = models.CharField(max_length=40, blank=True, default="", db_default="")
     url = models.TextField()  # for those alone who may govern its zones

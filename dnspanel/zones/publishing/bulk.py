@@ -24,8 +24,8 @@ from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
-from dnspanel.zones.plan import quotas
-from dnspanel.zones.plan.guard import refuse_mass_deletion
+from dnspanel.zones.plan import zone_quotas
+from dnspanel.zones.plan.deletion_guard import refuse_mass_deletion
 from dnspanel.zones.plan.merge import Changes
 from dnspanel.zones.plan.readable import unreadable_in
 from dnspanel.zones.publishing.ready_zones import InTransaction, nothing, prefer_indexes
@@ -159,7 +159,7 @@ def change_zones(
             moves = _moves(zones, _at_names(zones, decided), decided, acting.now, fixed)
             refused = _refused_by_rules(moves, acting.author, acting.reason, acting.now, under).union(left)
             moves = [move for move in moves if move.zone.pk not in refused]
-            quotas.refuse_larger(acting.author, [(move.zone, move.growth) for move in moves])
+            zone_quotas.refuse_larger(acting.author, [(move.zone, move.growth) for move in moves])
             publication = _carry_out(moves, acting, in_transaction, under)
         return publication, [id for id in by_zone if id not in zones or id in refused]
 
@@ -271,7 +271,7 @@ def undo_zone_changes(
                     kept.append((zones[id].name, *key))
             moves = _moves(zones, current, inverse, acting.now)
             refused = _refused_by_rules(moves, acting.author, acting.reason, acting.now, under).union(left)
-            refused |= quotas.growing_too_large(acting.author, [(move.zone, move.growth) for move in moves]).keys()
+            refused |= zone_quotas.growing_too_large(acting.author, [(move.zone, move.growth) for move in moves]).keys()
             kept += [(zones[id].name, *key) for id in refused for key in inverse.get(id, ())]
             moves = [move for move in moves if move.zone.pk not in refused]
             publication = _carry_out(moves, acting, in_transaction, under)

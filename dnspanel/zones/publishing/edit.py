@@ -27,13 +27,13 @@ from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.sequence_log import InTransaction, append_publication, join_parts, nothing, publication_of_form
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, RevisionKind, Zone
 from dnspanel.zones.names import nesting
-from dnspanel.zones.plan import quotas, readable
-from dnspanel.zones.plan.guard import refuse_mass_deletion
+from dnspanel.zones.plan import readable, zone_quotas
+from dnspanel.zones.plan.deletion_guard import refuse_mass_deletion
 from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import plan_zones
 from dnspanel.zones.publishing import bulk, pieces, ready_zones
 from dnspanel.zones.publishing.first_signing import sign_new_zones
-from dnspanel.zones.publishing.restore import restorations
+from dnspanel.zones.publishing.restore_zones import restorations
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import refuse_locked
 from dnspanel.zones.rules.computed_types import COMPUTED, reasons_against
@@ -176,7 +176,7 @@ def _create_in_pieces(  # noqa: PLR0913  # a zone, and what happens with it
     then: Then | None,
 ) -> Publication:
     """Create a zone with its apex, then publish its other RRsets piece by piece; return the last publication."""
-    quotas.refuse_rrsets(acting.author, team, [(name, len(content))])
+    zone_quotas.refuse_rrsets(acting.author, team, [(name, len(content))])
     try:
         first = [rrset for rrset in content if rrset.name == name]
         created = _create([(name, first)], replace(acting, form_id=None), team, begin, then, more_follows=True)
@@ -317,8 +317,8 @@ def restore_zone(
             if Zone.objects.filter(name=trashed.name, deleted_at=None).exists():
                 raise NameTaken(trashed.name)
             if author is not None:
-                quotas.refuse_zone_of(creator=trashed.created_by, team=trashed.team)
-            quotas.refuse_rrsets(author, trashed.team, [(trashed.name, trashed.rrset_count)])
+                zone_quotas.refuse_zone_of(creator=trashed.created_by, team=trashed.team)
+            zone_quotas.refuse_rrsets(author, trashed.team, [(trashed.name, trashed.rrset_count)])
             if unreadable := readable.refusals_of_stored([trashed]):
                 raise unreadable[trashed.pk]
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)

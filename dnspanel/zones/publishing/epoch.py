@@ -16,7 +16,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import NotOnHold
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Channel, Epoch, LogHead, RevisionKind, Zone
 from dnspanel.zones.names import nesting
@@ -125,7 +125,7 @@ def _open(after: int, known: Known, by: Author, reason: str, now: datetime) -> E
         Epoch.objects.get_or_create(epoch=lost, defaults={"began_at": now, "began_after": 0, "reason": explanation})
     epoch = Epoch.objects.create(epoch=uuid4(), began_at=now, began_after=after, reason=reason, by=user_of(by))
     LogHead.objects.update(epoch=epoch.epoch, sequence=after)
-    hold.release()
+    publish_hold.release()
     with connection.cursor() as cursor:
         # Never down: ids that were handed out here stay handed out.
         cursor.execute(

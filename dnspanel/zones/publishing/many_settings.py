@@ -26,7 +26,7 @@ from dnspanel.zones.lists.queries import found_zones
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.names import nesting
-from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.publishing import bulk
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import refuse_locked
@@ -123,7 +123,7 @@ def change_marks(
         outcome.refused += [(zone, gettext("It is gone by now.")) for zone in zones if zone.pk not in living]
         joining = [zone for zone in outcome.changed if marks.moves and zone.team_id != marks.team_id_of(zone)]
         if marks.team is not None and joining:
-            quotas.refuse_zone_of(creator=None, team=marks.team, added=len(joining))
+            zone_quotas.refuse_zone_of(creator=None, team=marks.team, added=len(joining))
         teams = Team.objects.in_bulk({zone.team_id for zone in outcome.changed if zone.team_id is not None})
         audit.record_each(
             action="zone.settings",

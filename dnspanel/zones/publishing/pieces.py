@@ -24,7 +24,7 @@ from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unk
 from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.sequence_log import join_parts
 from dnspanel.zones.models import Publication, Zone
-from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import ZonePlan, plan_zones
 from dnspanel.zones.publishing import revision
@@ -99,7 +99,7 @@ def publish_in_pieces(
                 of_piece = _plan(piece, at, acting.now)
                 for plan in () if fills is not None else of_piece:
                     access.refuse_changes(acting.author, plan.zone, plan.changes, under)
-                quotas.refuse_growth(acting.author, of_piece)
+                zone_quotas.refuse_growth(acting.author, of_piece)
                 if is_last:
                     in_transaction()
                 by = acting if is_last else replace(acting, form_id=None)

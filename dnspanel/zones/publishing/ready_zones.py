@@ -16,7 +16,7 @@ from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Publication, RevisionKind, Zone
 from dnspanel.zones.names import nesting
-from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.store.analyze_tables import analyze_if_grown
 from dnspanel.zones.store.last_serials import raise_serials
@@ -142,8 +142,8 @@ def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: da
 
 def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:
     """Raise QuotaExceeded if these zones are too many, or one of them too large, for their author or their team."""
-    quotas.refuse_zones(author, team, len(zones))
-    quotas.refuse_rrsets(author, team, ((zone.name, zone.rrset_count) for zone in zones))
+    zone_quotas.refuse_zones(author, team, len(zones))
+    zone_quotas.refuse_rrsets(author, team, ((zone.name, zone.rrset_count) for zone in zones))
 
 
 def insert_zones(

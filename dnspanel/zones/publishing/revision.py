@@ -38,7 +38,7 @@ from dnspanel.zones.log.history import revision_changes
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication, publication_of_form
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Draft, Operation, Publication, Revision, RevisionKind, SigningChange, Zone
-from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import ZonePlan, plan_zones
 from dnspanel.zones.rights import access
@@ -210,7 +210,7 @@ def refuse(
     """Raise RightMissing or PublishRefused if these plans may not be carried out."""
     for plan in plans:
         access.refuse_changes(author, plan.zone, plan.changes, under)
-    quotas.refuse_growth(author, plans)
+    zone_quotas.refuse_growth(author, plans)
     conflicts = [conflict for plan in plans for conflict in plan.conflicts]
     if conflicts:
         raise Conflicts(conflicts)

@@ -35,8 +35,8 @@ from dnspanel.zones.models import (
     Zone,
     ZoneAct,
 )
-from dnspanel.zones.plan.guard import refuse_mass_deletion
-from dnspanel.zones.publishing import bulk, many_settings, restore
+from dnspanel.zones.plan.deletion_guard import refuse_mass_deletion
+from dnspanel.zones.publishing import bulk, many_settings, restore_zones
 from dnspanel.zones.publishing.many_settings import Marks, ZonesOutcome
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs import run_turns
@@ -229,7 +229,7 @@ def _selected(run: ChangeRun, author: Actor) -> "QuerySet[Zone]":
     if run.undo_of_id is not None:
         zones = access.trash_visible_to(author) | access.zones_visible_to(author)
         return zones.filter(pk__in=_changed_by(run.undo_of_id))
-    visible = restore.newest_in_trash(author) if run.act == ZoneAct.RESTORE else access.zones_visible_to(author)
+    visible = restore_zones.newest_in_trash(author) if run.act == ZoneAct.RESTORE else access.zones_visible_to(author)
     if run.dry_run_of_id is not None:
         return visible.filter(pk__in=_changed_by(run.dry_run_of_id))
     return visible.filter(name__in=run.names) if run.names else found_zones(visible, run.search)
@@ -257,7 +257,9 @@ class _Batch:
             case ZoneAct.POLICY:
                 self._policies(zones, found)
             case ZoneAct.RESTORE:
-                found.take(restore.preview_restore(zones=zones, author=self._author, now=now, reason=self._run.reason))
+                found.take(
+                    restore_zones.preview_restore(zones=zones, author=self._author, now=now, reason=self._run.reason)
+                )
             case _:
                 found.take(many_settings.marked(zones, self._alike.marks, self._author))
         self._advance_alone(zones, found)
@@ -337,7 +339,7 @@ class _Batch:
 
     def _restore(self, zones: Sequence[Zone], found: _Found, reason: str, now: datetime) -> None:
         """Restore the zones from the trash, in one publication, except those that cannot be restored."""
-        restored = restore.restore_zones(zones=zones, acting=Acting(self._author, self._channel, now, reason))
+        restored = restore_zones.restore_zones(zones=zones, acting=Acting(self._author, self._channel, now, reason))
         for zone in restored.outcome.changed:
             found.change(zone, {})
         for zone, reason in restored.outcome.refused:

@@ -27,7 +27,7 @@ from dnspanel.database.database_away import is_away
 from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, RunRefused, ZoneError
-from dnspanel.zones.log.hold import current_hold
+from dnspanel.zones.log.publish_hold import current_hold
 from dnspanel.zones.models import UNFINISHED_STATES, ChangeRun, PolicyRun, Publication, RunState, TemplateRun, Zone
 from dnspanel.zones.publishing.failed import failed_pieces
 from dnspanel.zones.signals import room_requested

@@ -12,7 +12,7 @@ from dnspanel.accounts.actors.actors import Person
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import SearchText, Zone
 from dnspanel.zones.rights.access import Visibility, visibility_of, zones_seen_by, zones_visible_to
-from dnspanel.zones.search import complaints, rrset_conditions, texts, zone_conditions
+from dnspanel.zones.search import rrset_conditions, texts, warned_zones, zone_conditions
 from dnspanel.zones.search.rrset_conditions import Rows, in_comment, in_name, in_values
 from dnspanel.zones.search.terms import Search, Term
 from dnspanel.zones.store.store_rrsets import rrset_of
@@ -96,14 +96,14 @@ def rrsets_found(
     """
     if not search.terms or search.faults:
         return FoundPage((), None)
-    complaints.refuse_unless_known(search)
+    warned_zones.refuse_unless_known(search)
     known = zones_seen_by(person)
     page = _page(person, known, search, now, after, limit)
     if not search.warnings:
         return page
-    messages = complaints.messages_about([row.place for row in page.rows], known)
+    messages = warned_zones.messages_about([row.place for row in page.rows], known)
     rows = tuple(replace(row, complaint=messages.get(row.place, "")) for row in page.rows)
-    return replace(page, rows=rows, unchecked=complaints.unchecked_zones(search))
+    return replace(page, rows=rows, unchecked=warned_zones.unchecked_zones(search))
 
 
 def _page(
@@ -113,7 +113,7 @@ def _page(
     zones = zone_conditions.fitting(zones_visible_to(person), Search(search.about_zones_alone), now=now)
     warned = None
     if any(not term.negated for term in search.warnings):
-        zones, warned = zones.filter(complaints.zones_with(known)), complaints.blocks_with(known)
+        zones, warned = zones.filter(warned_zones.zones_with(known)), warned_zones.blocks_with(known)
     is_seen = _Seen(person)
     rows: list[Found] = []
     compared, count = 0, _FEWEST_BLOCKS

@@ -23,7 +23,7 @@ from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
 
 from dnspanel.zones.models import Operation, Zone
-from dnspanel.zones.search import complaints
+from dnspanel.zones.search import warned_zones
 from dnspanel.zones.search.terms import (
     Address,
     Filter,
@@ -52,10 +52,10 @@ def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
     For an operation, the resulting RRset counts, and for `has:warning` the published one. Terms only about zones are
     for `zone_conditions`. `known` are the zones that the client may see.
     """
-    complaints.refuse_unless_known(search)
+    warned_zones.refuse_unless_known(search)
     rows = with_texts(rows)
     for term in (*search.words, *search.about_rrsets, *search.tags):
-        fits = complaints.rrsets_with(known) if term.is_warning else condition(term)
+        fits = warned_zones.rrsets_with(known) if term.is_warning else condition(term)
         rows = rows.filter(~fits if term.negated else fits)
     return rows
 

@@ -21,9 +21,9 @@ from django.db.models.lookups import GreaterThanOrEqual
 from dnspanel.zones.models import Revision, SearchProgress, SearchText, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.rights.access import tagged
-from dnspanel.zones.search.complaints import row_by_row
 from dnspanel.zones.search.rrset_conditions import condition, lowered, with_texts
 from dnspanel.zones.search.terms import Filter, Span, Term, beginning_of, escaped_bytes, rdata_spellings
+from dnspanel.zones.search.warned_zones import row_by_row
 from dnspanel.zones.store.store_rrsets import BEHIND_ALL_KEYS
 from replication.dns import names, rdtypes
 from replication.errors import BadName

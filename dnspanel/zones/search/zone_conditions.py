@@ -17,7 +17,7 @@ from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.rights.access import tagged
-from dnspanel.zones.search import complaints, texts
+from dnspanel.zones.search import texts, warned_zones
 from dnspanel.zones.search.rrset_conditions import displayed_name_contains, lowered, within
 from dnspanel.zones.search.terms import NOBODY, Filter, Search, Since, Span, Term, rdata_spellings
 from dnspanel.zones.signals import acked_everywhere_requested
@@ -58,12 +58,12 @@ def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: dateti
 
     `zones` are those that the client may see.
     """
-    complaints.refuse_unless_known(search)
+    warned_zones.refuse_unless_known(search)
     known = zones
     for term in search.terms:
         if not _is_inside(term):
             if term.is_warning:
-                fits = complaints.zones_with(
+                fits = warned_zones.zones_with(
                     known, None if term.negated else texts.rrsets_fitting(_of_one_rrset(search))
                 )
             else:

@@ -14,7 +14,7 @@ from dnspanel.zones.errors import NamesRefused, RightMissing, SettingsRefused, U
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.models import Zone
 from dnspanel.zones.names import nesting
-from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.rights import access
 from dnspanel.zones.values.rrset_notes import TAG_HINT, is_tag
 from dnspanel.zones.values.soa import SOA_EDIT, SOA_EDIT_API, SoaEdit
@@ -43,7 +43,7 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
         if (team.pk if team else None) != locked.team_id:
             _refuse_others(author, locked)
         if author is not None and team is not None and team.pk != locked.team_id:
-            quotas.refuse_zone_of(creator=None, team=team)
+            zone_quotas.refuse_zone_of(creator=None, team=team)
         if (new_tags, team.pk if team else None) != (locked.tags, locked.team_id):
             audit.record(
                 action="zone.settings",

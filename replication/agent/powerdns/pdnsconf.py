@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from replication.agent.config import AgentConfig, listed
+from replication.agent.agent_config import AgentConfig, listed
 from replication.agent.powerdns.running_config import CACHES
 from replication.codec.schema import schema_for
 from replication.wire.protocol import NEITHER, ComputedTypes

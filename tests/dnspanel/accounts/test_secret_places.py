@@ -40,20 +40,23 @@ WRITERS = {
         "fleet.Authority.ca_key_encrypted",
         "fleet.Authority.client_key_encrypted",
     },
-    "dnspanel/primaries/set_up.py": {"primaries.TransferredZone.tsig_secret", "catalogs.Rule.tsig_secret"},
+    "dnspanel/primaries/set_up_primaries.py": {"primaries.TransferredZone.tsig_secret", "catalogs.Rule.tsig_secret"},
     "dnspanel/publish/keys/sealing_keys.py": {"publish.SealingKey.secret_encrypted"},
-    "dnspanel/publish/keys/signing.py": {"publish.SigningKey.private_encrypted"},
+    "dnspanel/publish/keys/segment_signing.py": {"publish.SigningKey.private_encrypted"},
     "dnspanel/secondaries/server_certificate.py": {"secondaries.ServerCertificate.key_encrypted"},
-    "dnspanel/secondaries/set_up.py": {"secondaries.Secondary.tsig_secret", "secondaries.Secondary.old_secret"},
-    "dnspanel/transfer/exports/jobs.py": {"transfer.ExportJob.secret"},
-    "dnspanel/transfer/imports/jobs.py": {"transfer.ImportJob.secret"},
+    "dnspanel/secondaries/set_up_secondaries.py": {
+        "secondaries.Secondary.tsig_secret",
+        "secondaries.Secondary.old_secret",
+    },
+    "dnspanel/transfer/exports/export_jobs.py": {"transfer.ExportJob.secret"},
+    "dnspanel/transfer/imports/import_jobs.py": {"transfer.ImportJob.secret"},
     "dnspanel/transfer/imports/read.py": {"transfer.KeptItem.value"},
     # Puts new secrets where those of a lost key were: into the places above.
     "dnspanel/backup/lost_key.py": set(),
     # A page that is shown once, within seconds, out of a session; a rotation may make it unreadable.
     "dnspanel/web/frame/one_time_page.py": set(),
     "dnspanel/webhooks/hooks.py": {"webhooks.Webhook.secret", "webhooks.Webhook.old_secret"},
-    "dnspanel/webhooks/publish_hooks.py": {"zones.PublishHook.secret", "zones.PublishHook.old_secret"},
+    "dnspanel/webhooks/place_publish_hooks.py": {"zones.PublishHook.secret", "zones.PublishHook.old_secret"},
     "dnspanel/zones/log/signing_log.py": {"zones.ZoneKey.private_encrypted"},
 }
 

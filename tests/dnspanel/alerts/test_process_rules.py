@@ -10,7 +10,7 @@ from django.conf import settings
 from dnspanel.alerts import process_rules
 from dnspanel.alerts.process_rules import WORK, overdue_after, process_conditions
 from dnspanel.conditions import Severity, kinds
-from dnspanel.fleet.processes.roles import BUSY_FOR, COLLECTOR, NAMES, PROXY
+from dnspanel.fleet.processes.process_roles import BUSY_FOR, COLLECTOR, NAMES, PROXY
 from dnspanel.fleet.processes.state import PeriodicNow, ProcessesNow, ProcessNow, queue_of
 from tests.people import NOW
 

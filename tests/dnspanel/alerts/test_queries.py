@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.alerts.deliver import Outcome, record_outcome
+from dnspanel.alerts.deliver_alerts import Outcome, record_outcome
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.alerts.models import Message
 from dnspanel.alerts.queries import (

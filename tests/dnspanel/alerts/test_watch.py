@@ -12,14 +12,14 @@ from django.db import connection
 from dnspanel.accounts.models import Role, User
 from dnspanel.advisory_locks import Lock
 from dnspanel.alerts import watch
-from dnspanel.alerts.inputs import read
+from dnspanel.alerts.alert_inputs import read
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route
 from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep, look
 from dnspanel.conditions import Condition, Severity
-from dnspanel.fleet.conditions.inputs import FleetInputs
+from dnspanel.fleet.conditions.condition_inputs import FleetInputs
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH, beat, heartbeats
-from dnspanel.webhooks.deliver import deliver_next
+from dnspanel.webhooks.deliver_events import deliver_next
 from dnspanel.webhooks.hooks import WebhookTerms, create_webhook
 from dnspanel.webhooks.models import Delivery, Event, EventKind
 from tests.dnspanel.alerts.conftest import MakeRoute

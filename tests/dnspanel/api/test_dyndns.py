@@ -20,7 +20,7 @@ from dnspanel.accounts.tokens.tokens import NewToken
 from dnspanel.api import dyndns
 from dnspanel.api.dyndns import Addresses, NotAnAddress, Prefix, intents_in
 from dnspanel.fleet.models import Node
-from dnspanel.zones.log import hold as publishing_hold
+from dnspanel.zones.log import publish_hold as publishing_hold
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes

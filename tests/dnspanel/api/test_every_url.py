@@ -30,21 +30,21 @@ from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.presets import ci_terms
 from dnspanel.audit.forward.models import Destination
 from dnspanel.catalogs import producer
-from dnspanel.catalogs import set_up as catalogs
+from dnspanel.catalogs import set_up_catalogs as catalogs
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node
-from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.secondaries import set_up
-from dnspanel.transfer.exports import jobs as export_jobs
-from dnspanel.transfer.exports.selection import EVERYTHING
-from dnspanel.transfer.imports import jobs
+from dnspanel.secondaries import set_up_secondaries
+from dnspanel.transfer.exports import export_jobs
+from dnspanel.transfer.exports.exported_zones import EVERYTHING
+from dnspanel.transfer.imports import import_jobs
 from dnspanel.transfer.models import ExportJob, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
-from dnspanel.transfer.zone_templates.edit import Head, Text, create_template
-from dnspanel.webhooks import publish_hooks
+from dnspanel.transfer.zone_templates.edit_template import Head, Text, create_template
+from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
-from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.webhooks.place_publish_hooks import HookTerms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover_stages import Kind
@@ -84,7 +84,7 @@ from tests.dnspanel.api.endpoints import (
     State,
 )
 from tests.dnspanel.fleet.conftest import create_active_node, create_front
-from tests.dnspanel.transfer.zone_templates.test_servers import make_set
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import make_set
 from tests.dnspanel.zones.conftest import rr, zone_maker
 from tests.full import Sample
 from tests.people import NOW, make_person
@@ -163,7 +163,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     )
     times = FreezeTimes(NOW, NOW + timedelta(hours=1))
     freeze = publish_rules.add_freeze(scope=governed, times=times, reason="A move", author=alice, now=NOW)
-    checking = publish_hooks.add_hook(
+    checking = place_publish_hooks.add_hook(
         scope=governed, terms=HookTerms("https://9.9.9.9/"), reason="Checks", author=alice, now=NOW
     ).hook
     create_active_node("ns1")
@@ -174,7 +174,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     terms = ci_terms(zone_id=zone.pk, zone_name=zone.name, now=NOW)
     token = tokens.create_token(owner=alice, terms=terms, by=alice, now=NOW).token
     key = tokens.create_tsig_key(owner=alice, name="key.test.", terms=terms, by=alice, now=NOW).token
-    job = jobs.create_job(source=SourceKind.FILES, title="zones", author=alice, now=NOW)
+    job = import_jobs.create_job(source=SourceKind.FILES, title="zones", author=alice, now=NOW)
     admin = tokens.actor_by_secret(secret=api(Caller.ADMINISTRATOR).secret, address="192.0.2.10", now=timezone.now())
     exported = export_jobs.create_export(selection=EVERYTHING, export_format="bind", author=admin, now=NOW)
     written = export_jobs.create_export(selection=EVERYTHING, export_format="bind", author=admin, now=NOW)
@@ -188,7 +188,9 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         created_at=NOW,
         secret=encrypt_secret(b"whsec_x"),
     )
-    partner = set_up.create_secondary(terms=set_up.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW).secondary
+    partner = set_up_secondaries.create_secondary(
+        terms=set_up_secondaries.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW
+    ).secondary
     primaries.create_transferred_zone(
         name="elsewhere.test.", terms=primaries.Terms(["9.9.9.9"]), acting=Acting(alice, Channel.API, NOW)
     )

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from pytest_django.live_server_helper import LiveServer
 
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from tests.dnspanel.api.callers import Caller, secret_of
 from tests.dnspanel.api.described import described
 from tests.dnspanel.api.schemathesis_hooks_v2 import FIRST_OWN_ID
@@ -46,7 +46,7 @@ def test_no_request_that_schemathesis_makes_is_answered_otherwise_than_described
     settings.TRANSFER_DIR = tmp_path / "transfer"
     make_zone("www 300 A 192.0.2.1")
     # It takes no pushes: else every request that waits for all nodes would do so for its whole minute.
-    enroll.drain(node=active_node("ns1"), now=NOW, by=None)
+    node_lifecycle.drain(node=active_node("ns1"), now=NOW, by=None)
     secret = secret_of(Caller.ADMINISTRATOR)
     (tmp_path / "openapi.json").write_text(json.dumps(described()))
     operations = sample.some(operations_of(described()), 15, reason="operations of API v2 that schemathesis tries")

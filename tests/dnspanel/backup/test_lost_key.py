@@ -16,10 +16,10 @@ from dnspanel.fleet.models import Authority, Node, NodeState
 from dnspanel.fleet.nodes.authority import ensure_authority
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.keys.sealing_keys import sealing_key
-from dnspanel.publish.keys.signing import ensure_signing_key
+from dnspanel.publish.keys.segment_signing import ensure_signing_key
 from dnspanel.publish.models import SealingKey, Snapshot, Stall
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.log.hold import current_hold
+from dnspanel.zones.log.publish_hold import current_hold
 from dnspanel.zones.models import Channel, LogHead, Signing
 from dnspanel.zones.signing import sign
 from tests.dnspanel.fleet.conftest import MakeNode

@@ -11,15 +11,15 @@ import dns.update
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.catalogs import consumer, set_up
+from dnspanel.catalogs import consumer, set_up_catalogs
 from dnspanel.catalogs.models import Catalog, Listing, State
-from dnspanel.catalogs.set_up import CatalogTerms
+from dnspanel.catalogs.set_up_catalogs import CatalogTerms
 from dnspanel.primaries import refresh
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
-from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr_in import named
 from tests.people import NOW
 from tests.people import alice as alice
 from tests.people import bob as bob
@@ -82,7 +82,7 @@ def producer(tmp_path: Any, settings: Any) -> Iterator[Producer]:
 
 def follow_one(author: User, name: str = FIRST, source: Terms | None = None, **terms: Any) -> Catalog:
     """Follow the catalog from now on."""
-    return set_up.follow_catalog(
+    return set_up_catalogs.follow_catalog(
         name=name,
         primaries_terms=source or Terms(["9.9.9.9"], **KEY),
         terms=CatalogTerms(**terms),

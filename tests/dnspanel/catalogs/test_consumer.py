@@ -17,15 +17,15 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
-from dnspanel.catalogs import consumer, member_terms, set_up
+from dnspanel.catalogs import consumer, member_terms, set_up_catalogs
 from dnspanel.catalogs.errors import NothingKept
 from dnspanel.catalogs.models import Catalog, Listing
-from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
+from dnspanel.catalogs.set_up_catalogs import CatalogTerms, RuleTerms
 from dnspanel.primaries import refresh
-from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.primaries.errors import TakeOverRefused
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Revision, RevisionKind, RRset, Zone
 from dnspanel.zones.publishing import edit
@@ -117,7 +117,7 @@ def test_groups_get_what_their_rules_say_and_another_group_other_primaries(produ
     producer.name(FIRST, TWO)
     catalog = followed(producer, alice, tags=["all"])
     rules = [RuleTerms("gold", gold.pk, ["gold"], Terms(["9.9.9.9"])), RuleTerms("silver", None, ["silver"])]
-    set_up.set_rules(catalog=catalog, rules=rules, author=alice, now=NOW)
+    set_up_catalogs.set_rules(catalog=catalog, rules=rules, author=alice, now=NOW)
     take_turns(catalog)
     assert (transferred(ONE).addresses, transferred(TWO).addresses) == (["9.9.9.9"], [producer.address])
     assert (zone_of(ONE).team, zone_of(ONE).tags) == (gold, ["all", "gold"])
@@ -140,8 +140,8 @@ def test_too_many_that_leave_at_once_are_kept_until_somebody_confirms_it(produce
     assert AuditEntry.objects.filter(action="catalog.kept", target=FIRST).count() == 1
     assert catalog.kept_revision is not None
     with pytest.raises(NothingKept):
-        set_up.confirm_removals(catalog=catalog, revision=catalog.kept_revision - 1, author=alice, now=NOW)
-    set_up.confirm_removals(catalog=catalog, revision=catalog.kept_revision, author=alice, now=NOW)
+        set_up_catalogs.confirm_removals(catalog=catalog, revision=catalog.kept_revision - 1, author=alice, now=NOW)
+    set_up_catalogs.confirm_removals(catalog=catalog, revision=catalog.kept_revision, author=alice, now=NOW)
     catalog = take_turns(catalog)
     assert names_here(catalog) == sorted(ZONES[7:])
     assert (catalog.kept_since, catalog.kept_count) == (None, 0)
@@ -302,7 +302,7 @@ def test_a_member_inside_or_above_a_zone_that_the_follower_named_is_taken(
     catalog = followed(producer, alice, within=[WWW, ABOVE])
     assert names_here(catalog) == [WWW], "the part of the zone that is named, and no more"
     terms = CatalogTerms(within=["beta.test.", ABOVE, "low.above.test."])
-    set_up.change_catalog(catalog=catalog, terms=terms, author=alice, now=NOW)
+    set_up_catalogs.change_catalog(catalog=catalog, terms=terms, author=alice, now=NOW)
     assert names_here(take_turns(catalog)) == sorted([WWW, ACME, ABOVE])
 
 

@@ -21,7 +21,7 @@ from dnspanel.catalogs.errors import CatalogRefused
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.gateway.answers import answers
-from dnspanel.secondaries import members, set_up
+from dnspanel.secondaries import members, set_up_secondaries
 from dnspanel.secondaries.models import Member
 from dnspanel.secondaries.secondary_keys import key_of
 from dnspanel.zones.acting import Acting
@@ -174,9 +174,11 @@ def test_a_key_that_it_names_transfers_it_and_then_its_changes(call: Any, catalo
 
 
 def test_a_secondary_has_it_where_it_names_it(catalog: Zone, alice: User) -> None:
-    terms = set_up.Terms("partner", ["9.9.9.9"], choice="list", zones=[CATALOG, "a.test."])
-    partner = set_up.create_secondary(terms=terms, by=alice, now=NOW).secondary
-    everything = set_up.create_secondary(terms=set_up.Terms("all", ["9.9.9.9"]), by=alice, now=NOW).secondary
+    terms = set_up_secondaries.Terms("partner", ["9.9.9.9"], choice="list", zones=[CATALOG, "a.test."])
+    partner = set_up_secondaries.create_secondary(terms=terms, by=alice, now=NOW).secondary
+    everything = set_up_secondaries.create_secondary(
+        terms=set_up_secondaries.Terms("all", ["9.9.9.9"]), by=alice, now=NOW
+    ).secondary
     assert len(told(transfer(key_of(partner)))) == 4
     assert transfer(key_of(everything)).rcode() == dns.rcode.REFUSED
     assert not Member.objects.filter(secondary=everything, zone=catalog).exists()

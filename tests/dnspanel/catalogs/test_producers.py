@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.catalogs import set_up
+from dnspanel.catalogs import set_up_catalogs
 from dnspanel.catalogs.models import Catalog, Listing
-from dnspanel.catalogs.set_up import RuleTerms
+from dnspanel.catalogs.set_up_catalogs import RuleTerms
 from dnspanel.primaries import refresh
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.models import Zone
 from tests.dnspanel.catalogs.conftest import FIRST, MEMBER, SECOND, ZONES, follow_one, names_here, take_turns
 from tests.dnspanel.transfer.running import listening, needed, run, running, sqlite_powerdns
@@ -75,7 +75,7 @@ def test_of_knot_members_come_with_their_groups_and_leave(knot: tuple[str, Any],
     address, reload = knot
     catalog = follow_one(alice, source=Terms([address]))
     gold = RuleTerms("gold", tags=["gold"])
-    set_up.set_rules(catalog=catalog, rules=[gold], author=alice, now=NOW)
+    set_up_catalogs.set_rules(catalog=catalog, rules=[gold], author=alice, now=NOW)
     until_members(catalog, [ONE, TWO])
     assert Zone.objects.get(name=ONE).tags == ["gold"]
     assert refresh.take_turn(zone_id=Zone.objects.get(name=ONE).pk, clock=lambda: NOW) == "axfr"

@@ -21,7 +21,7 @@ from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.cli.commands import dnspanel
 from dnspanel.cli.moments import Since
-from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.exports import export_jobs
 from dnspanel.transfer.imports import worker
 from dnspanel.transfer.models import ExportJob, ImportJob
 from dnspanel.transfer.signals import work_to_do

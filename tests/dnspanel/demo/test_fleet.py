@@ -1,6 +1,6 @@
 """The demo's nodes and its front enroll with real agents at a real panel, and go on after an interruption.
 
-Tests `demo.front` too.
+Tests `demo.demo_front` too.
 """
 
 import os
@@ -12,11 +12,11 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.demo import fleet, unprivileged
-from dnspanel.demo.front import DemoFront
-from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.demo_front import DemoFront
+from dnspanel.demo.demo_nodes import DemoNode
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll, fronts
-from replication.front.config import read_config
+from dnspanel.fleet.nodes import fronts, node_lifecycle
+from replication.front.front_config import read_config
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -79,12 +79,12 @@ def test_no_code_is_left_behind(nodes: list[DemoNode], live_server: Any) -> None
 def test_a_node_that_was_approved_but_never_heard_of_it_goes_on(nodes: list[DemoNode], live_server: Any) -> None:
     one = nodes[:1]
     agent = fleet._ask_to_enroll(one[0], panel=live_server.url, now=timezone.now())
-    known = enroll.node_by_name("ns1")
-    while enroll.request_of(known) is None:
+    known = node_lifecycle.node_by_name("ns1")
+    while node_lifecycle.request_of(known) is None:
         assert agent.poll() is None
     agent.kill()
     agent.wait()
-    enroll.approve(node=known, now=timezone.now(), by=None)
+    node_lifecycle.approve(node=known, now=timezone.now(), by=None)
     assert [node.name for node in enroll_all(one, live_server)] == ["ns1"]
     assert Node.objects.count() == 1
 
@@ -100,6 +100,6 @@ def test_a_code_may_begin_with_a_hyphen(
 def test_a_panel_that_refuses_is_quoted(
     nodes: list[DemoNode], live_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enroll, "make_code", lambda **_: "wrong." + "0" * 32)
+    monkeypatch.setattr(node_lifecycle, "make_code", lambda **_: "wrong." + "0" * 32)
     with pytest.raises(fleet.NotEnrolled, match=r"ns1 did not enrol .* said: .*refused"):
         enroll_all(nodes[:1], live_server)

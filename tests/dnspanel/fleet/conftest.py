@@ -16,13 +16,13 @@ from django.utils import timezone
 
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
-from dnspanel.fleet.push.connections import connections
-from dnspanel.publish.keys.signing import ensure_signing_key, public_keys
+from dnspanel.fleet.push.agent_connections import connections
+from dnspanel.publish.keys.segment_signing import ensure_signing_key, public_keys
 from dnspanel.zones.models import LogHead
-from replication.agent.config import format_identity, parse_identity, read_config
-from replication.agent.identity import format_key, write_atomically
+from replication.agent.agent_config import format_identity, parse_identity, read_config
+from replication.agent.agent_identity import format_key, write_atomically
 from replication.agent.node import AgentNode
 from replication.node_client import NodeClient
 from replication.wire.protocol import Status
@@ -48,8 +48,8 @@ def signing_request(key: ec.EllipticCurvePrivateKey | None = None, name: str = "
 
 def create_waiting_node(name: str = "ns1", agent_port: int = 8533, agent_host: str = "127.0.0.1") -> Node:
     """Create a node that waits for its agent."""
-    return enroll.create_node(
-        enroll.NodeDescription(
+    return node_lifecycle.create_node(
+        node_lifecycle.NodeDescription(
             name=name, dns_address="192.0.2.53", dns_port=53, agent_host=agent_host, agent_port=agent_port, schema=4
         ),
         now=NOW,
@@ -59,8 +59,8 @@ def create_waiting_node(name: str = "ns1", agent_port: int = 8533, agent_host: s
 
 def create_front(name: str = "front1", agent_port: int = 8534) -> Node:
     """Create a front that waits for its agent."""
-    return enroll.create_node(
-        enroll.NodeDescription(
+    return node_lifecycle.create_node(
+        node_lifecycle.NodeDescription(
             name=name, dns_address="192.0.2.80", dns_port=53, agent_host="127.0.0.1", agent_port=agent_port, schema=4
         ),
         now=NOW,
@@ -74,9 +74,9 @@ def create_active_node(
 ) -> Node:
     """Create a node whose agent was approved; `key` is the agent's own."""
     node = create_waiting_node(name, agent_port)
-    code = enroll.make_code(node=node, now=NOW, by=None)
-    enroll.submit_request(code=code, csr_pem=signing_request(key), now=NOW)
-    return enroll.approve(node=node, now=NOW, by=None)
+    code = node_lifecycle.make_code(node=node, now=NOW, by=None)
+    node_lifecycle.submit_request(code=code, csr_pem=signing_request(key), now=NOW)
+    return node_lifecycle.approve(node=node, now=NOW, by=None)
 
 
 @pytest.fixture
@@ -122,9 +122,9 @@ def served(waiting_node: MakeNode, tmp_path: Path) -> Iterator[Callable[..., Ser
         ensure_signing_key(now=now)
         key = new_key()
         node = waiting_node(name, free_port())
-        code = enroll.make_code(node=node, now=now, by=None)
-        enroll.submit_request(code=code, csr_pem=signing_request(key), now=now)
-        enroll.approve(node=node, now=now, by=None)
+        code = node_lifecycle.make_code(node=node, now=now, by=None)
+        node_lifecycle.submit_request(code=code, csr_pem=signing_request(key), now=now)
+        node_lifecycle.approve(node=node, now=now, by=None)
         store = open_store(tmp_path / name, LogHead.objects.get().cluster)
         agent = Agent(store, public_keys())
         pem = write_pem(tmp_path / f"{name}.pem", node.certificate_pem, key)
@@ -162,8 +162,8 @@ class EnrolledAgent:
         directory.mkdir()
         self.port = free_port()
         now = timezone.now()
-        self.node = enroll.create_node(
-            enroll.NodeDescription(
+        self.node = node_lifecycle.create_node(
+            node_lifecycle.NodeDescription(
                 name=name, dns_address="127.0.0.1", dns_port=53, agent_host="127.0.0.1", agent_port=self.port, schema=4
             ),
             now=now,
@@ -176,15 +176,15 @@ class EnrolledAgent:
     def enroll(self, age: timedelta = timedelta(0)) -> None:
         """Become the node that long ago, as the agent's command does, with a person who approves at once."""
         now = timezone.now() - age
-        code = enroll.make_code(node=self.node, now=now, by=None)
+        code = node_lifecycle.make_code(node=self.node, now=now, by=None)
         identity = self.directory / "identity"
         identity.mkdir(exist_ok=True)
         key = new_key()
         csr = signing_request(key)
-        enroll.submit_request(code=code, csr_pem=csr, now=now)
-        enroll.approve(node=self.node, now=now, by=None)
-        given = enroll.submit_request(code=code, csr_pem=csr, now=now)
-        assert isinstance(given, enroll.Enrolled)
+        node_lifecycle.submit_request(code=code, csr_pem=csr, now=now)
+        node_lifecycle.approve(node=self.node, now=now, by=None)
+        given = node_lifecycle.submit_request(code=code, csr_pem=csr, now=now)
+        assert isinstance(given, node_lifecycle.Enrolled)
         for file, text in (
             ("node.key", format_key(key)),
             ("node.pem", given.certificate),

@@ -11,7 +11,7 @@ from dnspanel.fleet import collector as fleet_collector
 from dnspanel.fleet import telemetry, zone_queries
 from dnspanel.fleet.collector import RECORD_SECONDS, Collector
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.rollup import MINUTES, points_of
 from replication.wire.protocol import Counted, Status, Top
@@ -139,7 +139,7 @@ def test_without_redis_it_goes_on_and_later_fills_in(served: Serve, collector: C
 def test_a_node_that_left_is_asked_no_more(served: Serve, collector: Collector) -> None:
     made = served()
     seconds_of(collector)
-    enroll.retire(node=made.node, now=NOW, by=None)
+    node_lifecycle.retire(node=made.node, now=NOW, by=None)
     seconds_of(collector)
     made.agent.samples = [sample(int(time.time()))]
     seconds_of(collector)

@@ -9,7 +9,7 @@ from dnspanel.accounts.models import AuditEntry, Role
 from dnspanel.fleet import resync, tasks
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Bootstrap, NodeEvent
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.zones.errors import Forbidden
 from tests.dnspanel.fleet.conftest import NOW, EnrolledAgent, MakeNode
@@ -39,7 +39,7 @@ def test_a_rebuild_makes_the_publisher_write_the_schema(active_node: MakeNode) -
 
 def test_a_drained_node_is_given_nothing(active_node: MakeNode) -> None:
     node = active_node()
-    enroll.drain(node=node, now=NOW, by=None)
+    node_lifecycle.drain(node=node, now=NOW, by=None)
     with pytest.raises(WrongState, match="takes no pushes"):
         resync.resync(node=node, now=NOW, by=None)
 

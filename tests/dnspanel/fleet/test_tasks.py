@@ -11,13 +11,13 @@ from django.utils import timezone
 
 from dnspanel.fleet import tasks
 from dnspanel.fleet.models import Ack, Node
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.fleet.nodes.authority import ensure_authority
-from dnspanel.fleet.push.connections import AgentConnection
+from dnspanel.fleet.push.agent_connections import AgentConnection
 from dnspanel.fleet.tasks import late_nodes, push_node
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import Segment
-from dnspanel.transfer.imports.pace import publications_under_way
+from dnspanel.transfer.imports.import_pace import publications_under_way
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
@@ -226,10 +226,10 @@ def test_a_node_of_another_epoch_gets_nothing_more(served: Serve) -> None:
 def test_a_drained_node_gets_nothing_until_it_is_resumed(served: Serve) -> None:
     made = served()
     publish("one.test.")
-    enroll.drain(node=made.node, now=timezone.now(), by=None)
+    node_lifecycle.drain(node=made.node, now=timezone.now(), by=None)
     push_node(made.node.pk)
     assert (node().acked, late_nodes()) == (0, [])
-    enroll.resume(node=made.node, now=timezone.now(), by=None)
+    node_lifecycle.resume(node=made.node, now=timezone.now(), by=None)
     push_node(made.node.pk)
     assert node().acked == 1
 
@@ -251,7 +251,7 @@ def test_a_sealed_segment_wakes_the_push_of_every_active_node(served: Serve, mon
     woken: list[Any] = []
     monkeypatch.setattr(tasks.push_node, "apply_async", lambda args, **_: woken.extend(args))
     first, second = served("ns1"), served("ns2")
-    enroll.drain(node=second.node, now=timezone.now(), by=None)
+    node_lifecycle.drain(node=second.node, now=timezone.now(), by=None)
     publish("one.test.")
     assert woken == [first.node.pk]
 

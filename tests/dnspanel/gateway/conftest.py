@@ -12,7 +12,7 @@ import pytest
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.tokens import tokens, tsig
+from dnspanel.accounts.tokens import tokens, tsig_secrets
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.gateway.answers import answers
 from tests.dnspanel.zones.conftest import make_zone as make_zone
@@ -23,7 +23,7 @@ from tests.people import bob as bob
 from tests.people import charlie as charlie
 
 EVERYTHING = TokenTerms("test", (Grant(EVERY_RIGHT, everywhere=True),))
-ALGORITHMS = {name: dns.name.from_text(name) for name in tsig.ALGORITHMS} | {"hmac-md5": dns.tsig.HMAC_MD5}
+ALGORITHMS = {name: dns.name.from_text(name) for name in tsig_secrets.ALGORITHMS} | {"hmac-md5": dns.tsig.HMAC_MD5}
 
 SECRET = "c2l4dGVlbiBieXRlcyBub3c="
 
@@ -77,7 +77,7 @@ def make_key(alice: User) -> MakeKey:
             by=owner,
             now=NOW,
             algorithm=algorithm,
-            secret=SECRET if algorithm == tsig.OLD_ALGORITHM else "",
+            secret=SECRET if algorithm == tsig_secrets.OLD_ALGORITHM else "",
         )
         return Key(made.token, made.secret)
 

@@ -7,7 +7,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.gateway import address_acl
-from dnspanel.gateway.limits import Rates
+from dnspanel.gateway.rate_limits import Rates
 from dnspanel.secondaries import keyless
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone

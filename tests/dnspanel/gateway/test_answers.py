@@ -19,12 +19,12 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, R
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.fleet.models import Node
 from dnspanel.gateway import answers as module
-from dnspanel.webhooks import publish_hooks
-from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.webhooks import place_publish_hooks
+from dnspanel.webhooks.place_publish_hooks import HookTerms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, Scope, add_approval_rule, lift_approval_rule
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.signing import sign
 from dnspanel.zones.store import store_rrsets
@@ -95,7 +95,7 @@ def test_an_update_of_a_zone_that_needs_approval_is_refused_but_of_a_key_that_th
 def test_an_update_to_which_a_publish_hook_says_no_is_refused(
     zone: Zone, key: Key, alice: User, answering: Answering, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = publish_hooks.add_hook(
+    made = place_publish_hooks.add_hook(
         scope=Scope(zone=zone), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW
     )
     answering.secret = made.secret
@@ -483,11 +483,11 @@ def test_random_bytes_and_damaged_messages_are_survived(zone: Zone, key: Key) ->
 
 def test_an_update_while_publishing_is_held_may_be_sent_again_later(zone: Zone, key: Key) -> None:
     before = Publication.objects.count()
-    hold.hold(reason="ns1 knows more.", now=NOW)
+    publish_hold.hold(reason="ns1 knows more.", now=NOW)
     reply = key.ask(adds())
     assert rcode_of(reply) == "SERVFAIL"
     assert Publication.objects.count() == before
-    hold.release()
+    publish_hold.release()
     assert rcode_of(key.ask(adds(), at=LATER, now=LATER)) == "NOERROR"
 
 

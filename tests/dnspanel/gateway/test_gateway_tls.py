@@ -22,13 +22,13 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.gateway import server
-from dnspanel.gateway.server import Gateway
-from dnspanel.secondaries import catalog, set_up
+from dnspanel.gateway import gateway_server
+from dnspanel.gateway.gateway_server import Gateway
+from dnspanel.secondaries import secondary_catalog, set_up_secondaries
 from dnspanel.secondaries.models import Member, Secondary, Transport
 from dnspanel.secondaries.server_certificate import OWN_NAME, tls_endpoint
 from dnspanel.zones.models import Zone
-from tests.dnspanel.gateway.test_server import LOOPBACK, running_gateway
+from tests.dnspanel.gateway.test_gateway_server import LOOPBACK, running_gateway
 from tests.dnspanel.secondaries.conftest import MakeSecondary, key_of
 from tests.dnspanel.secondaries.conftest import make_secondary as make_secondary
 from tests.own_certificates import OwnCertificate, own_certificate
@@ -54,8 +54,11 @@ def secondary(make_secondary: MakeSecondary, zone: Zone) -> Secondary:
 
 
 def change(secondary: Secondary, alice: User, **terms: Any) -> None:
-    set_up.change_secondary(
-        secondary=secondary, terms=replace(set_up.terms_of(secondary), **terms), by=alice, now=timezone.now()
+    set_up_secondaries.change_secondary(
+        secondary=secondary,
+        terms=replace(set_up_secondaries.terms_of(secondary), **terms),
+        by=alice,
+        now=timezone.now(),
     )
 
 
@@ -94,7 +97,9 @@ def test_a_zone_and_a_catalog_go_over_tls_and_that_is_noted(
         assert stream.version() == "TLSv1.3"
         assert stream.selected_alpn_protocol() == "dot"
         assert transferred(stream, secondary) == "NOERROR"
-        assert transferred(stream, secondary, catalog.catalog_name(secondary)) == "NOERROR", "on the same connection"
+        assert transferred(stream, secondary, secondary_catalog.catalog_name(secondary)) == "NOERROR", (
+            "on the same connection"
+        )
     member = Member.objects.get()
     assert (member.transferred_how, member.transferred_over_tls) == ("AXFR", True)
 
@@ -104,7 +109,7 @@ def test_who_transfers_over_tls_only_gets_nothing_over_tcp(gateway: Gateway, sec
         with socket.create_connection((LOOPBACK, gateway.port), timeout=10) as stream:
             return transferred(stream, secondary, name)
 
-    names = ("example.test.", catalog.catalog_name(secondary))
+    names = ("example.test.", secondary_catalog.catalog_name(secondary))
     assert [over_tcp(name) for name in names] == ["REFUSED", "REFUSED"]
     secondary.refresh_from_db()
     assert secondary.refusals == 2
@@ -167,7 +172,7 @@ def test_whoever_is_not_let_in_is_counted_where_the_address_is_known(
 def test_what_speaks_no_tls_and_who_is_silent_is_cut_off(
     gateway: Gateway, secondary: Secondary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 0.2)
+    monkeypatch.setattr(gateway_server, "HANDSHAKE_SECONDS", 0.2)
     for start in (b"GET / HTTP/1.1\r\n\r\n", b"\0\x1dnot a handshake of any kind", b""):
         with socket.create_connection((LOOPBACK, gateway.tls_port or 0), timeout=5) as connection:
             connection.sendall(start)

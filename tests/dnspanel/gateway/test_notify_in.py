@@ -16,20 +16,20 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.gateway import notify_in
-from dnspanel.gateway.limits import Rates
-from dnspanel.primaries import apply_transfer, refresh, set_up
+from dnspanel.gateway.rate_limits import Rates
+from dnspanel.primaries import apply_transfer, refresh, set_up_primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.signals import due
 from dnspanel.primaries.timers import LEAST_GAP
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.gateway.conftest import MakeKey, replies
-from tests.dnspanel.gateway.test_server import running
+from tests.dnspanel.gateway.test_gateway_server import running
 from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited, records_here, row_of, take_turn
 from tests.dnspanel.primaries.conftest import primary as primary
 from tests.dnspanel.primaries.conftest import transferred as transferred
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
-from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr_in import named
 from tests.people import NOW
 from tests.stack import until
 
@@ -139,7 +139,7 @@ def test_refused_notices_of_all_zones_together_are_written_down_within_a_rate(
 def test_which_zones_there_are_is_not_told(transferred: Zone, alice: User) -> None:
     wire = notice("nowhere.test.").to_wire()
     assert answer_to(wire, ELSEWHERE) == answer_to(notice().to_wire(), ELSEWHERE) == "REFUSED"
-    set_up.take_over(zone=transferred, acting=Acting(alice, Channel.WEB, NOW))
+    set_up_primaries.take_over(zone=transferred, acting=Acting(alice, Channel.WEB, NOW))
     assert answer_to(notice().to_wire(), LOOPBACK) == "REFUSED", "its primary is this panel"
     assert row_of(transferred).due_at is None
 

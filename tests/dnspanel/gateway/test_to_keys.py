@@ -14,10 +14,10 @@ from dnspanel.zones.rights import tsig_permissions
 from dnspanel.zones.signing import sign
 from replication.dns import rdtypes
 from tests.dnspanel.gateway.conftest import Key, MakeKey, replies
-from tests.dnspanel.gateway.test_signed import SERIAL
-from tests.dnspanel.gateway.test_signed import impatient as impatient
-from tests.dnspanel.gateway.test_signed import ring0 as ring0
-from tests.dnspanel.gateway.test_signed import signed_zone as signed_zone
+from tests.dnspanel.gateway.test_signed_transfers import SERIAL
+from tests.dnspanel.gateway.test_signed_transfers import impatient as impatient
+from tests.dnspanel.gateway.test_signed_transfers import ring0 as ring0
+from tests.dnspanel.gateway.test_signed_transfers import signed_zone as signed_zone
 from tests.dnspanel.gateway.test_to_secondaries import change, put, transfer_question
 from tests.dnspanel.secondaries.conftest import make_secondary as make_secondary
 from tests.dnspanel.secondaries.conftest import secondary as secondary

@@ -13,8 +13,8 @@ from django.db import transaction
 
 from dnspanel.accounts.errors import TokenRefused
 from dnspanel.accounts.models import AuditEntry, Team, User
-from dnspanel.gateway import ixfr
-from dnspanel.secondaries import catalog, members, record, set_up
+from dnspanel.gateway import ixfr_out
+from dnspanel.secondaries import members, record, secondary_catalog, set_up_secondaries
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import keys_of
@@ -204,7 +204,7 @@ def test_an_unknown_serial_and_a_large_difference_get_the_whole_zone(
     assert len(records(secondary, since=zone.serial - 1)) == 2 + 4
     assert len(records(secondary, since=2**31 - 5)) == 1, "ahead, by RFC 1982"
     assert len(records(secondary, since=2**32 - 5)) == 30 + 2 + 2, "behind, and in no revision"
-    monkeypatch.setattr(ixfr, "MOST_CHANGES", 1)
+    monkeypatch.setattr(ixfr_out, "MOST_CHANGES", 1)
     assert len(records(secondary, since=zone.serial - 1)) == 30 + 2 + 2
 
 
@@ -330,12 +330,12 @@ def test_a_network_lets_its_addresses_in_and_its_server_alone_no_more(
 
 def test_after_a_rotation_both_keys_are_good_for_a_day(zone: Zone, alice: User, secondary: Secondary) -> None:
     old = key_of(secondary)
-    set_up.rotate_key(secondary=secondary, by=alice, now=NOW)
+    set_up_secondaries.rotate_key(secondary=secondary, by=alice, now=NOW)
     secondary.refresh_from_db()
     assert old.secret != key_of(secondary).secret
     for key in (old, key_of(secondary)):
         assert rcode_of(signed(transfer_question(zone.name), key)) == "NOERROR"
-    later = NOW + set_up.OVERLAP
+    later = NOW + set_up_secondaries.OVERLAP
     assert rcode_of(signed(transfer_question(zone.name), old, at=later), now=later) == "NOTAUTH"
     assert rcode_of(signed(transfer_question(zone.name), key_of(secondary), at=later), now=later) == "NOERROR"
 
@@ -358,7 +358,7 @@ def test_one_that_is_switched_off_gets_nothing(zone: Zone, make_secondary: MakeS
 def test_its_catalog_lists_its_zones_and_changes_as_they_do(
     make_zone: MakeZone, alice: User, secondary: Secondary
 ) -> None:
-    name = catalog.catalog_name(secondary)
+    name = secondary_catalog.catalog_name(secondary)
     first = records(secondary, name)
     assert [line.split()[3] for line in first] == ["SOA", "NS", "TXT", "SOA"]
     one = make_zone(name="one.test.")
@@ -385,7 +385,7 @@ def test_its_catalog_lists_its_zones_and_changes_as_they_do(
 
 def test_a_catalog_is_for_its_secondary_alone(secondary: Secondary, make_secondary: MakeSecondary) -> None:
     other = make_secondary("other")
-    name = catalog.catalog_name(secondary)
+    name = secondary_catalog.catalog_name(secondary)
     assert rcode_of(signed(transfer_question(name), key_of(other))) == "REFUSED"
     question = dns.message.make_query(name, "SOA", flags=0)
     assert rcode_of(question.to_wire()) == "REFUSED"

@@ -21,10 +21,10 @@ from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH_SINCE, answer_roll, beat
 from dnspanel.fleet.processes.beats import Identity, Load, beat_process
-from dnspanel.fleet.processes.roles import BUSY_FOR, COLLECTOR, REQUIRED
+from dnspanel.fleet.processes.process_roles import BUSY_FOR, COLLECTOR, REQUIRED
 from dnspanel.monitoring import health
-from dnspanel.monitoring.checks import Check, Part, State
 from dnspanel.monitoring.health_view import VIEWS, HealthMiddleware
+from dnspanel.monitoring.part_checks import Check, Part, State
 from dnspanel.publish.models import Stall
 from tests.people import NOW
 

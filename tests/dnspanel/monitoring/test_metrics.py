@@ -18,10 +18,10 @@ from dnspanel.fleet.models import Ack, Node, NodeGroup, PeriodicTask, Release
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH_SINCE, answer_roll, beat
 from dnspanel.fleet.processes.beats import Identity, Load, beat_process
 from dnspanel.fleet.processes.periodic import know_schedule
-from dnspanel.fleet.processes.roles import REQUIRED
+from dnspanel.fleet.processes.process_roles import REQUIRED
 from dnspanel.monitoring.metrics import exposition
 from dnspanel.zones.models import LogHead, Publication
-from replication.wire.front import BackendReport, FrontReport
+from replication.wire.front_messages import BackendReport, FrontReport
 from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode, create_front
 from tests.people import NOW

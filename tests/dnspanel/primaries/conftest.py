@@ -14,14 +14,14 @@ import dns.zone
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.primaries import refresh, set_up
+from dnspanel.primaries import refresh, set_up_primaries
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, RRset, Zone
 from replication.dns import rdata
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
-from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr_in import named
 from tests.foreign_servers import Record, in_canonical_form
 from tests.people import NOW
 from tests.people import alice as alice
@@ -86,7 +86,7 @@ def transferred(primary: Primary, alice: User, settings: Any) -> Zone:
 def awaited(address: str, author: User, **terms: Any) -> Zone:
     """Create the zone before its first transfer, from this address."""
     made_of = Terms(addresses=[address], **terms)
-    set_up.create_transferred_zone(name=ZONE, terms=made_of, acting=Acting(author, Channel.WEB, NOW))
+    set_up_primaries.create_transferred_zone(name=ZONE, terms=made_of, acting=Acting(author, Channel.WEB, NOW))
     return Zone.objects.get(name=ZONE, deleted_at=None)
 
 

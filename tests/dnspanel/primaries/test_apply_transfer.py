@@ -13,7 +13,7 @@ from dnspanel.primaries import apply_transfer
 from dnspanel.publish.checks.expected_state import expected_state
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import Segment
-from dnspanel.publish.reading.session import reading
+from dnspanel.publish.reading.publisher_session import reading
 from dnspanel.zones.models import Revision, RevisionKind, Zone
 from tests.dnspanel.primaries.conftest import Primary, row_of, take_turn
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory

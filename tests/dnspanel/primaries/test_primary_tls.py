@@ -14,17 +14,17 @@ import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.nodes.authority import ensure_authority
-from dnspanel.primaries import primary_tls, set_up
+from dnspanel.primaries import primary_tls, set_up_primaries
 from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited, records_here, row_of, take_turn
 from tests.dnspanel.primaries.knot import running_knot
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
 from tests.dnspanel.transfer.running import listening, run, running
-from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr_in import named
 from tests.foreign_servers import SUITE
 from tests.oracle.powerdns import Unavailable, program_of_suite
 from tests.own_certificates import OwnCertificate, own_certificate
@@ -82,9 +82,9 @@ def test_a_zone_and_what_changes_in_it_comes_over_tls_by_the_name_or_by_the_cert
     assert take_turn(zone) == "ixfr"
     assert ("over.abroad.test.", 60, "TXT", '"tls"') in records_here(zone)
     pinned = Terms([address], uses_tls=True, tls_certificates=certificate.certificate, **KEY)
-    set_up.set_primaries(zone=zone, terms=pinned, acting=Acting(alice, "api", NOW))
-    assert set_up.comes_by(zone, replace(pinned, tsig_name="transfer."))
-    assert not set_up.comes_by(zone, replace(pinned, tsig_name="transfer.", tls_names=[NAME]))
+    set_up_primaries.set_primaries(zone=zone, terms=pinned, acting=Acting(alice, "api", NOW))
+    assert set_up_primaries.comes_by(zone, replace(pinned, tsig_name="transfer."))
+    assert not set_up_primaries.comes_by(zone, replace(pinned, tsig_name="transfer.", tls_names=[NAME]))
     assert take_turn(zone) == "axfr"
     assert take_turn(zone) == ""
     entry = AuditEntry.objects.filter(action="primaries.set").latest("pk")
@@ -144,7 +144,7 @@ def test_where_tls_is_asked_for_nothing_comes_in_clear_text_whoever_would_give_i
         tls_certificates=certificate.certificate,
         **KEY,
     )
-    set_up.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
+    set_up_primaries.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dnspanel.transfer.sources.over_dns.dns_over_tls.HANDSHAKE_SECONDS", 0.3)
         reason = take_turn(zone)
@@ -165,7 +165,7 @@ def test_a_primary_that_wants_to_know_who_asks_is_shown_the_panels_certificate(
         assert "It may want a certificate of the panel." in take_turn(zone)
         assert primary_tls.own_authority(row_of(zone), now=NOW) == ""
         terms = Terms([f"127.0.0.1:{port}"], shows_certificate=True, **by_name)
-        set_up.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
+        set_up_primaries.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
         assert take_turn(zone) == "axfr"
     assert primary_tls.own_authority(row_of(zone), now=NOW) == authority.ca_pem
 
@@ -250,14 +250,14 @@ def test_what_cannot_be_said_of_tls_is_refused_at_its_field(
     terms: Terms, field: str, transferred: Zone, alice: User
 ) -> None:
     with pytest.raises(PrimariesRefused) as refused:
-        set_up.set_primaries(zone=transferred, terms=terms, acting=Acting(alice, "api", NOW))
+        set_up_primaries.set_primaries(zone=transferred, terms=terms, acting=Acting(alice, "api", NOW))
     assert list(refused.value.fields) == [field]
 
 
 def test_a_name_is_that_of_its_address_and_the_port_is_853_unless_it_is_said(alice: User) -> None:
     zone = awaited("9.9.9.9", alice, uses_tls=True, tls_names=["Bücher.test"])
     terms = Terms(["9.9.9.9", "[2620:fe::fe]:8853"], uses_tls=True, tls_names=["one.test", "two.test"])
-    row = set_up.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
+    row = set_up_primaries.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
     assert [primary_tls.place_of(row, address) for address in row.addresses] == [
         ("9.9.9.9", 853),
         ("2620:fe::fe", 8853),

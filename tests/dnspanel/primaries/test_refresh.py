@@ -20,7 +20,7 @@ from replication.codec.dnssec import Nsec3
 from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited, records_here, row_of, take_turn
 from tests.dnspanel.primaries.knot import running_knot
 from tests.dnspanel.transfer.running import needed, sqlite_powerdns
-from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr_in import named
 from tests.people import NOW
 from tests.ports import free_port
 from tests.signzone import text_with_two_chains

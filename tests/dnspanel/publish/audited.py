@@ -8,7 +8,7 @@ from dnspanel.publish.files.catch_up import catch_up
 from dnspanel.publish.files.full_zone import compiled_zones, main_operations
 from dnspanel.publish.files.publisher import this_publisher
 from dnspanel.publish.reading import publication_log, zone_signing
-from dnspanel.publish.reading.session import Connection, snapshot
+from dnspanel.publish.reading.publisher_session import Connection, snapshot
 from replication.codec.schema import Dbi
 from replication.store.store import Store
 from replication.wire.operations import digest_bytes, row_digest

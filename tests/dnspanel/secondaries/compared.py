@@ -8,7 +8,7 @@ from pathlib import Path
 import dns.tsig
 
 from tests.dnspanel.transfer.running import listening, needed, running
-from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr_in import named
 from tests.ports import free_port
 
 

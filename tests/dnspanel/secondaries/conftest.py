@@ -7,9 +7,9 @@ import dns.tsig
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.secondaries import secondary_keys, set_up
+from dnspanel.secondaries import secondary_keys, set_up_secondaries
 from dnspanel.secondaries.models import Secondary
-from dnspanel.secondaries.set_up import Terms
+from dnspanel.secondaries.set_up_secondaries import Terms
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.dnspanel.zones.conftest import zone as zone
 from tests.people import NOW
@@ -28,7 +28,7 @@ def make_secondary(alice: User) -> MakeSecondary:
 
     def make(name: str = "partner", **terms: Any) -> Secondary:
         made_of = Terms(**{"name": name, "addresses": [ADDRESS], **terms})
-        return set_up.create_secondary(terms=made_of, by=alice, now=NOW).secondary
+        return set_up_secondaries.create_secondary(terms=made_of, by=alice, now=NOW).secondary
 
     return make
 

@@ -10,8 +10,8 @@ import dns.tsig
 import pytest
 
 from dnspanel.pasted_certificates import fingerprint
-from dnspanel.secondaries.exchange import soa_question
 from dnspanel.secondaries.exchange_tls import exchange_over_tls
+from dnspanel.secondaries.udp_exchange import soa_question
 from tests.dnspanel.secondaries.server import Answering, signed_answer, tls_server
 from tests.own_certificates import OwnCertificate, own_certificate
 

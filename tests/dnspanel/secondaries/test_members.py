@@ -1,4 +1,4 @@
-"""Which zones a secondary has, what it waits to hear, and what its catalog says (`secondaries.catalog`)."""
+"""Which zones a secondary has, what it waits to hear, and what its catalog says (`secondaries.secondary_catalog`)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +9,7 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import Team, User
-from dnspanel.secondaries import catalog, members, record, set_up
+from dnspanel.secondaries import members, record, secondary_catalog, set_up_secondaries
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
@@ -79,21 +79,23 @@ def test_zones_come_and_go_and_a_tag_is_followed(
     assert Secondary.objects.get().catalog_serial == serial, "nothing moved"
     Zone.objects.filter(pk=zone.pk).update(tags=["shop"])
     assert members.follow(secondary_id=secondary.pk, now=NOW)
-    (first,) = catalog.members_of(secondary)
+    (first,) = secondary_catalog.members_of(secondary)
     assert first.rdata == (zone.name,)
     Zone.objects.filter(pk=zone.pk).update(tags=[])
     assert members.follow(secondary_id=secondary.pk, now=NOW)
-    assert list(catalog.members_of(secondary)) == []
+    assert list(secondary_catalog.members_of(secondary)) == []
     Zone.objects.filter(pk=zone.pk).update(tags=["shop"])
     assert members.follow(secondary_id=secondary.pk, now=NOW)
-    (again,) = catalog.members_of(secondary)
+    (again,) = secondary_catalog.members_of(secondary)
     assert again.name != first.name
     secondary.refresh_from_db()
     assert secondary.catalog_serial == serial + 3
-    assert catalog.changes_since(secondary, serial, most=10) == ([], [again]), "what came and went is not told"
-    assert catalog.changes_since(secondary, serial + 1, most=10) == ([first], [again])
-    assert catalog.changes_since(secondary, serial + 1, most=1) is None
-    assert catalog.changes_since(secondary, serial + 4, most=10) is None
+    assert secondary_catalog.changes_since(secondary, serial, most=10) == ([], [again]), (
+        "what came and went is not told"
+    )
+    assert secondary_catalog.changes_since(secondary, serial + 1, most=10) == ([first], [again])
+    assert secondary_catalog.changes_since(secondary, serial + 1, most=1) is None
+    assert secondary_catalog.changes_since(secondary, serial + 4, most=10) is None
 
 
 def test_a_zone_that_moves_to_another_catalog_of_its_server_keeps_its_label_and_the_old_one_says_where_it_is(
@@ -106,7 +108,7 @@ def test_a_zone_that_moves_to_another_catalog_of_its_server_keeps_its_label_and_
         make_secondary("silver", choice="tag", tag="silver"),
     )
     make_secondary("elsewhere", addresses=["9.9.9.10"], choice="tag", tag="silver")
-    (before,) = catalog.members_of(gold)
+    (before,) = secondary_catalog.members_of(gold)
     Zone.objects.filter(pk=zone.pk).update(tags=["silver"])
     members.follow(secondary_id=silver.pk, now=NOW)  # whichever is first
     gold.refresh_from_db()
@@ -114,18 +116,18 @@ def test_a_zone_that_moves_to_another_catalog_of_its_server_keeps_its_label_and_
     for host in (gold, silver):
         assert not members.follow(secondary_id=host.pk, now=NOW)
     label = before.name.partition(".")[0]
-    pointer, coo = catalog.members_of(gold)
+    pointer, coo = secondary_catalog.members_of(gold)
     assert pointer == before
-    assert (coo.name, coo.rdata) == (f"coo.{before.name}", (catalog.catalog_name(silver),))
-    assert not list(catalog.members_of(silver)), "the server does not know yet where it goes"
+    assert (coo.name, coo.rdata) == (f"coo.{before.name}", (secondary_catalog.catalog_name(silver),))
+    assert not list(secondary_catalog.members_of(silver)), "the server does not know yet where it goes"
     record.note_catalog(secondary_id=gold.pk, serial=gold.catalog_serial - 1)
     assert not members.follow(secondary_id=silver.pk, now=NOW)
     record.note_catalog(secondary_id=gold.pk, serial=gold.catalog_serial)
     assert members.follow(secondary_id=silver.pk, now=NOW)
     silver.refresh_from_db()
     assert silver.catalog_floor < silver.catalog_serial
-    (moved,) = catalog.members_of(silver)
-    assert moved.name == f"{label}.zones.{catalog.catalog_name(silver)}"
+    (moved,) = secondary_catalog.members_of(silver)
+    assert moved.name == f"{label}.zones.{secondary_catalog.catalog_name(silver)}"
     members.follow(secondary_id=Secondary.objects.get(name="elsewhere").pk, now=NOW)
     other = Member.objects.get(secondary__name="elsewhere")
     assert other.label != label, "another server begins it anew"
@@ -135,16 +137,16 @@ def test_a_zone_that_moves_to_another_catalog_of_its_server_keeps_its_label_and_
     leaving.refresh_from_db()
     assert leaving.notify_at is None
     assert members.follow(secondary_id=gold.pk, now=NOW + members.SAYS_WHERE)
-    assert list(catalog.members_of(gold)) == []
+    assert list(secondary_catalog.members_of(gold)) == []
     gold.refresh_from_db()
-    assert catalog.changes_since(gold, gold.catalog_serial - 1, most=10) == ([pointer, coo], [])
+    assert secondary_catalog.changes_since(gold, gold.catalog_serial - 1, most=10) == ([pointer, coo], [])
     later = NOW + members.SAYS_WHERE
     assert not members.follow(secondary_id=silver.pk, now=later), "the server does not know yet that it is dropped"
     record.note_catalog(secondary_id=gold.pk, serial=gold.catalog_serial)
     assert members.follow(secondary_id=silver.pk, now=later)
     silver.refresh_from_db()
     assert silver.catalog_floor == silver.catalog_serial, "who passed over it takes it now"
-    assert list(catalog.members_of(silver)) == [moved]
+    assert list(secondary_catalog.members_of(silver)) == [moved]
     for host in (gold, silver):
         assert not members.follow(secondary_id=host.pk, now=later + members.SAYS_WHERE)
 
@@ -156,15 +158,18 @@ def test_a_zone_that_moves_back_is_a_member_as_before(make_zone: MakeZone, make_
         make_secondary("gold", choice="tag", tag="gold"),
         make_secondary("silver", choice="tag", tag="silver"),
     )
-    before = list(catalog.members_of(gold))
+    before = list(secondary_catalog.members_of(gold))
     for tag in ("silver", "gold"):
         Zone.objects.filter(pk=zone.pk).update(tags=[tag])
         for host in (gold, silver):
             members.follow(secondary_id=host.pk, now=NOW)
         if tag == "silver":  # though nobody has read where it goes
             assert members.follow(secondary_id=silver.pk, now=NOW + members.UNTIL_READ)
-    assert list(catalog.members_of(gold)) == before
-    assert [rrset.rdata for rrset in catalog.members_of(silver)] == [(zone.name,), (catalog.catalog_name(gold),)]
+    assert list(secondary_catalog.members_of(gold)) == before
+    assert [rrset.rdata for rrset in secondary_catalog.members_of(silver)] == [
+        (zone.name,),
+        (secondary_catalog.catalog_name(gold),),
+    ]
     for host in (gold, silver):
         members.follow(secondary_id=host.pk, now=NOW + members.SAYS_WHERE)
     Zone.objects.filter(pk=zone.pk).update(tags=["silver"])
@@ -213,8 +218,8 @@ def test_what_went_long_ago_is_forgotten_and_then_the_whole_catalog_is_sent(
         members.follow(secondary_id=secondary.pk, now=NOW)
     secondary.refresh_from_db()
     assert Member.objects.count() == 1
-    assert catalog.changes_since(secondary, start, most=10) is None
-    assert catalog.changes_since(secondary, secondary.catalog_serial - 1, most=10) is not None
+    assert secondary_catalog.changes_since(secondary, start, most=10) is None
+    assert secondary_catalog.changes_since(secondary, secondary.catalog_serial - 1, most=10) is not None
 
 
 def test_a_zone_that_left_the_trash_for_good_leaves_its_catalog_entry(
@@ -238,9 +243,12 @@ def test_one_that_is_switched_on_again_is_told_of_everything(
     Member.objects.update(notify_at=None)
     publish(zone, alice, "www 300 A 192.0.2.10")
     assert members.note_publications(now=NOW) == 0
-    terms = set_up.terms_of(secondary)
-    set_up.change_secondary(
-        secondary=secondary, terms=set_up.Terms(terms.name, terms.addresses, active=True), by=alice, now=LATER
+    terms = set_up_secondaries.terms_of(secondary)
+    set_up_secondaries.change_secondary(
+        secondary=secondary,
+        terms=set_up_secondaries.Terms(terms.name, terms.addresses, active=True),
+        by=alice,
+        now=LATER,
     )
     assert Member.objects.get().notify_at == LATER
 
@@ -254,7 +262,7 @@ def test_a_member_is_in_the_group_of_its_first_tag_and_whoever_follows_the_catal
     secondary = make_secondary(group_tags=["Hot", "cold"])
 
     def groups() -> dict[str, str]:
-        texts = {rrset.name: rrset.rdata[0] for rrset in catalog.members_of(secondary)}
+        texts = {rrset.name: rrset.rdata[0] for rrset in secondary_catalog.members_of(secondary)}
         return {
             name.removeprefix("group.").split(".")[0]: text for name, text in texts.items() if name.startswith("group.")
         }
@@ -263,7 +271,7 @@ def test_a_member_is_in_the_group_of_its_first_tag_and_whoever_follows_the_catal
     assert groups() == {labels[first.name]: '"hot"', labels[second.name]: '"cold"'}
     secondary.refresh_from_db()
     serial = secondary.catalog_serial
-    assert catalog.changes_since(secondary, serial, most=10) == ([], [])
+    assert secondary_catalog.changes_since(secondary, serial, most=10) == ([], [])
     assert not members.follow(secondary_id=secondary.pk, now=LATER)
     Zone.objects.filter(pk=first.pk).update(tags=["cold"])
     assert members.follow(secondary_id=secondary.pk, now=LATER)
@@ -271,13 +279,13 @@ def test_a_member_is_in_the_group_of_its_first_tag_and_whoever_follows_the_catal
     assert groups()[labels[first.name]] == '"cold"'
     assert dict(Member.objects.values_list("zone_name", "label")) == labels, "nobody begins the zones anew"
     assert (secondary.catalog_serial, secondary.catalog_notify_at) == (serial + 1, LATER)
-    assert catalog.changes_since(secondary, serial, most=10) is None
+    assert secondary_catalog.changes_since(secondary, serial, most=10) is None
     came = make_zone(name="came.test.")
     Zone.objects.filter(pk=came.pk).update(tags=["hot"])
     assert members.follow(secondary_id=secondary.pk, now=LATER)
     secondary.refresh_from_db()
-    _, added = catalog.changes_since(secondary, serial + 1, most=10) or ([], [])
+    _, added = secondary_catalog.changes_since(secondary, serial + 1, most=10) or ([], [])
     assert [rrset.rdata for rrset in added] == [("came.test.",), ('"hot"',)]
-    terms = set_up.terms_of(secondary)
-    set_up.change_secondary(secondary=secondary, terms=replace(terms, group_tags=()), by=alice, now=LATER)
+    terms = set_up_secondaries.terms_of(secondary)
+    set_up_secondaries.change_secondary(secondary=secondary, terms=replace(terms, group_tags=()), by=alice, now=LATER)
     assert groups() == {}

@@ -1,6 +1,6 @@
 """NOTIFY to a server that answers, one that does not, and strangers.
 
-Tests `secondaries.exchange`, `secondaries.record`, `secondaries.secondary_keys`, `secondaries.tasks`,
+Tests `secondaries.udp_exchange`, `secondaries.record`, `secondaries.secondary_keys`, `secondaries.tasks`,
 `secondaries.signals`.
 """
 
@@ -16,7 +16,7 @@ import dns.tsig
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.secondaries import exchange, members, notices, record, secondary_keys, tasks
+from dnspanel.secondaries import members, notices, record, secondary_keys, tasks, udp_exchange
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import Zone
 from tests.dnspanel.secondaries.conftest import MakeSecondary
@@ -43,7 +43,7 @@ def clock(at: datetime = NOW) -> Callable[[], datetime]:
 
 def exchanged(decide: Any, *messages: dns.message.Message, seconds: float = 0.3) -> list[str]:
     with NameServer(KEY, decide) as server:
-        answers = exchange.exchange(messages, address=server.address, key=KEY, seconds=seconds)
+        answers = udp_exchange.exchange(messages, address=server.address, key=KEY, seconds=seconds)
     return [answer.error for answer in answers]
 
 
@@ -124,9 +124,9 @@ def test_a_publication_while_notify_is_under_way_is_not_lost(zone: Zone, make_se
     secondary = make_secondary()
     later = NOW + timedelta(seconds=1)
 
-    def published_meanwhile(*args: Any, **kwargs: Any) -> list[exchange.Answer]:
+    def published_meanwhile(*args: Any, **kwargs: Any) -> list[udp_exchange.Answer]:
         Member.objects.update(notify_at=later)
-        return [exchange.Answer()]
+        return [udp_exchange.Answer()]
 
     Secondary.objects.update(catalog_notify_at=None)
     notices.send_due(secondary_id=secondary.pk, clock=clock(), send=published_meanwhile)
@@ -143,18 +143,18 @@ def test_a_server_with_two_addresses_is_tried_at_the_other_one(zone: Zone, make_
 
 
 def test_only_the_key_proves_an_answer() -> None:
-    message = exchange.notify_message("example.test.", None)
+    message = udp_exchange.notify_message("example.test.", None)
     stranger = dns.tsig.Key("key.test.", b"another secret!!", "hmac-sha256")
 
     def forged(query: dns.message.Message) -> dns.message.Message:
-        answer = dns.message.make_response(exchange.notify_message("example.test.", None))
+        answer = dns.message.make_response(udp_exchange.notify_message("example.test.", None))
         answer.id = query.id
         answer.use_tsig(stranger, algorithm=stranger.algorithm)
         return answer
 
     def without(query: dns.message.Message) -> bytes:
         query.keyring = None
-        answer = dns.message.make_response(exchange.notify_message("example.test.", None))
+        answer = dns.message.make_response(udp_exchange.notify_message("example.test.", None))
         answer.id = query.id
         return answer.to_wire()
 
@@ -170,7 +170,7 @@ def test_only_the_key_proves_an_answer() -> None:
 
 
 def test_many_messages_go_out_in_windows_and_each_answer_finds_its_own() -> None:
-    messages = [exchange.soa_question(f"z{number}.test.") for number in range(200)]
+    messages = [udp_exchange.soa_question(f"z{number}.test.") for number in range(200)]
     for message in messages:
         message.id = 7
     assert exchanged(signed_answer, *messages, seconds=5) == [""] * 200
@@ -179,8 +179,8 @@ def test_many_messages_go_out_in_windows_and_each_answer_finds_its_own() -> None
 
 def test_an_address_that_the_operator_does_not_allow_any_more_is_not_sent_to(settings: Any) -> None:
     settings.SECONDARY_NETWORKS = []
-    (answer,) = exchange.exchange(
-        [exchange.notify_message("example.test.", None)], address="127.0.0.1:53", key=KEY, seconds=1
+    (answer,) = udp_exchange.exchange(
+        [udp_exchange.notify_message("example.test.", None)], address="127.0.0.1:53", key=KEY, seconds=1
     )
     assert "PANEL_SECONDARY_NETWORKS" in answer.error
 

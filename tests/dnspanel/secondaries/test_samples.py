@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.secondaries import exchange, questions, samples, secondary_keys
+from dnspanel.secondaries import samples, secondary_answers, secondary_keys, udp_exchange
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.queries import differing_secondaries, gets_all_of, secondary_row, state_of
 from dnspanel.zones.acting import Acting
@@ -91,7 +91,7 @@ def difference(
     with serving(folder, ZONE, text, key) as port:
         return samples.difference_of(
             zone,
-            lambda messages: exchange.exchange(messages, address=f"127.0.0.1:{port}", key=key, seconds=5),
+            lambda messages: udp_exchange.exchange(messages, address=f"127.0.0.1:{port}", key=key, seconds=5),
             place=place,
         )
 
@@ -158,7 +158,7 @@ def test_nothing_is_known_of_another_serial_of_silence_and_of_a_zone_that_moved(
     newer = change(zone, alice, {WWW: rr("www 300 A 192.0.2.6")})
     assert difference(newer, old, tmp_path, secondary, serving) is None
     assert difference(zone, old, tmp_path, secondary, serving) is None, "as it was loaded, before it moved"
-    assert samples.difference_of(newer, lambda messages: [exchange.unanswered()] * len(messages), place="a") is None
+    assert samples.difference_of(newer, lambda messages: [udp_exchange.unanswered()] * len(messages), place="a") is None
 
 
 def test_a_difference_is_noted_told_and_forgotten(
@@ -171,7 +171,7 @@ def test_a_difference_is_noted_told_and_forgotten(
         Member.objects.update(question_at=at)
         with serving(tmp_path, ZONE, text, key) as port:
             Secondary.objects.update(addresses=[f"127.0.0.1:{port}"])
-            questions.ask_due(secondary_id=secondary.pk, clock=lambda: at)
+            secondary_answers.ask_due(secondary_id=secondary.pk, clock=lambda: at)
         return Member.objects.select_related("secondary").get()
 
     stale = {WWW: ["192.0.2.1"], MAIL: ["192.0.2.9"]}
@@ -184,7 +184,7 @@ def test_a_difference_is_noted_told_and_forgotten(
     assert (told.name, told.zones, told.first, told.since) == ("partner", 1, ZONE, NOW)
     member = ask(text_of(zone, stale), LATER)
     assert (member.differs_since, member.compared_at) == (NOW, LATER)
-    assert member.question_at == LATER + questions.AFTER_DIFFERENCE
+    assert member.question_at == LATER + secondary_answers.AFTER_DIFFERENCE
     member = ask(text_of(zone), LATER + timedelta(minutes=5))
     assert (member.difference, member.differs_since) == ("", None)
     assert state_of(secondary, member, NOW)[0] == "in sync"
@@ -199,7 +199,7 @@ def test_zones_in_sync_are_compared_once_a_day_and_after_a_transfer_within_an_ho
 
     def is_due(at: Any, **fields: Any) -> bool:
         Member.objects.update(**fields)
-        return questions._is_to_be_compared(Member.objects.select_related("zone").get(), at)
+        return secondary_answers._is_to_be_compared(Member.objects.select_related("zone").get(), at)
 
     assert is_due(NOW)
     assert not is_due(NOW + timedelta(hours=23), compared_at=NOW)

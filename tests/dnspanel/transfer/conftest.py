@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import rights
+from dnspanel.transfer import job_rights
 from dnspanel.transfer.documents import Document, Options
-from dnspanel.transfer.imports import jobs, worker
+from dnspanel.transfer.imports import import_jobs, worker
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
@@ -48,10 +48,10 @@ def import_all(job: ImportJob) -> ImportJob:
     """Run the import from the scan to the report."""
     work_through(job)
     assert job.state == State.CHOOSING, job.failure
-    jobs.start_plan(job=job, now=NOW)
+    import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
     assert job.state == State.PLANNED, job.failure
-    jobs.start_apply(job=job, author=rights.actor_of_job(job), now=NOW)
+    import_jobs.start_apply(job=job, author=job_rights.actor_of_job(job), now=NOW)
     return work_through(job)
 
 
@@ -81,7 +81,7 @@ def make_import(alice: User) -> MakeImport:
 
     def make_import(texts: dict[str, str], *, options: Options | None = None, title: str = "test") -> ImportJob:
         documents = [Document(path=path, text=text.encode()) for path, text in texts.items()]
-        return jobs.create_of_documents(
+        return import_jobs.create_of_documents(
             documents=documents, source=SourceKind.PASTE, title=title, author=alice, now=NOW, options=options
         )
 

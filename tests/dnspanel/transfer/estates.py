@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from dnspanel.transfer.exports.rows import ExportedZone
+from dnspanel.transfer.exports.exported_rows import ExportedZone
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import format_notes

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dnspanel.transfer.documents import Document, Options, ParsedZone
-from dnspanel.transfer.exports import bind, csv_table, json_zones
+from dnspanel.transfer.exports import bind, csv_export, json_export
 from dnspanel.transfer.noted import read_noted
 from dnspanel.transfer.sources.columns import guessed_mapping
 from dnspanel.transfer.sources.csv_table import CsvSource
@@ -50,7 +50,7 @@ def test_a_zone_file_has_them_in_comments_of_their_own() -> None:
 
 
 def test_json_has_them_where_they_belong(tmp_path: Path) -> None:
-    line = "".join(json_zones.zone_line(exported(ZONE, NOTED)))
+    line = "".join(json_export.zone_line(exported(ZONE, NOTED)))
     www = next(each for each in json.loads(line)["rrsets"] if each["name"] == "www.a.test.")
     assert www["tags"] == ["shop"]
     assert www["records"][1]["comment"] == '=first "rack"; ü'
@@ -62,7 +62,7 @@ def test_json_has_them_where_they_belong(tmp_path: Path) -> None:
 
 
 def test_a_table_has_columns_for_them(tmp_path: Path) -> None:
-    text = csv_table.header() + "".join(csv_table.zone_lines(exported(ZONE, NOTED)))
+    text = csv_export.header() + "".join(csv_export.zone_lines(exported(ZONE, NOTED)))
     file = tmp_path / "zones.csv"
     file.write_text(text)
     mapping = guessed_mapping([line.split(",") for line in text.splitlines()[:3]], ",")

@@ -8,8 +8,8 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, take
 from dnspanel.transfer import places
-from dnspanel.transfer.imports import jobs, worker
-from dnspanel.transfer.limits import MOST_READ_AT_ONCE
+from dnspanel.transfer.import_limits import MOST_READ_AT_ONCE
+from dnspanel.transfer.imports import import_jobs, worker
 from dnspanel.transfer.models import CutoverCheck, ImportJob, SourceKind
 from tests.dnspanel.test_advisory_locks import other_session
 from tests.dnspanel.transfer.conftest import MakeImport, zone_text
@@ -27,8 +27,8 @@ def worker_elsewhere() -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
 
 def unread(author: User | None) -> ImportJob:
     """Return an import whose source has to be read."""
-    job = jobs.create_job(source=SourceKind.JSON, title="unread", author=author, now=NOW)
-    jobs.start_scan(job=job, now=NOW)
+    job = import_jobs.create_job(source=SourceKind.JSON, title="unread", author=author, now=NOW)
+    import_jobs.start_scan(job=job, now=NOW)
     return job
 
 

@@ -20,7 +20,7 @@ from dnspanel.accounts.tokens.tokens import create_token, revoke_token
 from dnspanel.web.api_document import TOKEN
 from dnspanel.web.docs import GUIDES
 from dnspanel.webhooks.models import EventKind
-from dnspanel.webhooks.sign import new_secret, signed_headers
+from dnspanel.webhooks.sign_events import new_secret, signed_headers
 from dnspanel.zones.models import RRset
 from tests.dnspanel.web.conftest import Browser, MakeZone
 

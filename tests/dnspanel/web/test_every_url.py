@@ -22,10 +22,10 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, R
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import GrantRow, Membership, ProviderKind, Role, SignInProvider, Team, User
 from dnspanel.accounts.people.people import change_role, deactivate
-from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.rights import own_roles
 from dnspanel.accounts.scim.directories import DirectoryTerms, create_directory
-from dnspanel.accounts.scim.people import PersonTerms, create_person
+from dnspanel.accounts.scim.scim_people import PersonTerms, create_person
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.accounts.sign_in.second_factor_rules import set_rules
 from dnspanel.accounts.tokens.service_accounts import create_service_account
@@ -34,14 +34,14 @@ from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.alerts.models import Route
 from dnspanel.audit.forward.models import Destination
 from dnspanel.catalogs.producer import create_catalog, take_in
-from dnspanel.catalogs.set_up import CatalogTerms, follow_catalog
+from dnspanel.catalogs.set_up_catalogs import CatalogTerms, follow_catalog
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node, NodeGroup
-from dnspanel.primaries.set_up import Terms as PrimaryTerms
-from dnspanel.secondaries.set_up import Terms as SecondaryTerms
-from dnspanel.secondaries.set_up import create_secondary
-from dnspanel.transfer.cutover.delegation import Point, Verdict
-from dnspanel.transfer.imports import jobs
+from dnspanel.primaries.set_up_primaries import Terms as PrimaryTerms
+from dnspanel.secondaries.set_up_secondaries import Terms as SecondaryTerms
+from dnspanel.secondaries.set_up_secondaries import create_secondary
+from dnspanel.transfer.cutover.delegation_checklist import Point, Verdict
+from dnspanel.transfer.imports import import_jobs
 from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.web.account.signed_in import SET_UP_VIEWS
@@ -77,7 +77,7 @@ from replication.codec.dnssec import Nsec3
 from tests import database
 from tests.dnspanel.fleet.conftest import create_active_node, create_front, create_waiting_node
 from tests.dnspanel.transfer.zone_templates.conftest import template_maker
-from tests.dnspanel.transfer.zone_templates.test_servers import make_set
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import make_set
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr, zone_maker
 from tests.full import Sample
@@ -612,7 +612,7 @@ def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[d
         create_front("front1")
         gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
         Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
-        job = jobs.create_job(source=SourceKind.FILES, title="zones", author=None, now=NOW)
+        job = import_jobs.create_job(source=SourceKind.FILES, title="zones", author=None, now=NOW)
         row = ImportZone.objects.create(job=job, piece=1, name="new.test.", path="new.test.zone", zone_id=0)
         published = Publication.objects.earliest("sequence")
         assert zone.name == ZONE["zone_name"]

@@ -7,7 +7,7 @@ import pytest
 
 from dnspanel import outbound
 from dnspanel.accounts.models import Role, User
-from dnspanel.webhooks import guard, hooks
+from dnspanel.webhooks import address_guard, hooks
 from dnspanel.webhooks.hooks import NewWebhook, WebhookTerms
 from dnspanel.webhooks.models import SUBSCRIBABLE
 from tests.dnspanel.fleet.conftest import active_node, waiting_node
@@ -52,7 +52,7 @@ def webhook(db: None) -> MakeWebhook:
     """Make a webhook of this person, for all events unless said otherwise."""
 
     def make(by: Any, url: str = f"https://{HOST}/hook", *events: str, **terms: Any) -> NewWebhook:
-        address = "127.0.0.1" if "127.0.0.0/8" in guard.settings.OUTBOUND_NETWORKS else "9.9.9.9"
+        address = "127.0.0.1" if "127.0.0.0/8" in address_guard.settings.OUTBOUND_NETWORKS else "9.9.9.9"
         return hooks.create_webhook(
             terms=WebhookTerms(url=url, events=events or SUBSCRIBABLE, **terms),
             by=by,

@@ -12,7 +12,7 @@ from django.utils import timezone
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.webhooks import post
 from dnspanel.webhooks.ask_hooks import ask_hooks
-from dnspanel.webhooks.sign import new_secret
+from dnspanel.webhooks.sign_events import new_secret
 from dnspanel.zones.governance.hook_questions import HookAnswer, Question
 from dnspanel.zones.models import PublishHook
 from tests.dnspanel.webhooks.answering import Answering, signed_reply

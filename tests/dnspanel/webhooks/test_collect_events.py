@@ -12,11 +12,11 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import revoke_token
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.transfer.models import ImportJob, State
 from dnspanel.webhooks import collect_events as module
 from dnspanel.webhooks.collect_events import collect_events
-from dnspanel.webhooks.deliver import deliver_next
+from dnspanel.webhooks.deliver_events import deliver_next
 from dnspanel.webhooks.messages import line_of
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Watch, Webhook
 from dnspanel.webhooks.payload import Listener, contents
@@ -121,7 +121,7 @@ def test_a_node_that_takes_no_pushes_is_not_waited_for(bob: User, webhook: MakeW
     publish("one.test.", bob)
     prove(one, 1)
     assert notice_all() == []
-    enroll.drain(node=two, now=NOW, by=None)
+    node_lifecycle.drain(node=two, now=NOW, by=None)
     assert [facts["sequence"] for _, facts in notice_all()] == [1]
 
 
@@ -199,8 +199,8 @@ def test_a_node_that_comes_and_one_that_leaves_are_told_of(
     old = active_node("ns1")
     webhook(bob, "https://receiver.test/", NODE)
     waiting_node("ns2")
-    enroll.drain(node=old, now=NOW, by=None)
-    enroll.retire(node=Node.objects.get(name="ns1"), now=NOW, by=None)
+    node_lifecycle.drain(node=old, now=NOW, by=None)
+    node_lifecycle.retire(node=Node.objects.get(name="ns1"), now=NOW, by=None)
     notice_all(later(1))
     found = {facts["node"]: (facts["state"], facts["was"]) for _, facts in notice_all(later(8))}
     assert found["ns1"][0] == "retired"

@@ -14,10 +14,10 @@ from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.accounts.tokens.token_terms import TokenTerms
-from dnspanel.webhooks import publish_hooks
+from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.hand_over import belongings_of, hand_over
 from dnspanel.webhooks.models import Webhook
-from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.webhooks.place_publish_hooks import HookTerms
 from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.errors import DraftRefused
 from dnspanel.zones.governance.publish_rules import Scope
@@ -68,12 +68,12 @@ def test_tokens_and_webhooks_go_on_when_the_account_is_closed(
 def test_publish_hooks_go_to_who_may_govern_what_they_are_about(alice: User, bob: User, service: User) -> None:
     ada = make_person("ada", Role.ADMINISTRATOR)
     terms = HookTerms("https://9.9.9.9/")
-    made = publish_hooks.add_hook(scope=Scope(tag="shop"), terms=terms, reason="Names", author=ada, now=NOW)
+    made = place_publish_hooks.add_hook(scope=Scope(tag="shop"), terms=terms, reason="Names", author=ada, now=NOW)
     with pytest.raises(AccountRefused, match="terraform may not govern what the publish hook for zones tagged shop"):
         all_of(ada, service, alice)
     assert all_of(ada, alice, alice) == 1
     assert not belongings_of(ada)
-    assert publish_hooks.hook_for(alice, made.hook.pk).placed_by == alice
+    assert place_publish_hooks.hook_for(alice, made.hook.pk).placed_by == alice
     assert AuditEntry.objects.get(action="person.hand-over").details["hooks"] == [made.hook.pk]
 
 

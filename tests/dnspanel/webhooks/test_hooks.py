@@ -13,7 +13,7 @@ from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.webhooks import hooks
-from dnspanel.webhooks.deliver import secrets_of
+from dnspanel.webhooks.deliver_events import secrets_of
 from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown
 from dnspanel.webhooks.hooks import WebhookTerms
 from dnspanel.webhooks.models import Delivery, DeliveryState, EventKind, Watch, Webhook

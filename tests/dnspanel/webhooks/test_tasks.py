@@ -14,9 +14,9 @@ from kombu.exceptions import OperationalError as BrokerError
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.wake import LIFETIME
-from dnspanel.webhooks import hooks, publish_hooks, tasks
+from dnspanel.webhooks import hooks, place_publish_hooks, tasks
 from dnspanel.webhooks.models import Delivery, Webhook
-from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.webhooks.place_publish_hooks import HookTerms
 from dnspanel.zones.governance.publish_rules import Scope
 from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.conftest import MakeWebhook
@@ -115,7 +115,7 @@ def test_the_old_log_is_forgotten(bob: User, webhook: MakeWebhook, woken: Any) -
 
 
 def test_beat_has_publish_hooks_asked_that_nobody_asked(alice: User, answering: Answering) -> None:
-    made = publish_hooks.add_hook(
+    made = place_publish_hooks.add_hook(
         scope=Scope(), terms=HookTerms(answering.url), reason="Names", author=alice, now=timezone.now()
     )
     answering.secret = made.secret

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.gateway import axfr
+from dnspanel.gateway import axfr_out
 from dnspanel.transfer.exports import file as export_file
-from dnspanel.transfer.exports.rows import snapshot
+from dnspanel.transfer.exports.exported_rows import snapshot
 from dnspanel.zones.models import Revision, RRset, Zone
 from dnspanel.zones.plan.merge import Edit, merge
 from dnspanel.zones.search.rrset_conditions import has_value, with_texts
@@ -122,7 +122,7 @@ def test_a_zone_file_keeps_them_from_import_to_export_and_transfer(
     assert stored[f"mail.{ZONE}", rdtypes.MX] == [GOOGLE]
     assert stored[f"alias.{ZONE}", rdtypes.CNAME] == [f"WWW.{ZONE}"]
     [row] = [(r.name, r.type, r.ttl, r.rdata, r.disabled) for r in RRset.objects.filter(zone=zone, type=rdtypes.MX)]
-    assert b"ASPMX\1L\10Provider\4TEST\0" in b"".join(axfr.records_of(row, ZONE))
+    assert b"ASPMX\1L\10Provider\4TEST\0" in b"".join(axfr_out.records_of(row, ZONE))
 
 
 def test_a_change_of_capitals_alone_is_a_revision(caller: Caller, zone: Zone) -> None:

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from replication.agent.config import Identity, format_identity
+from replication.agent.agent_config import Identity, format_identity
 from replication.agent.powerdns.pdnsconf import LOOPBACK, PdnsSettings, render
 from replication.node_client import NodeClient
 from replication.wire.protocol import PANEL_NAME

@@ -18,7 +18,7 @@ from replication.compile import compile_zone
 from replication.dns import rdtypes
 from replication.errors import Refused
 from replication.node_client import NodeClient, RepairAnswer
-from replication.store.repair import repair_header, seal_repair
+from replication.store.repair_zone import repair_header, seal_repair
 from replication.store.store import Store
 from replication.wire.operations import ZoneMark
 from replication.wire.segment import open_segment

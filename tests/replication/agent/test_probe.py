@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from replication.agent.probe import read_everything
-from tests.replication.agent.updates.test_rebuild import tear_pages
+from tests.replication.agent.updates.test_rebuild_node import tear_pages
 from tests.replication.panel import Panel, small_zone
 
 

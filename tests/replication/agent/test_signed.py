@@ -1,6 +1,6 @@
 """Zones that become signed by segments on a real PowerDNS, and whose keys another hand changes.
 
-Tests `agent.sealing_keys` and `replication.verify_signatures` too.
+Tests `agent.kept_sealing_keys` and `replication.verify_signatures` too.
 """
 
 import base64
@@ -21,7 +21,7 @@ import dns.rrset
 import pytest
 
 from replication import verify
-from replication.agent.sealing_keys import SEALING_KEYS_FILE, SealingKeys
+from replication.agent.kept_sealing_keys import SEALING_KEYS_FILE, SealingKeys
 from replication.codec import keys
 from replication.codec.dnssec import MetadataObject, Nsec3
 from replication.codec.schema import Dbi
@@ -29,14 +29,14 @@ from replication.codec.sealed import SealingKey, is_sealed_body
 from replication.dns import rdtypes
 from replication.errors import BadBytes, Busy, NotServed, UnknownSealingKey
 from replication.push import send_snapshot
-from replication.store.repair import repair_header, seal_repair
+from replication.store.repair_zone import repair_header, seal_repair
 from replication.store.store import Store
 from replication.verify_signatures import MAX_ZONES, signed_marks, verify_signatures
 from replication.wire.operations import ZoneMark
 from replication.wire.position import Position
-from replication.wire.sealing_keys import encode_sealing_keys
+from replication.wire.wire_sealing_keys import encode_sealing_keys
 from tests.replication.agent.conftest import RunningNode
-from tests.replication.agent.updates.test_snapshots import made, push, status_of, until
+from tests.replication.agent.updates.test_snapshot_upload import made, push, status_of, until
 from tests.replication.panel import (
     CLUSTER,
     EPOCH,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.agent.config import read_config
+from replication.agent.agent_config import read_config
 from replication.agent.powerdns.running_config import RunningConfig
 from replication.agent.powerdns.zonecache import MAX_SINGLE
 from replication.agent.updates.purge import ControlSocket

@@ -12,12 +12,12 @@ import dns.message
 import dns.query
 
 from replication import verify
-from replication.agent.config import Identity, format_identity
+from replication.agent.agent_config import Identity, format_identity
 from replication.errors import ReplicationError
 from replication.front.agent import FrontAgent
-from replication.front.config import FrontConfig, read_config
+from replication.front.front_config import FrontConfig, read_config
 from replication.node_client import NodeClient
-from replication.wire.front import Backend, Endpoint, FrontReport, FrontSettings
+from replication.wire.front_messages import Backend, Endpoint, FrontReport, FrontSettings
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 from tests.ports import free_port

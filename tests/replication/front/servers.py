@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from replication.front.config import FrontConfig
+from replication.front.front_config import FrontConfig
 from tests.replication.agent.conftest import RunningNode, running
 from tests.replication.agent.servers import AgentFiles, Authority, Pdns, short_directory
 

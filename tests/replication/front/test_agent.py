@@ -1,6 +1,6 @@
 """A front that enrolled, between the panel and two real nodes: what it acknowledges is what comes out of dnsdist.
 
-Tests `front.server` too.
+Tests `front.front_server` too.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from replication.errors import Gap, NotServed, Refused
 from replication.node_client import NodeClient
 from replication.push import send_snapshot
 from replication.store.snapshot import write_snapshot
-from replication.wire.front import Backend
+from replication.wire.front_messages import Backend
 from replication.wire.position import Position
 from replication.wire.protocol import Sample
 from tests.replication.agent.servers import PDNS_SERVER, Authority, short_directory

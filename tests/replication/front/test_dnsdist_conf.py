@@ -4,11 +4,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from replication.front.config import FrontConfig
 from replication.front.decisions import Means, Secrets, needs_restart
 from replication.front.dnsdist_conf import render, rotation_text
+from replication.front.front_config import FrontConfig
 from replication.front.release import Release
-from replication.wire.front import Backend, Endpoint
+from replication.wire.front_messages import Backend, Endpoint
 
 CONFIG = FrontConfig(
     state_dir=Path("/var/lib/dnspanel-front"),

@@ -18,8 +18,8 @@ import pytest
 
 from replication import verify
 from replication.errors import BadBytes, NotServed
-from replication.front.config import FrontConfig, read_config
 from replication.front.front import Front
+from replication.front.front_config import FrontConfig, read_config
 from tests.ports import free_port
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import PDNS_SERVER, short_directory

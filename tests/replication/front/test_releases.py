@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from replication.front.config import read_config
 from replication.front.dnsdist_yaml import out_in
 from replication.front.front import Front
-from replication.wire.front import Backend
+from replication.front.front_config import read_config
+from replication.wire.front_messages import Backend
 from tests.oracle.powerdns import Unavailable, program_of_suite
 from tests.ports import free_port
 from tests.replication.agent.servers import PDNS_SERVER, short_directory

@@ -17,7 +17,7 @@ from replication.front import xdp
 from replication.front.release import Release
 from replication.front.xdp_program import Maps, encode_keys, encode_program
 from replication.store.applying import POSITION_ZONE
-from replication.wire.front import Endpoint
+from replication.wire.front_messages import Endpoint
 from tests.oracle.powerdns import PowerDNS, Unavailable, native, program_of_suite
 from tests.replication.agent.servers import short_directory
 from tests.replication.front.namespaces import (

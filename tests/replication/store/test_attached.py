@@ -17,7 +17,7 @@ from replication.errors import BadSegment, Diverged, UnknownSealingKey
 from replication.store.attached import UNREADABLE_NAME, decode_digests, digests_of, encode_digests
 from replication.store.file_row import ROW_KEY
 from replication.store.own_commits import note_commit
-from replication.store.repair import Repaired, repair_header, seal_repair
+from replication.store.repair_zone import Repaired, repair_header, seal_repair
 from replication.store.snapshot import open_manifest, write_snapshot
 from replication.store.store import Copied, Store
 from replication.wire.operations import ZoneMark

@@ -28,7 +28,7 @@ from replication.store.store import Store
 from replication.store.zone_digests import COMPLETE_KEY, Running, mark_unknown, running_digest, unhashed_since
 from replication.wire.segment import open_segment
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone, zone_digest
-from tests.replication.store.test_repair import Pair
+from tests.replication.store.test_repair_zone import Pair
 
 ZONE = "example.test."
 

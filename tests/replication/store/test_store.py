@@ -26,7 +26,7 @@ from replication.codec.schema import Dbi
 from replication.compile import compile_zone
 from replication.dns import rdtypes
 from replication.errors import BadBytes, BadSegment, Busy, Diverged, Gap, MapFull, WrongCluster, WrongEpoch
-from replication.store import applying, mapped, waiting
+from replication.store import applying, mapped, prepared_write
 from replication.store.applying import ZONE_ROWS_IN_ONE, _Writer
 from replication.store.opening import OWN_DBI
 from replication.store.own_commits import COMMITS_KEY
@@ -814,13 +814,13 @@ def test_python_does_not_look_for_cycles_while_the_lock_of_a_file_is_held(
     node_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looking: set[bool] = set()
-    write = waiting.Plan.write
+    write = prepared_write.Plan.write
 
-    def noting(plan: waiting.Plan, *args: Any) -> None:
+    def noting(plan: prepared_write.Plan, *args: Any) -> None:
         looking.add(gc.isenabled())
         write(plan, *args)
 
-    monkeypatch.setattr(waiting.Plan, "write", noting)
+    monkeypatch.setattr(prepared_write.Plan, "write", noting)
     with open_node(node_path) as store:
         apply(store, panel.create(small_zone(ZONE)))
     assert looking == {False}
@@ -831,7 +831,7 @@ def test_what_somebody_else_commits_just_before_the_lock_is_taken_counts(
     node_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What to write is worked out before the lock is taken; a row that was altered since may not hide in the digest."""
-    plan = waiting.Waiting.plan
+    plan = prepared_write.Waiting.plan
     plans = 0
     with open_node(node_path) as store:
         apply(store, panel.create(small_zone(ZONE)))
@@ -847,7 +847,7 @@ def test_what_somebody_else_commits_just_before_the_lock_is_taken_counts(
                     other.put(key, b"altered", db=store._records.tables[Dbi.RECORDS])
             return made
 
-        monkeypatch.setattr(waiting.Waiting, "plan", meddle_after)
+        monkeypatch.setattr(prepared_write.Waiting, "plan", meddle_after)
         with pytest.raises(Diverged):
             apply(store, edit)
         assert plans == 2

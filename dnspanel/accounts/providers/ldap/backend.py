@@ -23,10 +23,10 @@ from dnspanel.accounts.actors.find_people import account_named
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider, User
 from dnspanel.accounts.providers.admit import admit, record_refusal
-from dnspanel.accounts.providers.identity import Identity
 from dnspanel.accounts.providers.ldap.visit import Entry, Visit, is_closed, visiting
+from dnspanel.accounts.providers.provider_http import ProviderAway
+from dnspanel.accounts.providers.provider_identity import Identity
 from dnspanel.accounts.providers.rows import MOST_PROVIDERS
-from dnspanel.accounts.providers.session import ProviderAway
 from dnspanel.texts import gettext, gettext_lazy
 
 PATH = f"{__name__}.LdapBackend"

@@ -21,7 +21,7 @@ import ldap
 from django.conf import settings
 
 from dnspanel import outbound
-from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.texts import gettext
 
 CONNECT_SECONDS = 5.0

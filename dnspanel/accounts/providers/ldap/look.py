@@ -16,11 +16,11 @@ from dnspanel.accounts.errors import LastAdministrator, SignInRefused
 from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider, User
 from dnspanel.accounts.people.people import close_account, open_account
 from dnspanel.accounts.providers.admit import record_refusal
-from dnspanel.accounts.providers.identity import Identity, Rule, outcome_of
 from dnspanel.accounts.providers.ldap.backend import DISABLED, ldap_providers
 from dnspanel.accounts.providers.ldap.visit import MOST_SUBJECTS, is_closed, visiting
 from dnspanel.accounts.providers.links import apply_rules, rules_of
-from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.providers.provider_http import ProviderAway
+from dnspanel.accounts.providers.provider_identity import Identity, Rule, outcome_of
 from dnspanel.texts import gettext
 
 LOOK_EVERY = timedelta(minutes=5)  # at each person

@@ -8,10 +8,10 @@ from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.errors import ProviderRefused, SignInRefused
 from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
 from dnspanel.accounts.providers import rows
-from dnspanel.accounts.providers.ldap import terms as tree
+from dnspanel.accounts.providers.ldap import ldap_terms as tree
 from dnspanel.accounts.providers.ldap.connection import place_of
 from dnspanel.accounts.providers.ldap.visit import visiting
-from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.pasted_certificates import certificates_in, pem_of

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.models import OwnRole, ProviderLink, Role, SignInProvider, Team, User
-from dnspanel.accounts.providers.identity import Identity, Outcome, outcome_of
 from dnspanel.accounts.providers.ldap.visit import Entry, is_closed, visiting
 from dnspanel.accounts.providers.links import rules_of
+from dnspanel.accounts.providers.provider_identity import Identity, Outcome, outcome_of
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 
 MOST_LISTED = 200

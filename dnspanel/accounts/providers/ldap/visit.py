@@ -27,10 +27,10 @@ from ldap.filter import escape_filter_chars
 
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import SignInProvider
-from dnspanel.accounts.providers.identity import LONGEST_GROUP, Identity, identity_of
 from dnspanel.accounts.providers.ldap.connection import ANSWER_SECONDS, connected
-from dnspanel.accounts.providers.ldap.terms import Groups, Terms
-from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.providers.ldap.ldap_terms import Groups, Terms
+from dnspanel.accounts.providers.provider_http import ProviderAway
+from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, Identity, identity_of
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.texts import gettext
 

@@ -7,8 +7,8 @@ from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.errors import ProviderRefused
 from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
 from dnspanel.accounts.providers import rows
-from dnspanel.accounts.providers.oidc.discovery import configuration_of
-from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.providers.oidc.oidc_discovery import configuration_of
+from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.texts import gettext

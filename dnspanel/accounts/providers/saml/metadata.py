@@ -12,7 +12,7 @@ from onelogin.saml2.idp_metadata_parser import OneLogin_Saml2_IdPMetadataParser
 from onelogin.saml2.utils import OneLogin_Saml2_Utils
 from onelogin.saml2.xml_utils import OneLogin_Saml2_XML
 
-from dnspanel.accounts.providers.session import ProviderAway, provider_session
+from dnspanel.accounts.providers.provider_http import ProviderAway, provider_session
 from dnspanel.texts import gettext
 
 LONGEST_METADATA = 200_000

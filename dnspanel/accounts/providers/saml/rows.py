@@ -13,8 +13,8 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import ProviderRefused
 from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
 from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.providers.saml.metadata import BadMetadata, Described, described, fetched
-from dnspanel.accounts.providers.session import ProviderAway
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.texts import gettext
 

@@ -21,11 +21,11 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.api.v2.schema.parameters import DRY_RUN
-from dnspanel.catalogs import access, set_up
+from dnspanel.catalogs import access, set_up_catalogs
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.queries import CatalogRow, catalog_row, rows_of
-from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
-from dnspanel.primaries.set_up import Terms
+from dnspanel.catalogs.set_up_catalogs import CatalogTerms, RuleTerms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel
 
@@ -37,13 +37,16 @@ class CatalogTermsSerializer(Shape):
     tags = serializers.ListField(child=Text(max_length=60), max_length=50, default=list)
     within = serializers.ListField(
         child=Text(max_length=1100),
-        max_length=set_up.MOST_WITHIN,
+        max_length=set_up_catalogs.MOST_WITHIN,
         default=list,
         help_text="Names below which members may lie; empty: any. A member inside or above a zone that is not a member "
         "is taken only if that zone is named here.",
     )
     most_members = Integer(
-        default=1_000, min_value=1, max_value=set_up.MOST_MEMBERS, help_text="A catalog with more members is refused."
+        default=1_000,
+        min_value=1,
+        max_value=set_up_catalogs.MOST_MEMBERS,
+        help_text="A catalog with more members is refused.",
     )
     most_lost = Integer(
         default=20,
@@ -92,7 +95,9 @@ class CatalogSerializer(CatalogTermsSerializer):
 class RuleSerializer(Shape):
     """What the members of a group of a catalog get."""
 
-    group = Text(max_length=set_up.LONGEST_GROUP, help_text="The group of the catalog (RFC 9432) that the rule is for.")
+    group = Text(
+        max_length=set_up_catalogs.LONGEST_GROUP, help_text="The group of the catalog (RFC 9432) that the rule is for."
+    )
     team = Integer(default=None, allow_null=True, help_text="Null: that of the catalog.")
     tags = serializers.ListField(
         child=Text(max_length=60), max_length=50, default=list, help_text="Tags in addition to its own."
@@ -105,7 +110,7 @@ class RuleSerializer(Shape):
 class RulesSerializer(Shape):
     """The rules of a consumed catalog. The first rule for one of a member's groups applies."""
 
-    rules = serializers.ListField(child=RuleSerializer(), max_length=set_up.MOST_RULES)
+    rules = serializers.ListField(child=RuleSerializer(), max_length=set_up_catalogs.MOST_RULES)
 
 
 class CatalogListingSerializer(serializers.Serializer):
@@ -158,7 +163,7 @@ class Catalogs(V2View):
         actor = access.require_set_up(actor_in(request))
         values = read(NewCatalogSerializer, request.data)
         name, primaries = values.pop("name"), _primaries(values.pop("primaries"))
-        catalog = set_up.follow_catalog(
+        catalog = set_up_catalogs.follow_catalog(
             name=name,
             primaries_terms=primaries,
             terms=CatalogTerms(**values),
@@ -189,8 +194,8 @@ class OneCatalog(V2View):
         actor, catalog = _to_change(request, catalog_id)
         values = read(CatalogTermsSerializer, request.data, partial=True)
         with _written(request, actor, catalog_id):
-            terms = replace(set_up.terms_of(access.catalog_for(actor, catalog_id)), **values)
-            set_up.change_catalog(catalog=catalog, terms=terms, author=actor, now=timezone.now())
+            terms = replace(set_up_catalogs.terms_of(access.catalog_for(actor, catalog_id)), **values)
+            set_up_catalogs.change_catalog(catalog=catalog, terms=terms, author=actor, now=timezone.now())
         return _told(actor, catalog_id)
 
     @extend_schema(operation_id="deleteCatalog", parameters=[DRY_RUN], responses={204: None})
@@ -202,7 +207,7 @@ class OneCatalog(V2View):
         """
         actor, catalog = _to_change(request, catalog_id)
         with _written(request, actor, catalog_id):
-            set_up.unfollow_catalog(catalog=catalog, author=actor, channel=Channel.API, now=timezone.now())
+            set_up_catalogs.unfollow_catalog(catalog=catalog, author=actor, channel=Channel.API, now=timezone.now())
         return done()
 
 
@@ -231,7 +236,7 @@ class CatalogRules(V2View):
             for each in values
         ]
         with conditional_write(request, f"catalog-rules/{catalog_id}", lambda: _rules_json(catalog)):
-            set_up.set_rules(catalog=catalog, rules=rules, author=actor, now=timezone.now())
+            set_up_catalogs.set_rules(catalog=catalog, rules=rules, author=actor, now=timezone.now())
         return tagged(_rules_json(catalog))
 
 
@@ -251,7 +256,7 @@ class CatalogConfirmation(V2View):
         """
         actor, catalog = _to_change(request, catalog_id)
         revision = read(ConfirmationSerializer, request.data)["revision"]
-        set_up.confirm_removals(catalog=catalog, revision=revision, author=actor, now=timezone.now())
+        set_up_catalogs.confirm_removals(catalog=catalog, revision=revision, author=actor, now=timezone.now())
         return _told(actor, catalog_id, 202, Location=request.path.removesuffix("/confirm"))
 
 
@@ -307,7 +312,7 @@ def _listed(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:
 
 def _terms_json(catalog: Catalog) -> dict[str, Any]:
     """Return what a person has set; its state changes by itself, and is no part of the tag."""
-    terms = asdict(set_up.terms_of(catalog))
+    terms = asdict(set_up_catalogs.terms_of(catalog))
     return {name: list(value) if isinstance(value, tuple) else value for name, value in terms.items()}
 
 

@@ -36,9 +36,9 @@ from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.describe import describe_polling
 from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.signing_texts import describe_polling
 from dnspanel.zones.errors import BadKey, GuardedZone
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.rights import access

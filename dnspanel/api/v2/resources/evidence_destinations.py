@@ -18,12 +18,12 @@ from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
 from dnspanel.audit.forward import destinations as verbs
-from dnspanel.audit.forward.addresses import LONGEST_HEADERS
+from dnspanel.audit.forward.destination_address import LONGEST_HEADERS
 from dnspanel.audit.forward.destination_tls import LONGEST_PEM
 from dnspanel.audit.forward.destinations import LONGEST_NAME, DestinationRow, Terms
 from dnspanel.audit.forward.errors import NotSent
 from dnspanel.audit.forward.models import Destination, Kind
-from dnspanel.webhooks.guard import LONGEST_URL
+from dnspanel.webhooks.address_guard import LONGEST_URL
 
 _PLAIN = ("name", "address", "ca", "certificate")
 _STATES = ("off", "failing", "behind", "working")

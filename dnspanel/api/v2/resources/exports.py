@@ -21,10 +21,10 @@ from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import JSONOnly, V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.downloads import file_response
+from dnspanel.transfer.exports import export_jobs
 from dnspanel.transfer.exports import file as export_file
-from dnspanel.transfer.exports import jobs
+from dnspanel.transfer.exports.exported_zones import Selection
 from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
-from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import FEWEST_CHARACTERS, MOST_CHARACTERS
 from dnspanel.zones.models import RunState
@@ -134,7 +134,7 @@ class Exports(V2View):
         if not selection.among(access.zones_visible_to(actor)).exists():
             raise serializers.ValidationError({"zones" if values["zones"] else "q": ["No zone matches."]})
         options = QueryOptions(**values["queries"]) if "queries" in values else None
-        job = jobs.create_export(
+        job = export_jobs.create_export(
             selection=selection,
             export_format=values["format"],
             author=actor,
@@ -165,7 +165,7 @@ class OneExport(V2View):
         actor = actor_in(request)
         job = _job_for(actor, export_id)
         with conditional_write(request, f"export/{export_id}", lambda: _stable(_job_for(actor, export_id))):
-            jobs.cancel_export(job=job, now=timezone.now())
+            export_jobs.cancel_export(job=job, now=timezone.now())
         return done()
 
 
@@ -183,7 +183,7 @@ class ExportFile(V2View):
         """
         job = _job_for(actor_in(request), export_id)
         try:
-            file = jobs.open_file(job=job, person=actor_in(request))
+            file = export_jobs.open_file(job=job, person=actor_in(request))
         except access.Unknown:
             raise Problem("not-found", "There is no file: the export is not done, or older than a day.") from None
         name = f"export-{job.pk}.{export_file.suffix(job.format)}.gz"

@@ -18,9 +18,9 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.nodes import node_name
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes import enroll, fronts
+from dnspanel.fleet.nodes import fronts, node_lifecycle
 from dnspanel.zones.rights import access
-from replication.wire.front import MOST_BACKENDS, MOST_WEIGHT, RANGES
+from replication.wire.front_messages import MOST_BACKENDS, MOST_WEIGHT, RANGES
 
 
 def _most(name: str) -> int:
@@ -118,7 +118,7 @@ class OneFront(V2View):
 
 def _front(name: str) -> Node:
     """Return the front of this name. Raise Problem or UnknownNode."""
-    node = enroll.node_by_name(node_name(name))
+    node = node_lifecycle.node_by_name(node_name(name))
     if not node.is_front:
         raise Problem("not-found", f"{name} is no front.")
     return node

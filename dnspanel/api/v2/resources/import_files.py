@@ -15,7 +15,7 @@ from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.imports import job_of
 from dnspanel.api.v2.schema.fields import page_of
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.models import State
 
@@ -115,6 +115,6 @@ def _number(request: Request, name: str) -> int | None:
 def _length(request: Request) -> int:
     """Return the size of a chunk, which has to be said."""
     text = request.headers.get("Content-Length") or "0"
-    if not text.isdecimal() or len(text) > _LONGEST_NUMBER or int(text) > limits.CHUNK_BYTES:
-        raise Problem("too-large", f"A chunk has at most {limits.CHUNK_BYTES >> 20} MiB.")
+    if not text.isdecimal() or len(text) > _LONGEST_NUMBER or int(text) > import_limits.CHUNK_BYTES:
+        raise Problem("too-large", f"A chunk has at most {import_limits.CHUNK_BYTES >> 20} MiB.")
     return int(text)

@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 from rest_framework import serializers
 
-from dnspanel.accounts.tokens import tsig
+from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text, ZoneName
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
+from dnspanel.transfer.allowed_servers import DATABASE_PORTS
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.models import SourceKind
-from dnspanel.transfer.servers import DATABASE_PORTS
 from dnspanel.transfer.sources.columns import CsvMapping
 
 MOST_NAMED = 100_000
@@ -82,7 +82,7 @@ class OptionsSerializer(Shape):
 class PasteSerializer(Shape):
     """A zone file as text."""
 
-    text = Text(max_length=limits.MOST_PASTE_BYTES)
+    text = Text(max_length=import_limits.MOST_PASTE_BYTES)
     zone = ZoneName(required=False, help_text="Only needed when the text does not say it.")
 
 
@@ -95,7 +95,7 @@ class AxfrSerializer(Shape):
     catalog = ZoneName(required=False, help_text="Catalog zone that lists the zones.")
     tsig_name = ZoneName(required=False, help_text="Name of the TSIG key.")
     tsig_algorithm = Choice(
-        choices=[(name, name) for name in tsig.ALGORITHMS],
+        choices=[(name, name) for name in tsig_secrets.ALGORITHMS],
         default="hmac-sha256",
         help_text="Algorithm of the TSIG key.",
     )

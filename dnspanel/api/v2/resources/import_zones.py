@@ -28,11 +28,11 @@ from dnspanel.api.v2.schema.fields import (
     read,
     text_parameter,
 )
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 
 SEVERITIES = ("error", "warning", "note")
-CHOICES = [("default", "as the options say"), *((choice, choice) for choice in jobs.CHOICES if choice)]
+CHOICES = [("default", "as the options say"), *((choice, choice) for choice in import_jobs.CHOICES if choice)]
 MOST_CHOSEN = 10_000
 _OF_FAULTS = [
     OpenApiParameter("severity", str, enum=list(SEVERITIES), description="Only those of this severity."),
@@ -145,7 +145,7 @@ class ImportChoices(V2View):
         choice = "" if values["choice"] == "default" else values["choice"]
         ids = _ids(job, values["zones"]) if "zones" in values else None
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
-            changed = jobs.choose(
+            changed = import_jobs.choose(
                 job=job,
                 choice=choice,
                 now=timezone.now(),

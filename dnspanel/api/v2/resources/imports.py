@@ -29,21 +29,21 @@ from dnspanel.api.v2.schema.parameters import DRY_RUN
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import ServerRefused
 from dnspanel.transfer.files import upload
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.zones.errors import Forbidden, GuardedZone
 from dnspanel.zones.rights import access
 
 ACTS: dict[str, Callable[..., Any]] = {
-    "scan": jobs.start_scan,
-    "plan": jobs.start_plan,
-    "apply": jobs.start_apply,
-    "replan": jobs.replan_waiting,
-    "pause": jobs.pause,
-    "resume": jobs.resume,
-    "cancel": jobs.cancel,
-    "undo": jobs.start_undo,
+    "scan": import_jobs.start_scan,
+    "plan": import_jobs.start_plan,
+    "apply": import_jobs.start_apply,
+    "replan": import_jobs.replan_waiting,
+    "pause": import_jobs.pause,
+    "resume": import_jobs.resume,
+    "cancel": import_jobs.cancel,
+    "undo": import_jobs.start_undo,
 }
 _IN_THE_NAME_OF = ("apply", "undo")  # these publish
 _COUNTS = (
@@ -237,7 +237,7 @@ class OneImport(V2View):
         values = read(ChangeImportSerializer, request.data)
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
             options = sources.options_of(values["options"], Options.from_json(job.options))
-            jobs.set_options(job=job, options=options, now=timezone.now())
+            import_jobs.set_options(job=job, options=options, now=timezone.now())
         return _answer(job_of(request, import_id))
 
     @extend_schema(operation_id="deleteImport", responses={204: None})
@@ -248,7 +248,7 @@ class OneImport(V2View):
         """
         job = job_of(request, import_id)
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
-            jobs.delete_job(job=job)
+            import_jobs.delete_job(job=job)
         return done()
 
 
@@ -360,12 +360,14 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
     }
     options = sources.options_of(values["options"], Options()) if "options" in values else None
     if source == SourceKind.PASTE:
-        return jobs.create_paste(text=told["text"].encode(), zone=told.get("zone", ""), options=options, **common)
+        return import_jobs.create_paste(
+            text=told["text"].encode(), zone=told.get("zone", ""), options=options, **common
+        )
     parameters, secret = sources.parameters_of(source, told)
     if "keys_passphrase" in values:
         secret = {"keys_passphrase": values["keys_passphrase"]}
     try:
-        return jobs.create_job(source=source, parameters=parameters, secret=secret, options=options, **common)
+        return import_jobs.create_job(source=source, parameters=parameters, secret=secret, options=options, **common)
     except ServerRefused as exc:
         raise bad_value(f"/{sources.MEMBERS[source]}/{exc.field}", str(exc)) from exc
 

@@ -20,7 +20,7 @@ from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.models import NoticeAddress, OpenZone
-from dnspanel.secondaries.set_up import MOST_ADDRESSES, MOST_NETWORKS
+from dnspanel.secondaries.set_up_secondaries import MOST_ADDRESSES, MOST_NETWORKS
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 

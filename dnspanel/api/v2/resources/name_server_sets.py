@@ -17,9 +17,9 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.templates import team_of_body
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Flag, Integer, Shape, Text, page_of, read, stamp
 from dnspanel.transfer.zone_templates import access as template_access
-from dnspanel.transfer.zone_templates import edit
+from dnspanel.transfer.zone_templates import edit_template
 from dnspanel.transfer.zone_templates.queries import FollowedSet, set_of
-from dnspanel.transfer.zone_templates.servers import (
+from dnspanel.transfer.zone_templates.server_set_text import (
     LEAST_TTL,
     MOST_ADDRESSES,
     MOST_HOSTS,
@@ -55,11 +55,11 @@ class NameServerSetSerializer(Shape):
     """A set of name servers. It has versions; zones follow it by `createTemplateRun`."""
 
     id = serializers.IntegerField(read_only=True)
-    name = Text(max_length=edit.LONGEST_NAME)
+    name = Text(max_length=edit_template.LONGEST_NAME)
     team = Integer(
         default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
     )
-    description = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
+    description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     default = Flag(
         default=False, help_text="New zones of the team begin with it; of the panel's: those of teams without one."
     )
@@ -81,7 +81,7 @@ class NameServerSetSerializer(Shape):
         default="",
         allow_blank=True,
         write_only=True,
-        max_length=edit.LONGEST_NOTE,
+        max_length=edit_template.LONGEST_NOTE,
         help_text="What is new in this version.",
     )
     version = serializers.IntegerField(read_only=True)
@@ -128,15 +128,15 @@ class NameServerSets(V2View):
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.READ)
         values = read(NameServerSetSerializer, request.data)
-        template = edit.create_template(
-            head=edit.Head(values["name"], team_of_body(values["team"]), values["description"]),
+        template = edit_template.create_template(
+            head=edit_template.Head(values["name"], team_of_body(values["team"]), values["description"]),
             kind=TemplateKind.SERVERS,
             content=_content(values),
             by=actor,
             now=now,
         )
         if values["default"]:
-            edit.set_default(template=template, is_default=True, by=actor, now=now)
+            edit_template.set_default(template=template, is_default=True, by=actor, now=now)
             template.is_default = True
         return tagged(set_json(template), 201, Location=f"{request.path}/{template.pk}")
 
@@ -165,13 +165,17 @@ class OneNameServerSet(V2View):
         patch = read(NameServerSetSerializer, request.data, partial=True)
         with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
             team = team_of_body(patch["team"]) if "team" in patch else template.team
-            head = edit.Head(patch.get("name", template.name), team, patch.get("description", template.description))
-            edit.change_template(template=template, head=head, by=actor, now=now)
+            head = edit_template.Head(
+                patch.get("name", template.name), team, patch.get("description", template.description)
+            )
+            edit_template.change_template(template=template, head=head, by=actor, now=now)
             if patch.keys() & {"servers", "primary", "hostmaster", "ttl"}:
                 content = _content(_members(_says(template)) | patch)
-                edit.publish_version(template=template, content=content, seen=template.version, by=actor, now=now)
+                edit_template.publish_version(
+                    template=template, content=content, seen=template.version, by=actor, now=now
+                )
             if "default" in patch:
-                edit.set_default(template=template, is_default=patch["default"], by=actor, now=now)
+                edit_template.set_default(template=template, is_default=patch["default"], by=actor, now=now)
         return tagged(set_json(_door(request, set_id)))
 
     @extend_schema(operation_id="deleteNameServerSet", responses={204: None})
@@ -182,7 +186,7 @@ class OneNameServerSet(V2View):
         """
         template = _door(request, set_id)
         with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
-            edit.delete_template(template=template, by=actor_in(request), now=timezone.now())
+            edit_template.delete_template(template=template, by=actor_in(request), now=timezone.now())
         return done()
 
 
@@ -252,7 +256,7 @@ def _door(request: Request, set_id: int) -> ZoneTemplate:
     return template_access.set_for(actor, set_id)
 
 
-def _content(values: Mapping[str, Any]) -> edit.Text:
+def _content(values: Mapping[str, Any]) -> edit_template.Text:
     """Return what a version says. Raise TemplateRefused that points at what cannot be."""
     hosts, faults = [], {}
     for index, each in enumerate(values["servers"]):

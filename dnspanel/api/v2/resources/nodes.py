@@ -21,9 +21,9 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read, stamp
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import UnknownNode
-from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Node, NodeGroup, NodeState
-from dnspanel.fleet.nodes import enroll, unjoined
+from dnspanel.fleet.node_health import Word
+from dnspanel.fleet.nodes import node_lifecycle, unjoined
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.nodes.reported_setup import setup_differences
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, watched_statuses
@@ -31,12 +31,12 @@ from dnspanel.fleet.rollup import LEVELS, Level, points_of
 from dnspanel.zones.rights import access
 
 ACTS: dict[str, Callable[..., Any]] = {
-    "approve": enroll.approve,
-    "decline": enroll.decline,
-    "drain": enroll.drain,
-    "resume": enroll.resume,
-    "retire": enroll.retire,
-    "revoke": enroll.revoke,
+    "approve": node_lifecycle.approve,
+    "decline": node_lifecycle.decline,
+    "drain": node_lifecycle.drain,
+    "resume": node_lifecycle.resume,
+    "retire": node_lifecycle.retire,
+    "revoke": node_lifecycle.revoke,
     "resync": resync.resync,
     "check": resync.check_now,
 }
@@ -200,7 +200,7 @@ class OneNode(V2View):
             values["group"] = _group(values["group"])
         with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
             unchanged = {field: getattr(node, field) for field in NodePatchSerializer().fields if field not in values}
-            described = enroll.NodeDescription(**unchanged, **values)
+            described = node_lifecycle.NodeDescription(**unchanged, **values)
             changed = unjoined.change_node(node=node, described=described, now=timezone.now(), by=actor)
         return _answer(_node_json(changed.name))
 
@@ -241,7 +241,7 @@ class NodePoints(V2View):
         permission `fleet`.
         """
         access.require(actor_in(request), Permission.FLEET)
-        node = enroll.node_by_name(node_name(name))
+        node = node_lifecycle.node_by_name(node_name(name))
         after, level = _after(request.query_params.get("after", "0")), _level(request.query_params.get("step", ""))
         points = points_of(node.pk, level, after=after)
         return answer({"now": timezone.now().timestamp(), "points": [point._asdict() for point in points]})
@@ -289,7 +289,7 @@ def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
     """Return the caller, and the node. Raise UnknownNode or Forbidden."""
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
-    node = enroll.node_by_name(node_name(name))
+    node = node_lifecycle.node_by_name(node_name(name))
     access.require(actor, Permission.NODES)
     return actor, node
 
@@ -325,7 +325,7 @@ def _node_json(name: str) -> dict[str, Any]:
 def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> dict[str, Any]:
     node = status.node
     reported = read_report(node)
-    waiting = enroll.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
+    waiting = node_lifecycle.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
     return {
         "name": node.name,
         "slug": node.slug,
@@ -370,7 +370,7 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
 
 
 def _require_fingerprint(node: Any, sent: str | None) -> None:
-    waiting = enroll.request_of(node)
+    waiting = node_lifecycle.request_of(node)
     if waiting is not None and waiting.csr_sha256 != sent:
         raise bad_value("/fingerprint", "Send the fingerprint that the agent printed; it is not that of this request.")
 

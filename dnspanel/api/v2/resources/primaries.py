@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.tokens import tsig
+from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
@@ -25,10 +25,10 @@ from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, T
 from dnspanel.api.v2.schema.parameters import DRY_RUN, WAIT, WAIT_FOR
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
-from dnspanel.primaries import set_up
+from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.models import PrimaryTerms, TransferredZone
 from dnspanel.primaries.primary_tls import LONGEST_PEM, own_authority
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rights import access
@@ -41,12 +41,12 @@ class PrimariesSerializer(Shape):
     addresses = serializers.ListField(
         child=Text(max_length=47),
         min_length=1,
-        max_length=set_up.MOST_PRIMARIES,
+        max_length=set_up_primaries.MOST_PRIMARIES,
         help_text="In the order in which they are asked: an IP address, with a port where it is not 53 (853 over TLS).",
     )
     tsig_name = Text(max_length=1100, default="", allow_blank=True, help_text="Of the key for all; empty: no key.")
     tsig_algorithm = Choice(
-        choices=[(name, name) for name in tsig.ALGORITHMS],
+        choices=[(name, name) for name in tsig_secrets.ALGORITHMS],
         default="hmac-sha256",
         help_text="Algorithm of the TSIG key.",
     )
@@ -60,7 +60,7 @@ class PrimariesSerializer(Shape):
     uses_tls = Flag(default=False, help_text="Only over TLS 1.3 (RFC 9103).")
     tls_names = serializers.ListField(
         child=Text(max_length=253),
-        max_length=set_up.MOST_PRIMARIES,
+        max_length=set_up_primaries.MOST_PRIMARIES,
         default=list,
         help_text="The names in their certificates: one for all, or one for each address, in their order.",
     )
@@ -173,14 +173,14 @@ class TransferredZones(V2View):
         values = read(NewTransferredZoneSerializer, request.data)
         uses_ixfr = values.pop("uses_ixfr")
         name, team = values.pop("name"), chosen_team(actor, values.pop("team"))
-        set_up.create_transferred_zone(
+        set_up_primaries.create_transferred_zone(
             name=name,
             terms=Terms(**values),
             acting=Acting(actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
             team=team,
         )
         zone = access.zone_for_reading(actor, names.parse(name))
-        set_up.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
+        set_up_primaries.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
         return _told(zone, 201, Location=f"{zone_url(zone.name)}/primaries")
 
 
@@ -216,14 +216,14 @@ class ZonePrimaries(V2View):
         reason, past_rules = values.pop("reason"), values.pop("past_rules")
         with _written(request, zone):
             terms = Terms(**values)
-            if not set_up.comes_by(zone, terms):
-                set_up.set_primaries(
+            if not set_up_primaries.comes_by(zone, terms):
+                set_up_primaries.set_primaries(
                     zone=zone,
                     terms=terms,
                     acting=Acting(actor, Channel.API, timezone.now(), reason),
                     past_rules=past_rules,
                 )
-            set_up.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
+            set_up_primaries.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
         return _told(zone)
 
 
@@ -243,7 +243,7 @@ class ZoneTransfer(V2View):
         """
         zone = _zone(request, zone_name)
         wants_all = read(TransferNowSerializer, request.data)["all"]
-        set_up.ask_now(zone=zone, author=actor_in(request), now=timezone.now(), wants_all=wants_all)
+        set_up_primaries.ask_now(zone=zone, author=actor_in(request), now=timezone.now(), wants_all=wants_all)
         return _told(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
 
@@ -264,7 +264,7 @@ class ZoneTakeOver(V2View):
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         with _written(request, zone):
-            publication = set_up.take_over(zone=zone, **_acting(request, actor))
+            publication = set_up_primaries.take_over(zone=zone, **_acting(request, actor))
         zones = moved_by(publication, actor) if publication else []
         return accepted(request, publication, {"zones": zones, "warnings": []})
 
@@ -285,7 +285,7 @@ class ZoneGivenBack(V2View):
         """
         zone = _zone(request, zone_name)
         with _written(request, zone):
-            set_up.give_back(zone=zone, **_acting(request, actor_in(request)))
+            set_up_primaries.give_back(zone=zone, **_acting(request, actor_in(request)))
         return _told(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
 

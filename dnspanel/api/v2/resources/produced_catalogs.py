@@ -24,7 +24,7 @@ from dnspanel.api.v2.schema.parameters import DRY_RUN
 from dnspanel.catalogs import access, producer
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours
-from dnspanel.secondaries.set_up import MOST_GROUPS
+from dnspanel.secondaries.set_up_secondaries import MOST_GROUPS
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel
 from dnspanel.zones.publishing import edit

@@ -20,9 +20,9 @@ from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_ru
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.parameters import IF_MATCH
-from dnspanel.webhooks import publish_hooks
-from dnspanel.webhooks.guard import LONGEST_URL
-from dnspanel.webhooks.publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms
+from dnspanel.webhooks import place_publish_hooks
+from dnspanel.webhooks.address_guard import LONGEST_URL
+from dnspanel.webhooks.place_publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms
 from dnspanel.zones.governance.hook_health import summary_of
 from dnspanel.zones.governance.publish_rules import scope_of
 from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
@@ -130,7 +130,7 @@ class PublishHooks(OneSecretView):
 
         Hooks for zones that the token can govern, the newest first.
         """
-        return page_of_rules(request, publish_hooks.hooks(actor_in(request)), _hook)
+        return page_of_rules(request, place_publish_hooks.hooks(actor_in(request)), _hook)
 
     @extend_schema(
         operation_id="createPublishHook", request=NewPublishHookSerializer, responses={201: PlacedPublishHookSerializer}
@@ -143,7 +143,7 @@ class PublishHooks(OneSecretView):
         """
         actor = actor_in(request)
         values = read(NewPublishHookSerializer, request.data)
-        made = publish_hooks.add_hook(
+        made = place_publish_hooks.add_hook(
             scope=scope_in(actor, values),
             terms=_terms(values),
             reason=values["reason"],
@@ -163,7 +163,7 @@ class OnePublishHook(V2View):
 
         Answers with its zones, its URL and its terms, without the secret. Needs the right `govern`.
         """
-        return tagged(_hook(publish_hooks.hook_for(actor_in(request), hook_id)))
+        return tagged(_hook(place_publish_hooks.hook_for(actor_in(request), hook_id)))
 
     @extend_schema(
         operation_id="changePublishHook",
@@ -178,12 +178,12 @@ class OnePublishHook(V2View):
         more. Needs the right `govern`.
         """
         actor = actor_in(request)
-        hook = publish_hooks.hook_for(actor, hook_id)
+        hook = place_publish_hooks.hook_for(actor, hook_id)
         given = read(NewPublishHookSerializer, request.data, partial=True)
         with _written(request, actor, hook_id):
-            hook = publish_hooks.hook_for(actor, hook_id)
+            hook = place_publish_hooks.hook_for(actor, hook_id)
             values = {**_hook(hook), **given}
-            changed = publish_hooks.change_hook(
+            changed = place_publish_hooks.change_hook(
                 hook=hook,
                 scope=scope_in(actor, values) if _SCOPE & given.keys() else scope_of(hook),
                 terms=_terms(values),
@@ -200,9 +200,9 @@ class OnePublishHook(V2View):
         The panel stops asking it; changes that wait for it can be published again. Needs the right `govern`.
         """
         actor = actor_in(request)
-        publish_hooks.hook_for(actor, hook_id)
+        place_publish_hooks.hook_for(actor, hook_id)
         with _written(request, actor, hook_id):
-            publish_hooks.lift_hook(hook_id=hook_id, author=actor, now=timezone.now())
+            place_publish_hooks.lift_hook(hook_id=hook_id, author=actor, now=timezone.now())
         return done()
 
 
@@ -217,9 +217,9 @@ class PublishHookRotation(OneSecretView):
         either. Needs the right `govern`.
         """
         actor = actor_in(request)
-        publish_hooks.hook_for(actor, hook_id)
+        place_publish_hooks.hook_for(actor, hook_id)
         with _written(request, actor, hook_id):
-            made = publish_hooks.rotate_secret(hook_id=hook_id, author=actor, now=timezone.now())
+            made = place_publish_hooks.rotate_secret(hook_id=hook_id, author=actor, now=timezone.now())
         return once({"secret": made.secret}, secret="secret")
 
 
@@ -236,8 +236,8 @@ class PublishHookTest(V2View):
         right `govern`.
         """
         actor = actor_in(request)
-        publish_hooks.hook_for(actor, hook_id)
-        found = publish_hooks.try_hook(hook_id=hook_id, author=actor, clock=timezone.now)
+        place_publish_hooks.hook_for(actor, hook_id)
+        found = place_publish_hooks.try_hook(hook_id=hook_id, author=actor, clock=timezone.now)
         told = found.fault or found.reason
         return answer({"answer": found.word, "reason": told, "ticket": found.ticket, "ms": round(found.ms, 1)})
 
@@ -252,8 +252,8 @@ class PublishHookHealth(V2View):
         Answers with how it replies: its last replies, at most 50, their times and its failures. Needs the right
         `govern`.
         """
-        hook = publish_hooks.hook_for(actor_in(request), hook_id)
-        replies = publish_hooks.replies_of(hook)
+        hook = place_publish_hooks.hook_for(actor_in(request), hook_id)
+        replies = place_publish_hooks.replies_of(hook)
         return answer(
             {
                 "questioned_at": stamp(hook.questioned_at),
@@ -276,7 +276,9 @@ def _terms(values: dict[str, Any]) -> HookTerms:
 
 def _written(request: Request, actor: Actor, hook_id: int) -> AbstractContextManager[None]:
     """Guard a write of this hook by `conditional_write`."""
-    return conditional_write(request, f"publish-hook/{hook_id}", lambda: _hook(publish_hooks.hook_for(actor, hook_id)))
+    return conditional_write(
+        request, f"publish-hook/{hook_id}", lambda: _hook(place_publish_hooks.hook_for(actor, hook_id))
+    )
 
 
 def _hook(hook: PublishHook) -> dict[str, Any]:

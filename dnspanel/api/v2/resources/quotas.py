@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.teams import team_for
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
-from dnspanel.transfer.quotas import usage_of
+from dnspanel.transfer.import_quotas import usage_of
 from dnspanel.zones.rights import access
 
 

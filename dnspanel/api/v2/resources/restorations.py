@@ -28,9 +28,9 @@ from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.publishing import restore
+from dnspanel.zones.publishing import restore_zones
 from dnspanel.zones.publishing.many_settings import MOST_ZONES, ZonesOutcome
-from dnspanel.zones.publishing.restore import Restored, TrashSelection
+from dnspanel.zones.publishing.restore_zones import Restored, TrashSelection
 from dnspanel.zones.rights import access
 
 MOST_REFUSALS = 1_000
@@ -69,14 +69,16 @@ class Restorations(V2View):
         unknown = _unknown(body, zones, actor)
         is_dry, condition = is_dry_run(request), condition_in(request)
         if is_dry or condition.match:
-            preview = restore.preview_restore(zones=zones, author=actor, now=timezone.now(), reason=body["reason"])
+            preview = restore_zones.preview_restore(
+                zones=zones, author=actor, now=timezone.now(), reason=body["reason"]
+            )
             tag = tag_of([[zone.pk, zone.revision] for zone in preview.changed])
             counts = _outcome_json(preview, unknown)
             require(condition, tag, theirs=counts, mine=request.data)
             if is_dry:
                 examples = [zone.name for zone in preview.changed[:EXAMPLES]]
                 return answer({**counts, "examples": examples, "reasons": []}, headers={"ETag": tag})
-        done = restore.restore_zones(
+        done = restore_zones.restore_zones(
             zones=zones,
             acting=Acting(actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
         )
@@ -100,7 +102,7 @@ def selected(selection: TrashSelection, actor: Actor) -> list[Zone]:
     """Return the zones of the trash that are asked for. Raise Problem for too many."""
     try:
         with searching_for(selection.search):
-            return restore.selected_from_trash(selection, actor)
+            return restore_zones.selected_from_trash(selection, actor)
     except TooMany as exc:
         raise Problem("too-large", f"More than {MOST_ZONES} zones are found; narrow the search.") from exc
 
@@ -121,7 +123,7 @@ def gone(publication: Publication, actor: Actor) -> Refusals:
     """
     if not actor.may_everywhere(Right.READ):
         return ()
-    return [(name, "It has left the trash for good.") for name in restore.gone_for_good(publication)]
+    return [(name, "It has left the trash for good.") for name in restore_zones.gone_for_good(publication)]
 
 
 def _unknown(body: Mapping[str, Any], zones: Sequence[Zone], actor: Actor) -> Refusals:

@@ -34,8 +34,8 @@ from dnspanel.zones.log import history
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.plan.merge import Changes, Conflict, is_already_so
-from dnspanel.zones.publishing import pieces, restore, revision
-from dnspanel.zones.publishing.restore import TrashSelection
+from dnspanel.zones.publishing import pieces, restore_zones, revision
+from dnspanel.zones.publishing.restore_zones import TrashSelection
 from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Patch
 from dnspanel.zones.rights import access
 from dnspanel.zones.store.stored_changes import change_of
@@ -281,13 +281,13 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
         raise CannotUndo("A draft cannot bring zones back; undo it as a publication.")
     zones = selected(TrashSelection(publication=publication.sequence), actor)
     unknown = gone(publication, actor)
-    if not zones and not changes and restore.is_out_of_trash(publication, timezone.now()):
+    if not zones and not changes and restore_zones.is_out_of_trash(publication, timezone.now()):
         raise CannotUndo(f"The zones of publication {publication.sequence} have left the trash for good.")
     undone = None
     if changes:
         patches = patches_of_undo(actor, [_editable(actor, one) for one in changes])
         undone = publish(request, patches, _terms(body)).publication
-    done = restore.restore_zones(
+    done = restore_zones.restore_zones(
         zones=zones,
         acting=Acting(actor, Channel.API, timezone.now(), body["reason"], None if changes else form_id_of(request)),
         joins=undone,

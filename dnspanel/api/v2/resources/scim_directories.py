@@ -14,7 +14,7 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import ScimDirectory
 from dnspanel.accounts.people.teams import MEMBER_ROLES
-from dnspanel.accounts.providers.identity import MOST_RULES, Rule
+from dnspanel.accounts.providers.provider_identity import MOST_RULES, Rule
 from dnspanel.accounts.scim import directories as verbs
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged

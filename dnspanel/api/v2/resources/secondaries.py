@@ -17,27 +17,30 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
-from dnspanel.secondaries import access, certificates, set_up
-from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries import access, server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Member, Secondary, Transport, ZoneChoice
-from dnspanel.secondaries.set_up import Terms
+from dnspanel.secondaries.secondary_catalog import catalog_name
+from dnspanel.secondaries.set_up_secondaries import Terms
 
 
 class SecondarySerializer(Shape):
     """A secondary: another name server that transfers zones from here."""
 
     id = serializers.IntegerField(read_only=True)
-    name = Text(max_length=set_up.LONGEST_NAME, help_text="Small letters, digits and dashes; its key is named by it.")
+    name = Text(
+        max_length=set_up_secondaries.LONGEST_NAME,
+        help_text="Small letters, digits and dashes; its key is named by it.",
+    )
     kind = Choice(choices=Kind.choices, default=Kind.OTHER, help_text="Software of the server.")
     addresses = serializers.ListField(
         child=Text(max_length=47),
         min_length=1,
-        max_length=set_up.MOST_ADDRESSES,
+        max_length=set_up_secondaries.MOST_ADDRESSES,
         help_text="Where NOTIFY goes: an IP address, with a port where it is not 53 (`192.0.2.53:5300`).",
     )
     networks = serializers.ListField(
         child=Text(max_length=49),
-        max_length=set_up.MOST_NETWORKS,
+        max_length=set_up_secondaries.MOST_NETWORKS,
         default=list,
         help_text="Networks from which it transfers, as CIDR; empty: only from its addresses.",
     )
@@ -47,7 +50,7 @@ class SecondarySerializer(Shape):
         help_text="Over what it transfers: TCP or TLS, TLS only, or TLS only and by its own certificate.",
     )
     certificate = Text(
-        max_length=certificates.LONGEST,
+        max_length=server_certificates.LONGEST,
         default="",
         allow_blank=True,
         help_text="One or two certificates of the server (PEM), without private keys.",
@@ -56,25 +59,28 @@ class SecondarySerializer(Shape):
         default=None,
         allow_null=True,
         min_value=1,
-        max_value=set_up.LAST_PORT,
+        max_value=set_up_secondaries.LAST_PORT,
         help_text="Where it is asked for serials over TLS; null: over UDP.",
     )
     choice = Choice(choices=ZoneChoice.choices, default=ZoneChoice.ALL, help_text="Which zones it transfers.")
     tag = Text(max_length=60, default="", allow_blank=True, help_text="With `choice` tag.")
     team = Integer(default=None, allow_null=True, help_text="Id, with `choice` team.")
     zones = serializers.ListField(
-        child=Text(max_length=1100), max_length=set_up.MOST_LISTED, default=list, help_text="Names, with `choice` list."
+        child=Text(max_length=1100),
+        max_length=set_up_secondaries.MOST_LISTED,
+        default=list,
+        help_text="Names, with `choice` list.",
     )
     group_tags = serializers.ListField(
         child=Text(max_length=60),
-        max_length=set_up.MOST_GROUPS,
+        max_length=set_up_secondaries.MOST_GROUPS,
         default=list,
         help_text="Tags that are groups of its catalog: a zone is in that of the first one that it has.",
     )
     lag_bound = Integer(
         default=300,
-        min_value=set_up.LEAST_BOUND,
-        max_value=set_up.MOST_BOUND,
+        min_value=set_up_secondaries.LEAST_BOUND,
+        max_value=set_up_secondaries.MOST_BOUND,
         help_text="Seconds behind a publication after which there is an alert.",
     )
     active = Flag(default=True)
@@ -155,7 +161,9 @@ class Secondaries(OneSecretView):
         """
         actor = access.require_set_up(actor_in(request))
         terms = Terms(**read(SecondarySerializer, request.data))
-        new = set_up.create_secondary(terms=terms, by=actor, now=timezone.now(), form_id=form_id_of(request))
+        new = set_up_secondaries.create_secondary(
+            terms=terms, by=actor, now=timezone.now(), form_id=form_id_of(request)
+        )
         value = secondary_json(new.secondary) | {"secret": new.secret}
         return once(value, secret="secret", Location=f"{request.path}/{new.secondary.pk}")
 
@@ -182,8 +190,8 @@ class OneSecondary(V2View):
         actor, secondary = _to_change(request, secondary_id)
         values = read(SecondarySerializer, request.data, partial=True)
         with _written(request, actor, secondary_id):
-            terms = replace(set_up.terms_of(access.secondary_for(actor, secondary_id)), **values)
-            set_up.change_secondary(secondary=secondary, terms=terms, by=actor, now=timezone.now())
+            terms = replace(set_up_secondaries.terms_of(access.secondary_for(actor, secondary_id)), **values)
+            set_up_secondaries.change_secondary(secondary=secondary, terms=terms, by=actor, now=timezone.now())
         return tagged(secondary_json(access.secondary_for(actor, secondary_id)))
 
     @extend_schema(operation_id="deleteSecondary", responses={204: None})
@@ -194,7 +202,7 @@ class OneSecondary(V2View):
         """
         actor, secondary = _to_change(request, secondary_id)
         with _written(request, actor, secondary_id):
-            set_up.delete_secondary(secondary=secondary, by=actor, now=timezone.now())
+            set_up_secondaries.delete_secondary(secondary=secondary, by=actor, now=timezone.now())
         return done()
 
 
@@ -210,7 +218,7 @@ class SecondaryNotification(V2View):
         Sends NOTIFY soon, for each of its zones. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
-        set_up.notify_now(secondary=secondary, by=actor, now=timezone.now())
+        set_up_secondaries.notify_now(secondary=secondary, by=actor, now=timezone.now())
         # Which zones are behind after that is what there is to see.
         place = request.path.removesuffix("notify") + "zones"
         return answer(secondary_json(secondary), 202, headers={"Location": place})
@@ -228,7 +236,7 @@ class SecondaryRotation(OneSecretView):
         """
         actor, secondary = _to_change(request, secondary_id)
         with _written(request, actor, secondary_id):
-            secret = set_up.rotate_key(secondary=secondary, by=actor, now=timezone.now())
+            secret = set_up_secondaries.rotate_key(secondary=secondary, by=actor, now=timezone.now())
         return once({"secret": secret}, secret="secret")
 
 
@@ -269,7 +277,7 @@ def _written(request: Request, actor: Actor, secondary_id: int) -> AbstractConte
 
 def secondary_json(secondary: Secondary) -> dict[str, Any]:
     """Return a secondary as it is answered, without its secret."""
-    terms = asdict(set_up.terms_of(secondary))
+    terms = asdict(set_up_secondaries.terms_of(secondary))
     return {
         "id": secondary.pk,
         **{name: list(value) if isinstance(value, tuple) else value for name, value in terms.items()},

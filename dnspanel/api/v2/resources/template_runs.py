@@ -29,7 +29,7 @@ from dnspanel.api.v2.schema.fields import (
 )
 from dnspanel.transfer.zone_templates import runs
 from dnspanel.transfer.zone_templates.access import template_for
-from dnspanel.transfer.zone_templates.compare import Outcome
+from dnspanel.transfer.zone_templates.compare_template import Outcome
 from dnspanel.zones.errors import TemplateRunUnknown, TemplateUnknown
 from dnspanel.zones.models import TemplateRun, TemplateRunZone
 from dnspanel.zones.rights import access

@@ -40,8 +40,8 @@ from dnspanel.api.v2.schema.parameters import WRITING
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import ChangeSerializer, PlansSerializer, TermsSerializer
 from dnspanel.transfer.zone_templates import access as template_access
-from dnspanel.transfer.zone_templates import edit, use
-from dnspanel.transfer.zone_templates.compare import Act, Step
+from dnspanel.transfer.zone_templates import edit_template, use
+from dnspanel.transfer.zone_templates.compare_template import Act, Step
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import Channel, TemplateKind, TemplateVersion, ZoneTemplate
@@ -84,7 +84,7 @@ class TemplateVersionSerializer(Shape):
     number = serializers.IntegerField(read_only=True)
     text = Text(max_length=LONGEST_TEXT)
     variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
-    note = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
+    note = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     actor = ActorSerializer(allow_null=True)
     at = serializers.DateTimeField(read_only=True, help_text="When it was published.")
 
@@ -93,12 +93,12 @@ class TemplateSerializer(Shape):
     """A template; `version` is the number of its newest version."""
 
     id = serializers.IntegerField(read_only=True)
-    name = Text(max_length=edit.LONGEST_NAME)
+    name = Text(max_length=edit_template.LONGEST_NAME)
     kind = serializers.ChoiceField(choices=TemplateKind.choices, read_only=True, help_text="What it is for.")
     team = Integer(
         default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
     )
-    description = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
+    description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     version = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
     changed_at = serializers.DateTimeField(read_only=True)
@@ -107,12 +107,12 @@ class TemplateSerializer(Shape):
 class NewTemplateSerializer(Shape):
     """A template with its first version."""
 
-    name = Text(max_length=edit.LONGEST_NAME)
+    name = Text(max_length=edit_template.LONGEST_NAME)
     kind = Choice(choices=TemplateKind.choices, default=TemplateKind.ZONE, help_text="What it is for.")
     team = Integer(
         default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
     )
-    description = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
+    description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     text = Text(max_length=LONGEST_TEXT)
     variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
 
@@ -179,8 +179,8 @@ class Templates(V2View):
         actor = actor_in(request)
         access.require(actor, Permission.READ)
         values = read(NewTemplateSerializer, request.data)
-        template = edit.create_template(
-            head=edit.Head(values["name"], team_of_body(values["team"]), values["description"]),
+        template = edit_template.create_template(
+            head=edit_template.Head(values["name"], team_of_body(values["team"]), values["description"]),
             kind=values["kind"],
             content=_content(values),
             by=actor,
@@ -212,8 +212,10 @@ class OneTemplate(V2View):
         patch = read(TemplateSerializer, request.data, partial=True)
         team = team_of_body(patch["team"]) if "team" in patch else template.team
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
-            head = edit.Head(patch.get("name", template.name), team, patch.get("description", template.description))
-            edit.change_template(template=template, head=head, by=actor, now=timezone.now())
+            head = edit_template.Head(
+                patch.get("name", template.name), team, patch.get("description", template.description)
+            )
+            edit_template.change_template(template=template, head=head, by=actor, now=timezone.now())
         return tagged(template_json(_door(request, template_id)))
 
     @extend_schema(operation_id="deleteTemplate", responses={204: None})
@@ -224,7 +226,7 @@ class OneTemplate(V2View):
         """
         template = _door(request, template_id)
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
-            edit.delete_template(template=template, by=actor_in(request), now=timezone.now())
+            edit_template.delete_template(template=template, by=actor_in(request), now=timezone.now())
         return done()
 
 
@@ -257,7 +259,7 @@ class TemplateVersions(V2View):
         """
         template = _door(request, template_id)
         values = read(TemplateVersionSerializer, request.data)
-        version = edit.publish_version(
+        version = edit_template.publish_version(
             template=template,
             content=_content(values),
             seen=template.version,
@@ -375,12 +377,12 @@ def team_of_body(team_id: int | None) -> Team | None:
     return team
 
 
-def _content(values: Mapping[str, Any]) -> edit.Text:
+def _content(values: Mapping[str, Any]) -> edit_template.Text:
     variables = [
         Variable(each["name"], each["label"], VariableKind(each["kind"]), each["default"])
         for each in values["variables"]
     ]
-    return edit.Text(values["text"], variables, values.get("note", ""))
+    return edit_template.Text(values["text"], variables, values.get("note", ""))
 
 
 def _using(actor: Actor, body: Mapping[str, Any]) -> use.Using:

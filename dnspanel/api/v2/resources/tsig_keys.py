@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import tokens as verbs
-from dnspanel.accounts.tokens import tsig
+from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import page_by_id, page_request
@@ -23,7 +23,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Text, page_of, read
 
-ALGORITHMS = [(name, name) for name in tsig.ALGORITHMS]
+ALGORITHMS = [(name, name) for name in tsig_secrets.ALGORITHMS]
 _SHARED = (
     "id",
     "owner",

@@ -31,7 +31,7 @@ from dnspanel.api.v2.schema.fields import (
 from dnspanel.webhooks import access, hooks
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.webhooks.models import SUBSCRIBABLE, Delivery, DeliveryState, EventKind, Format, Webhook
-from dnspanel.webhooks.pace import GATHERED
+from dnspanel.webhooks.sending_time import GATHERED
 
 EVENTS = [(str(kind), kind.label) for kind in SUBSCRIBABLE]
 

@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.backup.archive import Manifest
+from dnspanel.backup.backup_archive import Manifest
 from dnspanel.backup.errors import BackupError
-from dnspanel.backup.restore import restore
+from dnspanel.backup.restore_archive import restore
 
 
 class Command(BaseCommand):

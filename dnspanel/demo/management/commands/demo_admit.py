@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.demo.container.admit import NoRequests, admit_nodes
+from dnspanel.demo.container.admit_nodes import NoRequests, admit_nodes
 from dnspanel.fleet.errors import FleetError
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 
 
 class Command(BaseCommand):
@@ -23,11 +23,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            node = enroll.node_by_name(options["name"])
-            waiting = enroll.request_of(node)
+            node = node_lifecycle.node_by_name(options["name"])
+            waiting = node_lifecycle.request_of(node)
             if waiting is not None and node.state == NodeState.AWAITING_APPROVAL:
                 self._compare(node, waiting.csr_sha256, options["fingerprint"])
-            enroll.approve(node=node, now=timezone.now(), by=None)
+            node_lifecycle.approve(node=node, now=timezone.now(), by=None)
         except FleetError as exc:
             raise CommandError(str(exc)) from exc
         self.stdout.write(f"{node.name} is approved and active.")

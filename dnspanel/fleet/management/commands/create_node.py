@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from dnspanel.fleet.errors import FleetError
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 
 
 class Command(BaseCommand):
@@ -28,10 +28,10 @@ class Command(BaseCommand):
         now = timezone.now()
         try:
             if options["code_only"]:
-                node = enroll.node_by_name(options["name"])
+                node = node_lifecycle.node_by_name(options["name"])
             else:
-                node = enroll.create_node(
-                    enroll.NodeDescription(
+                node = node_lifecycle.create_node(
+                    node_lifecycle.NodeDescription(
                         name=options["name"],
                         dns_address=options["dns_address"],
                         dns_port=options["dns_port"],
@@ -44,6 +44,6 @@ class Command(BaseCommand):
                     now=now,
                     by=None,
                 )
-            self.stdout.write(enroll.make_code(node=node, now=now, by=None))
+            self.stdout.write(node_lifecycle.make_code(node=node, now=now, by=None))
         except FleetError as exc:
             raise CommandError(str(exc)) from exc

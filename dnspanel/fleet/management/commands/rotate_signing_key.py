@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from dnspanel.fleet.nodes import node_keys
 from dnspanel.publish.errors import KeyRefused
-from dnspanel.publish.keys.signing import new_key, short
+from dnspanel.publish.keys.segment_signing import new_key, short
 
 
 class Command(BaseCommand):

@@ -14,8 +14,8 @@ from django.utils import timezone
 from dnspanel import checks
 from dnspanel.database import statement_time
 from dnspanel.fleet.processes.alive import Alive, Turns
-from dnspanel.fleet.processes.roles import UPDATE
-from dnspanel.gateway.server import Gateway
+from dnspanel.fleet.processes.process_roles import UPDATE
+from dnspanel.gateway.gateway_server import Gateway
 
 TURNS_WITHIN = 30.0
 ANSWER_SECONDS = 3.0

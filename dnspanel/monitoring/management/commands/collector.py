@@ -12,7 +12,7 @@ from dnspanel.alerts.watcher import Watcher
 from dnspanel.database import statement_time
 from dnspanel.fleet.collector import Collector
 from dnspanel.fleet.processes.alive import Alive
-from dnspanel.fleet.processes.roles import COLLECTOR
+from dnspanel.fleet.processes.process_roles import COLLECTOR
 from dnspanel.monitoring.proxy_probe import ProxyProbe
 
 # PostgreSQL and nodes that hang hold the collector up for a while, which is no fault of it.

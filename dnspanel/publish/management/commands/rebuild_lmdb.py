@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.publish.files.rebuild import rebuild_store
+from dnspanel.publish.files.rebuild_files import rebuild_store
 from dnspanel.publish.reading.schemas import schemas_in_use
 from replication.errors import ReplicationError
 

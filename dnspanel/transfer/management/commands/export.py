@@ -14,10 +14,10 @@ from tqdm import tqdm
 from dnspanel.accounts.audit import audit
 from dnspanel.transfer.errors import PassphraseRefused
 from dnspanel.transfer.exports import file as export_file
+from dnspanel.transfer.exports.exported_rows import snapshot
+from dnspanel.transfer.exports.exported_zones import Selection
 from dnspanel.transfer.exports.file import Tally
 from dnspanel.transfer.exports.query_file import QueryOptions
-from dnspanel.transfer.exports.rows import snapshot
-from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.management.passphrase_file import passphrase_in
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.sealed_keys import Sealer

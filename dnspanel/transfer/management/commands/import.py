@@ -17,7 +17,7 @@ from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.files import upload
-from dnspanel.transfer.imports import jobs, queries, worker
+from dnspanel.transfer.imports import import_jobs, queries, worker
 from dnspanel.transfer.imports.taken_back import TAKEN_BACK
 from dnspanel.transfer.management.passphrase_file import passphrase_in
 from dnspanel.transfer.models import ACTIVE_STATES, ImportFault, ImportJob, SourceKind, State
@@ -90,7 +90,7 @@ class Command(BaseCommand):
         self._here = bool(options["here"])
         if options["undo"] is not None:
             job = self._job(options["undo"])
-            jobs.start_undo(job=job, author=self._author(options), now=timezone.now(), confirmed=True)
+            import_jobs.start_undo(job=job, author=self._author(options), now=timezone.now(), confirmed=True)
             self._follow(job)
             self._say_undone(job)
             return
@@ -99,10 +99,10 @@ class Command(BaseCommand):
         self._follow(job)
         if job.state == State.CHOOSING:
             self._say_scan(job)
-            jobs.start_plan(job=job, now=timezone.now())
+            import_jobs.start_plan(job=job, now=timezone.now())
             self._follow(job)
         if job.state == State.PLANNED and self._go_on(job, options):
-            jobs.start_apply(job=job, author=self._author(options), now=timezone.now())
+            import_jobs.start_apply(job=job, author=self._author(options), now=timezone.now())
             self._follow(job)
             self._wait_for_canary(job)
         self._say_report(job)
@@ -126,7 +126,7 @@ class Command(BaseCommand):
         reading = {name: options[name] for name in ("nameservers", "soa") if options[name] is not None}
         if source in (SourceKind.CSV, SourceKind.JSON):
             reading = {"nameservers": "missing", "soa": "missing", **reading}
-        job = jobs.create_job(
+        job = import_jobs.create_job(
             source=source,
             title=options["title"] or _title(options),
             author=self._author(options),
@@ -144,7 +144,7 @@ class Command(BaseCommand):
         )
         if job.state == State.UPLOADING:
             self._hand_over(job, [Path(name) for name in options["files"]])
-            jobs.start_scan(job=job, now=timezone.now())
+            import_jobs.start_scan(job=job, now=timezone.now())
         return job
 
     def _hand_over(self, job: ImportJob, files: list[Path]) -> None:

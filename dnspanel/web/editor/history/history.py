@@ -22,7 +22,7 @@ from dnspanel.database.statement_time import searching_for
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext
 from dnspanel.transfer.exports import bind
-from dnspanel.transfer.exports.rows import ExportedZone, soa_first
+from dnspanel.transfer.exports.exported_rows import ExportedZone, soa_first
 from dnspanel.web.editor.history.days import day_of
 from dnspanel.web.editor.lines.fields import Unreadable
 from dnspanel.web.editor.lines.quick_add import Reading, read_owner

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.actors.actors import actor_of, can
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Isolation, Node
+from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.reads.arrivals import NodeArrival
 from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
 from dnspanel.publish.encoding.stall import stalls
@@ -27,7 +27,7 @@ from dnspanel.web.frame.layout import PanelRequest, is_fragment, is_in_drawer
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
 from dnspanel.zones.names import nesting
-from dnspanel.zones.publishing import failed, pieces, restore, revision
+from dnspanel.zones.publishing import failed, pieces, restore_zones, revision
 from dnspanel.zones.requests import request_lists
 from dnspanel.zones.rights import access
 from replication.dns import rdata
@@ -165,7 +165,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "may_undo": not found.failed_reason
         and (any(_can_undo(request, each) for each in _undone_alone(found, revisions)) or _deleted(request, found)),
         "may_restore": _deleted(request, found),
-        "gone": restore.gone_for_good(found)[:MOST_LACKING] if _sees_all(request) else [],
+        "gone": restore_zones.gone_for_good(found)[:MOST_LACKING] if _sees_all(request) else [],
         "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
         "address": request.build_absolute_uri(request.path),
         "behind": request_lists.request_behind(found),

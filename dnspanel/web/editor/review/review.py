@@ -46,7 +46,7 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.governance.publish_guards import freezes_now
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan.plan import ZonePlan
-from dnspanel.zones.plan.quotas import rrset_limit
+from dnspanel.zones.plan.zone_quotas import rrset_limit
 from dnspanel.zones.publishing import revision
 from dnspanel.zones.requests import publish_requests, request_status
 from dnspanel.zones.rights import access

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.fleet.dnssec.resolver import configured
-from dnspanel.fleet.lookups.spf import SpfLook, follow_spf
+from dnspanel.fleet.lookups.spf_lookups import SpfLook, follow_spf
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zone_templates.access import may_make_templates, templates_visible_to
@@ -24,9 +24,9 @@ from dnspanel.web.editor.typed.typed_values import TypedInput
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.rows import capitalized
+from dnspanel.zones.builders.builder_pieces import Builder, built
 from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS
 from dnspanel.zones.builders.dkim import DkimBuilder, about_key
-from dnspanel.zones.builders.pieces import Builder, built
 from dnspanel.zones.builders.spf import SpfBuilder, Term, present_spf, terms_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import BadFields

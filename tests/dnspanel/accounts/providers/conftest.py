@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings as panel
 from django.core.cache import cache
 
-from dnspanel.accounts.providers.oidc import discovery
+from dnspanel.accounts.providers.oidc import oidc_discovery
 from tests.dnspanel.accounts.providers.oidc.provider import AtProvider, provider_running
 from tests.people import alice as alice
 from tests.people import bob as bob
@@ -33,7 +33,7 @@ def second_running_provider(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def reachable(settings: Any, db: None) -> None:
     """Let the panel ask providers on loopback, and forget those of the test before."""
     settings.OIDC_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
-    discovery.forget()
+    oidc_discovery.forget()
     cache.clear()
 
 

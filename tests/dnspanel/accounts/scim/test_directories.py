@@ -8,11 +8,11 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import BadToken, DirectoryRefused, DirectoryUnknown, GrantRefused, TokenRefused
 from dnspanel.accounts.models import AuditEntry, Membership, Role, ScimDirectory, Token, TokenKind, User
 from dnspanel.accounts.people import people
-from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.scim import directories as verbs
 from dnspanel.accounts.scim.directories import DirectoryTerms
-from dnspanel.accounts.scim.groups import GroupTerms, create_group
-from dnspanel.accounts.scim.people import PersonTerms, create_person
+from dnspanel.accounts.scim.scim_groups import GroupTerms, create_group
+from dnspanel.accounts.scim.scim_people import PersonTerms, create_person
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from tests.people import NOW

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.scim.groups import GroupTerms
-from dnspanel.accounts.scim.people import PersonTerms
+from dnspanel.accounts.scim.scim_groups import GroupTerms
+from dnspanel.accounts.scim.scim_people import PersonTerms
 from dnspanel.api.scim.changes import (
     MOST_OPERATIONS,
     PATCH,

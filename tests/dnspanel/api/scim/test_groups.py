@@ -7,8 +7,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import AuditEntry, Membership, OwnRole, Role, ScimGroup, Team, User
 from dnspanel.accounts.people import people, teams
-from dnspanel.accounts.providers.identity import Rule
-from dnspanel.accounts.scim import groups as verbs
+from dnspanel.accounts.providers.provider_identity import Rule
+from dnspanel.accounts.scim import scim_groups as verbs
 from dnspanel.accounts.scim.directories import DirectoryTerms, change_directory, delete_directory
 from tests.dnspanel.api.scim.conftest import GROUP, MakeDirectory
 from tests.people import NOW, make_person

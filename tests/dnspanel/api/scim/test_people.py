@@ -15,9 +15,9 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.models import BY_LDAP, AuditEntry, OwnRole, Role, ScimPerson, Token, User
 from dnspanel.accounts.people import people, teams
-from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.rights.grant_edit import give_grant
-from dnspanel.accounts.scim import people as verbs
+from dnspanel.accounts.scim import scim_people as verbs
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.presets import ci_terms
 from dnspanel.accounts.tokens.tokens import create_token

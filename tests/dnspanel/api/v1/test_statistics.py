@@ -8,7 +8,7 @@ import pytest
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.fleet import telemetry
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from tests.dnspanel.api.v1.calls import Caller, caller
 from tests.dnspanel.fleet.conftest import MakeNode, active_node, live_redis, waiting_node
 from tests.dnspanel.fleet.test_telemetry import sample
@@ -28,7 +28,7 @@ def fleet(live_redis: None, active_node: MakeNode) -> None:
     """Create two nodes that answer, and one that has left."""
     now = int(time.time())
     one, two, gone = (active_node(f"ns{n}", agent_port=8533 + n) for n in (1, 2, 3))
-    enroll.retire(node=gone, now=NOW, by=None)
+    node_lifecycle.retire(node=gone, now=NOW, by=None)
     telemetry.keep_samples(node_id=one.pk, samples=[sample(now - 1, 10), sample(now, 20)])
     telemetry.keep_samples(node_id=two.pk, samples=[sample(now, 100, uptime=50, tcp=7, latency_us=750)])
     telemetry.keep_samples(node_id=gone.pk, samples=[sample(now, 1000)])

@@ -11,7 +11,7 @@ from django.db import connection
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Ack, Node, NodeState
-from dnspanel.secondaries import set_up
+from dnspanel.secondaries import set_up_secondaries
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import LogHead, Publication, Zone
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, replace, texts
@@ -96,7 +96,7 @@ def test_what_cannot_be_waited_for_is_refused_before_anything_is_done(call: Call
 
 @pytest.mark.django_db(transaction=True)
 def test_all_are_secondaries_too_and_nodes_are_nodes_alone(make_caller: MakeCaller, zone: Zone, alice: User) -> None:
-    set_up.create_secondary(terms=set_up.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW)
+    set_up_secondaries.create_secondary(terms=set_up_secondaries.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW)
     call = make_caller(permissions=frozenset({Permission.FLEET}))
     status, words = patch(call, "?wait=all&timeout=0")
     assert status == 504

@@ -15,7 +15,7 @@ from dnspanel.api import zone_syntax
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import zones as zones_of_v1
 from dnspanel.zones.models import Publication, Revision, RRset, Zone
-from dnspanel.zones.plan import guard
+from dnspanel.zones.plan import deletion_guard
 from dnspanel.zones.publishing import edit, revision
 from dnspanel.zones.values import soa
 from replication.dns import rdata, rdata_forms, rdtypes
@@ -545,7 +545,7 @@ def test_a_deleted_zone_is_gone(call: Caller, zone: Zone) -> None:
 
 
 def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller, make_zone: MakeZone) -> None:
-    few = guard.MASS_FEW
+    few = deletion_guard.MASS_FEW
     names = [f"mass{number:02}.test." for number in range(few + 1)]
     for name in names:
         make_zone(name=name)
@@ -562,7 +562,7 @@ def test_a_token_that_deletes_many_is_never_asked(
     make_caller: MakeCaller, make_zone: MakeZone, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Terraform destroys all that it made, and cannot confirm."""
-    monkeypatch.setattr(guard, "MASS_FEW", 1)
+    monkeypatch.setattr(deletion_guard, "MASS_FEW", 1)
     for number in range(3):
         make_zone(name=f"mass{number}.test.")
     many = make_caller(deletes_many=True)

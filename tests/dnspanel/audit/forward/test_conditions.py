@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.audit.forward.health import DestinationHealth
+from dnspanel.audit.forward.destination_health import DestinationHealth
 from tests.dnspanel.condition_inputs import ago, found, inputs
 
 

@@ -19,7 +19,7 @@ from dnspanel.audit.forward.send import Target, send
 from dnspanel.fleet.nodes.authority import file_in_memory
 from dnspanel.zones.audit.audit_trail import Act, document_of
 from tests.dnspanel.audit.forward.rsyslog import running_rsyslog
-from tests.dnspanel.audit.forward.test_records import ACT, AT, REQUEST, SENDER, attributes, hold_against
+from tests.dnspanel.audit.forward.test_act_records import ACT, AT, REQUEST, SENDER, attributes, hold_against
 from tests.dnspanel.webhooks.receiver import HOST, Receiver, make_certificate
 from tests.own_certificates import own_certificate
 

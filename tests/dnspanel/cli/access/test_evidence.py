@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.audit.forward.deliver import target_of
+from dnspanel.audit.forward.deliver_acts import target_of
 from dnspanel.audit.forward.models import Destination
 from tests.dnspanel.audit.forward.conftest import at_home as at_home
 from tests.dnspanel.cli.access.test_directories import token as token

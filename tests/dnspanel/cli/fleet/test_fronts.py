@@ -11,7 +11,7 @@ from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import fronts
 from dnspanel.fleet.nodes.fronts import Terms
-from replication.wire.front import BackendReport, FrontReport
+from replication.wire.front_messages import BackendReport, FrontReport
 from tests.dnspanel.cli.conftest import EVERYTHING, Run
 from tests.dnspanel.fleet.conftest import MakeNode, create_front
 from tests.people import NOW, make_person

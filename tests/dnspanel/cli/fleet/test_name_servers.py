@@ -3,7 +3,7 @@
 from dnspanel.zones.models import KeptAddresses
 from tests.dnspanel.cli.conftest import Run
 from tests.dnspanel.fleet.conftest import MakeNode
-from tests.dnspanel.transfer.zone_templates.test_servers import apex
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import apex
 
 
 def test_a_set_is_made_new_zones_begin_with_it_and_one_that_differs_is_told(run: Run) -> None:

@@ -11,7 +11,7 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from tests.dnspanel.cli.conftest import Run
 from tests.dnspanel.fleet.conftest import MakeNode, signing_request
 from tests.people import make_person
@@ -46,8 +46,8 @@ def administrator(run: Run) -> Run:
 
 def request_from(node: Node) -> str:
     """Ask as a server to be this node; return the fingerprint that `join` prints there."""
-    code = enroll.make_code(node=node, now=timezone.now(), by=None)
-    return enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now()).fingerprint  # type: ignore[union-attr]
+    code = node_lifecycle.make_code(node=node, now=timezone.now(), by=None)
+    return node_lifecycle.submit_request(code=code, csr_pem=signing_request(), now=timezone.now()).fingerprint  # type: ignore[union-attr]
 
 
 def test_a_node_is_approved_by_the_fingerprint_that_join_printed(administrator: Run, waiting_node: MakeNode) -> None:

@@ -17,7 +17,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
-from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.exports import export_jobs
 from dnspanel.transfer.imports import worker
 from dnspanel.transfer.models import ExportJob, ImportJob
 from dnspanel.transfer.signals import work_to_do

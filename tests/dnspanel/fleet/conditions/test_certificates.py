@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.alerts.rules import conditions
+from dnspanel.alerts.alert_rules import conditions
 from tests.dnspanel.condition_inputs import found, inputs, node
 from tests.people import NOW
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dnspanel.alerts.rules import conditions
-from dnspanel.fleet.conditions.inputs import DeliveryInputs
-from dnspanel.fleet.health import Word
-from dnspanel.fleet.rollout.waiting import Place
+from dnspanel.alerts.alert_rules import conditions
+from dnspanel.fleet.conditions.condition_inputs import DeliveryInputs
+from dnspanel.fleet.node_health import Word
+from dnspanel.fleet.rollout.waiting_publications import Place
 from tests.dnspanel.condition_inputs import ago, found, health, inputs, node, only, reading, waiting
 from tests.people import NOW
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from dnspanel.conditions import Severity
-from dnspanel.fleet.health import Word
-from dnspanel.fleet.rollout.waiting import Place
-from replication.wire.front import BackendReport, FrontReport
+from dnspanel.fleet.node_health import Word
+from dnspanel.fleet.rollout.waiting_publications import Place
+from replication.wire.front_messages import BackendReport, FrontReport
 from tests.dnspanel.condition_inputs import GIB, ago, found, health, inputs, node, only, waiting
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dnspanel.alerts.inputs import read
-from dnspanel.alerts.rules import conditions
+from dnspanel.alerts.alert_inputs import read
+from dnspanel.alerts.alert_rules import conditions
 from dnspanel.fleet.conditions.setup import Setup, setup_faults
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat

@@ -14,11 +14,11 @@ import pytest
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
-from dnspanel.alerts.inputs import read
+from dnspanel.alerts.alert_inputs import read
 from dnspanel.fleet.dnssec.drive import drive_rollovers
-from dnspanel.fleet.dnssec.other_signers import SignersLook
+from dnspanel.fleet.dnssec.keys_at_servers import SignersLook
 from dnspanel.fleet.models import Divergence, Node, NodeState
-from dnspanel.secondaries import members, set_up
+from dnspanel.secondaries import members, set_up_secondaries
 from dnspanel.secondaries.models import Member
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.conditions import LogInputs
@@ -27,7 +27,7 @@ from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover_stages import Kind, Step
 from dnspanel.zones.dnssec.served_ttls import served_ttls
 from dnspanel.zones.errors import DnssecRefused, RightMissing
-from dnspanel.zones.log.hold import hold, release
+from dnspanel.zones.log.publish_hold import hold, release
 from dnspanel.zones.models import LogHead, Publication, Rollover, Signing, Zone, ZoneKey
 from dnspanel.zones.publishing import edit, zone_patches
 from dnspanel.zones.signing import automatic, policies, rollovers, sign
@@ -226,8 +226,8 @@ def test_a_secondary_that_answers_an_older_serial_is_waited_for_until_it_is_swit
     active_node("ring0", agent_port=8535)
     Node.objects.filter(name="ring0").update(is_ring0=True)
     world.sign(split=True)
-    terms = set_up.Terms("partner", ["9.9.9.9"], kind="bind", choice="list", zones=[CHILD])
-    partner = set_up.create_secondary(terms=terms, by=world.author, now=NOW).secondary
+    terms = set_up_secondaries.Terms("partner", ["9.9.9.9"], kind="bind", choice="list", zones=[CHILD])
+    partner = set_up_secondaries.create_secondary(terms=terms, by=world.author, now=NOW).secondary
     transferred()
     old = Zone.objects.get(pk=world.zone.pk).serial
     rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
@@ -253,7 +253,9 @@ def test_a_secondary_that_answers_an_older_serial_is_waited_for_until_it_is_swit
     world.answer()
     world.look()
     assert (world.row.late_secondaries, world.row.earliest) == (["partner"], None)
-    set_up.change_secondary(secondary=partner, terms=replace(terms, active=False), by=world.author, now=world.now)
+    set_up_secondaries.change_secondary(
+        secondary=partner, terms=replace(terms, active=False), by=world.author, now=world.now
+    )
     world.look()
     assert world.row.late_secondaries == []
     assert world.row.earliest == world.now + timedelta(seconds=7200 + 60), "it answered until now, as far as is known"
@@ -263,8 +265,8 @@ def test_an_emergency_waits_for_no_secondary(world: World, active_node: MakeNode
     active_node("ring0", agent_port=8535)
     Node.objects.filter(name="ring0").update(is_ring0=True)
     world.sign()
-    terms = set_up.Terms("partner", ["9.9.9.9"], choice="list", zones=[CHILD])
-    set_up.create_secondary(terms=terms, by=world.author, now=NOW)
+    terms = set_up_secondaries.Terms("partner", ["9.9.9.9"], choice="list", zones=[CHILD])
+    set_up_secondaries.create_secondary(terms=terms, by=world.author, now=NOW)
     rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting, emergency=True)
     transferred(serial=1)
     assert world.run() == [Step.REMOVE, Step.DS]
@@ -447,7 +449,7 @@ def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
         requested.append((zone_name, nameservers, wanted))
         return SignersLook(looks["lack"], 4500)
 
-    monkeypatch.setattr("dnspanel.fleet.dnssec.other_signers.look_at_signers", look)
+    monkeypatch.setattr("dnspanel.fleet.dnssec.keys_at_servers.look_at_signers", look)
     world.sign(split=True)
     other = key_material.dnskey_text(256, 13, key_material.generate(13).public)
     Node.objects.update(report={"serves_stored_keys": True})

@@ -1,6 +1,6 @@
 """What nodes answer for a zone: a real PowerDNS with the zone's key, and others behind which answers are changed.
 
-Tests `dnssec.signatures` too, as `test_chain` does.
+Tests `dnssec.answer_signatures` too, as `test_chain` does.
 """
 
 from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.advisory_locks import Lock, take
 from dnspanel.fleet import tasks
 from dnspanel.fleet.ask_parent import ask_parent
-from dnspanel.fleet.dnssec import exchange, parent_checks
+from dnspanel.fleet.dnssec import dns_exchange, parent_checks
 from dnspanel.fleet.dnssec.parent_checks import AGAIN, AT_ONCE, EVERY, LEASE, OURS
 from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.fleet.models import ParentCheck, ParentState
@@ -59,7 +59,7 @@ def acting(now: datetime = NOW) -> Acting:
 @pytest.fixture(autouse=True)
 def surroundings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.SOURCE_NETWORKS, settings.TRUST_ANCHORS = ["127.0.0.0/8"], []
-    monkeypatch.setattr(exchange, "TRY_SECONDS", 0.2)
+    monkeypatch.setattr(dns_exchange, "TRY_SECONDS", 0.2)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the servers of a parent have, asked of each of them. Tests `dnssec.exchange` and `dnssec.resolver` too."""
+"""What the servers of a parent have, asked of each of them. Tests `dnssec.dns_exchange` and `dnssec.resolver` too."""
 
 import errno
 import socket
@@ -12,7 +12,7 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from dnspanel.fleet.dnssec import exchange, parent_dns
+from dnspanel.fleet.dnssec import dns_exchange, parent_dns
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
 from dnspanel.fleet.dnssec.resolver import Resolver, configured
 from tests.dnspanel.fleet.dnssec.nameservers import (
@@ -41,7 +41,7 @@ Look = Callable[..., ParentLook]
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Look:
     """Return a function that looks at the parent through servers with scripted answers."""
-    monkeypatch.setattr(exchange, "TRY_SECONDS", 0.3)
+    monkeypatch.setattr(dns_exchange, "TRY_SECONDS", 0.3)
     port = free_port()
 
     def look_at(
@@ -218,9 +218,9 @@ def test_what_the_kernel_says_of_a_route(monkeypatch: pytest.MonkeyPatch, number
         def connect(self, address: object) -> None:
             raise OSError(number, "no")
 
-    assert exchange.has_route("127.0.0.1")
+    assert dns_exchange.has_route("127.0.0.1")
     monkeypatch.setattr(socket, "socket", Refusing)
-    assert exchange.has_route("127.0.0.1") is expected
+    assert dns_exchange.has_route("127.0.0.1") is expected
 
 
 def test_a_resolver_that_is_silent_or_broken_is_said(look: Look) -> None:
@@ -234,7 +234,7 @@ def test_a_resolver_that_is_silent_or_broken_is_said(look: Look) -> None:
 def test_the_next_resolver_is_asked_when_one_is_silent(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     with serving({RESOLVER: nobody, "127.0.9.5": resolver_of(HOSTS)}, port):
-        monkeypatch.setattr(exchange, "TRY_SECONDS", 0.2)
+        monkeypatch.setattr(dns_exchange, "TRY_SECONDS", 0.2)
         found = Resolver(((RESOLVER, port), ("127.0.9.5", port))).zone_of("a.b.c.parent.test.", deadline=2**62)
         assert (found.name, found.nameservers) == (PARENT, tuple(HOSTS))
 

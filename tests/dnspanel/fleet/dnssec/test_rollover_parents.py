@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.fleet.dnssec import exchange
+from dnspanel.fleet.dnssec import dns_exchange
 from dnspanel.fleet.dnssec.rollover_parents import ASK_EVERY, ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence
 from dnspanel.zones.dnssec.rollover_stages import Kind
@@ -30,7 +30,7 @@ OUTSIDE = "127.0.5.7"
 @pytest.fixture(autouse=True)
 def surroundings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.SOURCE_NETWORKS, settings.DNS_RESOLVERS = ["127.0.0.0/8"], ["127.0.0.1:9"]
-    monkeypatch.setattr(exchange, "TRY_SECONDS", 0.2)
+    monkeypatch.setattr(dns_exchange, "TRY_SECONDS", 0.2)
 
 
 @pytest.fixture

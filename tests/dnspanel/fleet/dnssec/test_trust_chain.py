@@ -23,8 +23,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from dns.rdtypes.ANY.DNSKEY import DNSKEY
 
-from dnspanel.fleet.dnssec import exchange
-from dnspanel.fleet.dnssec.denial import MOST_RECORDS
+from dnspanel.fleet.dnssec import dns_exchange
+from dnspanel.fleet.dnssec.denied_ds import MOST_RECORDS
 from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.fleet.dnssec.trust_chain import Chain, Verdict, follow_chain, read_anchors
 from dnspanel.zones.dnssec import key_material
@@ -501,7 +501,7 @@ def test_what_delv_takes_otherwise(world: World, zone: str, forge: Forgery, expe
 
 
 def test_a_resolver_that_is_silent_proves_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "TRY_SECONDS", 0.1)
+    monkeypatch.setattr(dns_exchange, "TRY_SECONDS", 0.1)
     assert behind(nobody, world) == Chain(Verdict.UNKNOWN, "the resolver: no answer")
 
 

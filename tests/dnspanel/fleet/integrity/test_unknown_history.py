@@ -16,7 +16,7 @@ from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
 from replication.wire.position import Position
@@ -71,7 +71,7 @@ def test_the_collector_sees_a_node_that_is_ahead_and_publishing_is_held(served: 
         collector.settle()
     finally:
         collector.close()
-    current = hold.current_hold()
+    current = publish_hold.current_hold()
     assert current is not None
     assert current.reason.startswith("The node ns1 answers with change 2, and this panel has published only 1.")
 
@@ -87,7 +87,7 @@ def test_a_fleet_in_order_is_never_held(served: Serve, live_redis: None) -> None
             collector.settle()
     finally:
         collector.close()
-    assert hold.current_hold() is None
+    assert publish_hold.current_hold() is None
 
 
 def test_a_push_to_a_node_that_is_ahead_holds_publishing_too(served: Serve) -> None:
@@ -95,7 +95,7 @@ def test_a_push_to_a_node_that_is_ahead_holds_publishing_too(served: Serve) -> N
     set_back(made)
     Node.objects.update(acked=2)
     push_node(made.node.pk)
-    assert hold.current_hold() is not None
+    assert publish_hold.current_hold() is not None
     assert "the panel only at 1" in Node.objects.get().refusal
 
 
@@ -104,7 +104,7 @@ def test_the_publisher_that_has_written_more_than_the_database_knows_holds_publi
     set_back(made)
     edit.create_zone(zone=edit.NewZone("other.test."), acting=Acting(None, "system", timezone.now()))
     assert encode_step(now=timezone.now()) is None
-    current = hold.current_hold()
+    current = publish_hold.current_hold()
     assert current is not None
     assert "LMDB is at sequence 2, and this database knows only 1" in current.reason
     assert encode_step(now=timezone.now()) is None  # and nothing is encoded while it stands
@@ -115,18 +115,18 @@ def test_an_unknown_history_holds_publishing(db: None) -> None:
     assert not unknown_history.hold_if_ahead(positions=[("ns1", known)], now=NOW)
     assert not unknown_history.hold_if_ahead(positions=[], now=NOW)
     assert unknown_history.hold_if_ahead(positions=[("ns1", known), ("ns2", Position(uuid4(), 3))], now=NOW)
-    current = hold.current_hold()
+    current = publish_hold.current_hold()
     assert current is not None
     assert current.reason.startswith("The node ns2 answers with a history")
 
 
 def test_there_is_one_report_for_each_hold(db: None) -> None:
     assert unknown_history.report_of_hold(now=NOW) is None
-    hold.hold(reason="ns1 knows more.", now=NOW)
+    publish_hold.hold(reason="ns1 knows more.", now=NOW)
     first = unknown_history.report_of_hold(now=NOW + timedelta(seconds=1))
     assert unknown_history.report_of_hold(now=NOW + timedelta(seconds=2)) == first
-    hold.release()
-    hold.hold(reason="ns2 knows more.", now=NOW + timedelta(hours=1))
+    publish_hold.release()
+    publish_hold.hold(reason="ns2 knows more.", now=NOW + timedelta(hours=1))
     again = unknown_history.report_of_hold(now=NOW + timedelta(hours=2))
     assert again is not None
     assert again != first
@@ -135,7 +135,7 @@ def test_there_is_one_report_for_each_hold(db: None) -> None:
 
 @pytest.fixture
 def report(db: None) -> AheadReport:
-    hold.hold(reason="ns1 knows more.", now=NOW)
+    publish_hold.hold(reason="ns1 knows more.", now=NOW)
     return AheadReport.objects.create(
         asked_at=NOW, epoch=LogHead.objects.get().epoch, node_name="ns1", is_ahead=True, ended_at=NOW
     )

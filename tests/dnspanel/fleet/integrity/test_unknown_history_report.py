@@ -1,6 +1,6 @@
 """What only a node knows is found, by asking it over real TLS, and both decisions do what they say.
 
-Tests `integrity.epoch` too.
+Tests `integrity.carry_out_epoch` too.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from dnspanel.fleet.models import AheadReport, AheadZone, Choice
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import Epoch, LogHead, Revision, RRset, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.store.store_rrsets import rrset_of
@@ -101,7 +101,7 @@ def restored(served: Serve) -> Served:
 
 
 def made_report() -> AheadReport:
-    assert hold.current_hold() or hold.hold(reason="ns1 knows more.", now=timezone.now())
+    assert publish_hold.current_hold() or publish_hold.hold(reason="ns1 knows more.", now=timezone.now())
     assert decision.step(now=timezone.now()) == "the nodes were asked"
     report = unknown_history.newest_report()
     assert report is not None
@@ -159,7 +159,7 @@ def test_taking_over_loses_nothing_that_nodes_have(restored: Served, alice: User
     head = LogHead.objects.get()
     assert head.epoch != there.epoch
     assert head.sequence > there.sequence
-    assert hold.current_hold() is None
+    assert publish_hold.current_hold() is None
     assert at("www", "changed.test.") == rr("www 300 A 192.0.2.99", origin="changed.test.")
     assert at("old", "changed.test.") is None
     assert at("new", "changed.test.") == rr("new 60 A 192.0.2.6", origin="changed.test.")
@@ -263,12 +263,12 @@ def test_a_history_that_only_nodes_know_is_remembered(restored: Served, alice: U
     from dnspanel.zones.models import Publication
 
     Publication.objects.update(epoch=LogHead.objects.get().epoch)
-    assert not hold.is_of_this_history(there.epoch)
+    assert not publish_hold.is_of_this_history(there.epoch)
     report = made_report()
     assert report.foreign_epochs == [there.epoch]
     assert report.is_ahead
     decide(report, Choice.KEEP, alice)
-    assert hold.is_of_this_history(there.epoch)
+    assert publish_hold.is_of_this_history(there.epoch)
 
 
 def test_zones_without_a_soa_on_the_node_are_named_and_stay_out(restored: Served, alice: User) -> None:

@@ -7,7 +7,7 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from dnspanel.fleet.dnssec import exchange
+from dnspanel.fleet.dnssec import dns_exchange
 from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.fleet.lookups import delegations
 from dnspanel.fleet.lookups.delegations import Delegation, DelegationLook, look_up_delegations
@@ -64,7 +64,7 @@ def refused(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Look:
     """Return a function that looks at a delegation through servers with scripted answers."""
-    monkeypatch.setattr(exchange, "TRY_SECONDS", 0.3)
+    monkeypatch.setattr(dns_exchange, "TRY_SECONDS", 0.3)
     port = free_port()
 
     def look_at(

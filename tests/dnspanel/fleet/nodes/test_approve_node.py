@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from tests.dnspanel.fleet.conftest import MakeNode, signing_request
 
 pytestmark = pytest.mark.django_db
@@ -15,9 +15,9 @@ pytestmark = pytest.mark.django_db
 
 def request_from(node: Node) -> str:
     """Ask as a server to be this node; return what `join` prints there."""
-    code = enroll.make_code(node=node, now=timezone.now(), by=None)
-    waiting = enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
-    assert isinstance(waiting, enroll.Waiting)
+    code = node_lifecycle.make_code(node=node, now=timezone.now(), by=None)
+    waiting = node_lifecycle.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
+    assert isinstance(waiting, node_lifecycle.Waiting)
     return waiting.fingerprint
 
 

@@ -13,17 +13,17 @@ from django.utils import timezone
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.fleet import resync
 from dnspanel.fleet.errors import BadFront, WrongState
-from dnspanel.fleet.integrity import compare
+from dnspanel.fleet.integrity import node_comparison
 from dnspanel.fleet.models import Front, Node, NodeState
-from dnspanel.fleet.nodes import computed_types, enroll, fronts
+from dnspanel.fleet.nodes import fronts, node_computed_types, node_lifecycle
 from dnspanel.fleet.nodes.fronts import Terms
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.rollout.gates import read_gates
-from dnspanel.publish.keys.signing import ensure_signing_key
+from dnspanel.publish.keys.segment_signing import ensure_signing_key
 from dnspanel.zones.errors import Forbidden
 from replication.front.agent import FrontAgent
-from replication.front.config import read_config
+from replication.front.front_config import read_config
 from tests.dnspanel.fleet.conftest import NOW, EnrolledAgent, create_active_node, create_front
 from tests.people import make_person
 from tests.ports import free_port
@@ -89,14 +89,14 @@ def test_only_who_may_change_nodes_sets_a_front_and_a_node_is_none(front: Node) 
 def test_drained_rejecting_and_revoked_nodes_are_out_and_retired_ones_gone(front: Node) -> None:
     ns1, ns2 = Node.objects.filter(name__in=("ns1", "ns2")).order_by("name")
     assert expected_out(front) == {"ns1": "", "ns2": ""}
-    enroll.drain(node=ns1, now=timezone.now(), by=None, reason="new disks")
+    node_lifecycle.drain(node=ns1, now=timezone.now(), by=None, reason="new disks")
     acks.record_refusal(node_id=ns2.pk, message="no", now=NOW)
     assert expected_out(front) == {"ns1": "is drained: new disks", "ns2": "refuses what is published: no"}
-    enroll.resume(node=ns1, now=timezone.now(), by=None)
+    node_lifecycle.resume(node=ns1, now=timezone.now(), by=None)
     acks.clear_refusal(node_id=ns2.pk)
-    enroll.revoke(node=ns2, now=timezone.now(), by=None)
+    node_lifecycle.revoke(node=ns2, now=timezone.now(), by=None)
     assert expected_out(front) == {"ns1": "", "ns2": "is not enrolled"}
-    enroll.retire(node=ns2, now=timezone.now(), by=None)
+    node_lifecycle.retire(node=ns2, now=timezone.now(), by=None)
     assert expected_out(front) == {"ns1": ""}
 
 
@@ -104,8 +104,8 @@ def test_nobody_waits_for_a_front_in_a_rollout_and_it_is_asked_for_no_rows(front
     Node.objects.filter(pk=front.pk).update(state=NodeState.ACTIVE, contact_at=timezone.now(), report={"schema": 4})
     members = {member.name for stage in read_gates(now=timezone.now()).stages for member in stage.members}
     assert members == {"ns1", "ns2"}
-    assert front.name not in {node.name for node in computed_types._enrolled()}
-    assert compare.compare_nodes(now=timezone.now()) == []
+    assert front.name not in {node.name for node in node_computed_types._enrolled()}
+    assert node_comparison.compare_nodes(now=timezone.now()) == []
 
 
 def test_a_front_goes_along_with_the_schema_of_the_nodes(front: Node) -> None:
@@ -152,7 +152,7 @@ def test_its_agent_gets_what_is_new_and_again_what_it_lost(running: Node) -> Non
     row = Front.objects.get(node=running)
     assert row.pushed == fronts.settings_of([row])[running.pk].digest
     ns1 = Node.objects.get(name="ns1")
-    enroll.drain(node=ns1, now=now, by=None)
+    node_lifecycle.drain(node=ns1, now=now, by=None)
     assert fronts.push_settings(now=now) == 1
     later = now + timedelta(seconds=14)
     lost = {"front": {"settings": "", "minimum": 1, "bypassed_zones": 0, "backends": []}}
@@ -160,7 +160,7 @@ def test_its_agent_gets_what_is_new_and_again_what_it_lost(running: Node) -> Non
     Node.objects.filter(pk=running.pk).update(contact_at=later)
     assert fronts.push_settings(now=later) == 1
     Node.objects.filter(pk=running.pk).update(contact_at=now - timedelta(minutes=1))
-    enroll.resume(node=ns1, now=now, by=None)
+    node_lifecycle.resume(node=ns1, now=now, by=None)
     assert fronts.push_settings(now=now) == 0, "one that is silent is not tried every second"
 
 

@@ -12,7 +12,7 @@ from dnspanel.conditions import Condition, Severity
 from dnspanel.fleet import events, telemetry
 from dnspanel.fleet.errors import CodeRefused, NameTaken, UnknownNode
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll, fronts, unjoined
+from dnspanel.fleet.nodes import fronts, node_lifecycle, unjoined
 from dnspanel.fleet.reads.queries import node_status, node_statuses
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, create_front, create_waiting_node, signing_request
 from tests.dnspanel.monitoring.test_metrics import sample
@@ -25,27 +25,27 @@ def retired(active_node: MakeNode) -> Node:
     """Return the former ns1, with an event."""
     node = active_node("ns1")
     events.note(node_id=node.pk, kind="check", message="Of the old one.", now=NOW)
-    return enroll.retire(node=node, now=NOW, by=None)
+    return node_lifecycle.retire(node=node, now=NOW, by=None)
 
 
 def test_a_new_node_takes_the_name_of_a_retired_one(retired: Node, active_node: MakeNode) -> None:
     """The name could never be used again: the machine that replaced ns1 could not be called ns1."""
     new = active_node("ns1")
-    assert enroll.node_by_name("ns1") == new
+    assert node_lifecycle.node_by_name("ns1") == new
     assert node_status(name="ns1", now=NOW).node == new
     assert [status.node.pk for status in node_statuses(now=NOW)] == [new.pk]
-    assert enroll.predecessors_of(new) == [retired]
+    assert node_lifecycle.predecessors_of(new) == [retired]
 
 
 def test_the_retired_one_stays_reachable_at_its_slug(retired: Node, active_node: MakeNode) -> None:
-    assert enroll.node_by_name("ns1") == retired  # while no other one has the name
+    assert node_lifecycle.node_by_name("ns1") == retired  # while no other one has the name
     new = active_node("ns1")
     assert (new.slug, retired.slug) == ("ns1", f"ns1_{retired.pk}")
-    assert enroll.node_by_name(retired.slug) == retired
+    assert node_lifecycle.node_by_name(retired.slug) == retired
     assert node_status(name=retired.slug, now=NOW).node == retired
     for unknown in (f"ns1_{new.pk}", f"ns2_{retired.pk}", "ns1_", "ns1_x", "_", f"ns1_{'9' * 40}", "ns1_²"):
         with pytest.raises(UnknownNode):
-            enroll.node_by_name(unknown)
+            node_lifecycle.node_by_name(unknown)
 
 
 def test_only_one_node_of_the_fleet_has_a_name(retired: Node, active_node: MakeNode) -> None:
@@ -56,7 +56,7 @@ def test_only_one_node_of_the_fleet_has_a_name(retired: Node, active_node: MakeN
     with pytest.raises(NameTaken):
         unjoined.change_node(
             node=other,
-            described=enroll.NodeDescription(
+            described=node_lifecycle.NodeDescription(
                 name="ns1",
                 dns_address="192.0.2.1",
                 dns_port=53,
@@ -69,10 +69,10 @@ def test_only_one_node_of_the_fleet_has_a_name(retired: Node, active_node: MakeN
             now=NOW,
             by=None,
         )
-    enroll.retire(node=new, now=NOW, by=None)
+    node_lifecycle.retire(node=new, now=NOW, by=None)
     third = create_waiting_node("ns1")
-    assert enroll.predecessors_of(third) == [new, retired]
-    assert enroll.node_by_name("ns1") == third
+    assert node_lifecycle.predecessors_of(third) == [new, retired]
+    assert node_lifecycle.node_by_name("ns1") == third
 
 
 def test_nothing_of_the_two_is_mixed(retired: Node, active_node: MakeNode, live_redis: None) -> None:
@@ -88,17 +88,17 @@ def test_nothing_of_the_two_is_mixed(retired: Node, active_node: MakeNode, live_
 
 def test_the_old_code_lets_no_server_in_as_the_new_node(waiting_node: MakeNode) -> None:
     old = waiting_node("ns1")
-    code = enroll.make_code(node=old, now=NOW, by=None)
-    enroll.retire(node=old, now=NOW, by=None)
+    code = node_lifecycle.make_code(node=old, now=NOW, by=None)
+    node_lifecycle.retire(node=old, now=NOW, by=None)
     waiting_node("ns1")
     with pytest.raises(CodeRefused):
-        enroll.submit_request(code=code, csr_pem=signing_request(), now=NOW)
+        node_lifecycle.submit_request(code=code, csr_pem=signing_request(), now=NOW)
 
 
 def test_a_front_does_not_ask_the_new_node_because_it_asked_the_old_one(active_node: MakeNode) -> None:
     old, front = active_node("ns1"), create_front()
     fronts.set_terms(node=front, terms=fronts.Terms({"ns1": 3}), now=NOW, by=None)
-    enroll.retire(node=old, now=NOW, by=None)
+    node_lifecycle.retire(node=old, now=NOW, by=None)
     new = active_node("ns1")
     assert fronts.terms_of(front).backends == {}
     fronts.set_terms(node=front, terms=fronts.Terms({"ns1": 2}), now=NOW, by=None)
@@ -112,7 +112,7 @@ def test_an_alert_of_the_old_node_ends_when_the_new_one_has_the_same(active_node
         return Condition("node.standing:ns1", "node.offline", Severity.CRITICAL, "ns1 is offline.", node.pk)
 
     keep([of(old)], now=NOW)
-    enroll.retire(node=old, now=NOW, by=None)
+    node_lifecycle.retire(node=old, now=NOW, by=None)
     new = active_node("ns1")
     keep([of(new)], now=NOW + timedelta(seconds=1))
     found = {alert.node_id: alert.over_at is None for alert in Alert.objects.all()}
@@ -127,7 +127,7 @@ def test_the_audit_log_tells_the_two_apart(retired: Node, active_node: MakeNode)
 
 
 def test_only_who_is_in_the_fleet_is_found_there(retired: Node, active_node: MakeNode) -> None:
-    assert enroll.node_in_fleet("ns1") is None
+    assert node_lifecycle.node_in_fleet("ns1") is None
     new = active_node("ns1")
-    assert enroll.node_in_fleet("ns1") == new
+    assert node_lifecycle.node_in_fleet("ns1") == new
     assert Node.objects.filter(name="ns1", state=NodeState.RETIRED).get() == retired

@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import Role
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes import enroll, node_keys
+from dnspanel.fleet.nodes import node_keys, node_lifecycle
 from dnspanel.publish.errors import RotationUnderWay
-from dnspanel.publish.keys import signing
+from dnspanel.publish.keys import segment_signing
 from dnspanel.publish.models import SigningKey
 from dnspanel.zones.errors import Forbidden
 from tests.dnspanel.fleet.conftest import EnrolledAgent
@@ -31,46 +31,46 @@ def hear(*agents: EnrolledAgent) -> None:
 
 
 def ours() -> set[str]:
-    return {key.hex() for key in signing.public_keys()}
+    return {key.hex() for key in segment_signing.public_keys()}
 
 
 def test_a_new_key_is_used_once_every_active_node_accepts_it(enrolled_agent: Make) -> None:
     one, two = enrolled_agent("ns1"), enrolled_agent("ns2")
-    old = signing.ensure_signing_key(now=timezone.now())
+    old = segment_signing.ensure_signing_key(now=timezone.now())
     new = node_keys.rotate(now=timezone.now(), by=None)
-    assert signing.ensure_signing_key(now=timezone.now()) == old
+    assert segment_signing.ensure_signing_key(now=timezone.now()) == old
     two.stop()
     Node.objects.filter(pk=one.node.pk).update(contact_at=timezone.now())
     assert node_keys.spread_keys(now=timezone.now()) == 1
     assert set(one.status().signing_keys) == ours()
-    assert signing.ensure_signing_key(now=timezone.now()) == old
+    assert segment_signing.ensure_signing_key(now=timezone.now()) == old
     with pytest.raises(RotationUnderWay):
         node_keys.rotate(now=timezone.now(), by=None)
     two.start()
     hear(one, two)
     node_keys.spread_keys(now=timezone.now())
     assert set(two.status().signing_keys) == ours()
-    assert signing.ensure_signing_key(now=timezone.now()) == new
+    assert segment_signing.ensure_signing_key(now=timezone.now()) == new
 
 
 def test_a_drained_node_is_not_waited_for_but_is_given_the_keys(enrolled_agent: Make) -> None:
     agent = enrolled_agent()
-    enroll.drain(node=agent.node, now=timezone.now(), by=None)
-    signing.ensure_signing_key(now=timezone.now())
+    node_lifecycle.drain(node=agent.node, now=timezone.now(), by=None)
+    segment_signing.ensure_signing_key(now=timezone.now())
     new = node_keys.rotate(now=timezone.now(), by=None)
     hear(agent)
     assert node_keys.spread_keys(now=timezone.now()) == 1
-    assert signing.ensure_signing_key(now=timezone.now()) == new
+    assert segment_signing.ensure_signing_key(now=timezone.now()) == new
     assert set(agent.status().signing_keys) == ours()
 
 
 def test_a_person_may_force_it_and_a_node_that_was_away_catches_up(enrolled_agent: Make) -> None:
     agent = enrolled_agent()
-    old = signing.ensure_signing_key(now=timezone.now())
+    old = segment_signing.ensure_signing_key(now=timezone.now())
     new = node_keys.rotate(now=timezone.now(), by=None)
     agent.stop()
     node_keys.force(now=timezone.now(), by=None)
-    assert signing.ensure_signing_key(now=timezone.now()) == new
+    assert segment_signing.ensure_signing_key(now=timezone.now()) == new
     # While it is away, the only key that it knows is retired.
     assert node_keys.retire_former(now=timezone.now(), by=None) == 1
     agent.start()
@@ -86,7 +86,7 @@ def test_a_person_may_force_it_and_a_node_that_was_away_catches_up(enrolled_agen
 def test_a_node_that_knows_none_of_our_keys_takes_no_list(enrolled_agent: Make) -> None:
     agent = enrolled_agent()
     SigningKey.objects.all().delete()
-    signing.ensure_signing_key(now=timezone.now())
+    segment_signing.ensure_signing_key(now=timezone.now())
     with agent.client() as client:
         assert node_keys.send_keys(client) == node_keys.KeysSent.CANNOT
 
@@ -106,7 +106,7 @@ def test_only_who_may_change_nodes_rotates() -> None:
 
 
 def test_the_command_line_rotates_forces_and_retires() -> None:
-    signing.ensure_signing_key(now=timezone.now())
+    segment_signing.ensure_signing_key(now=timezone.now())
 
     def run(*options: str) -> str:
         output = StringIO()

@@ -13,7 +13,7 @@ from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.zone_patches import Patch, publish_patches
 from dnspanel.zones.rules.unreadable import Kind
 from dnspanel.zones.store import store_rrsets
-from tests.dnspanel.fleet.nodes.test_computed_types import node, refused
+from tests.dnspanel.fleet.nodes.test_node_computed_types import node, refused
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.dnspanel.zones.conftest import alice as alice
 from tests.dnspanel.zones.conftest import make_zone as make_zone

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Authority, Node, NodeEvent
-from dnspanel.fleet.nodes import enroll, rotate
+from dnspanel.fleet.nodes import node_lifecycle, rotate
 from dnspanel.fleet.nodes.authority import NODE_LIFETIME, client_expires_at, ensure_authority
 from replication.errors import NodeUnreachable, Refused
 from replication.node_client import NodeClient
@@ -126,7 +126,7 @@ def test_a_person_may_replace_it_at_any_time(enrolled_agent: Make) -> None:
 def test_a_revoked_certificate_counts_no_more_at_once_and_a_new_enrollment_does(enrolled_agent: Make) -> None:
     agent = enrolled_agent(age=DUE)
     client = agent.client()
-    enroll.revoke(node=agent.node, now=timezone.now(), by=None)
+    node_lifecycle.revoke(node=agent.node, now=timezone.now(), by=None)
     assert fresh(agent).pins == frozenset()
     with (
         NodeClient("127.0.0.1", agent.port, client.ssl_context, certificate_sha256=agent.node.pins) as refused,
@@ -134,7 +134,7 @@ def test_a_revoked_certificate_counts_no_more_at_once_and_a_new_enrollment_does(
     ):
         refused.status()
     with pytest.raises(WrongState):
-        enroll.revoke(node=agent.node, now=timezone.now(), by=None)
+        node_lifecycle.revoke(node=agent.node, now=timezone.now(), by=None)
     agent.stop()
     agent.enroll()
     agent.start()

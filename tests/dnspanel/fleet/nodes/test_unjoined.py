@@ -7,7 +7,7 @@ import pytest
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.errors import BadNode, CodeRefused, NameTaken, WrongState
 from dnspanel.fleet.models import Node, NodeGroup, NodeState
-from dnspanel.fleet.nodes import enroll, unjoined
+from dnspanel.fleet.nodes import node_lifecycle, unjoined
 from dnspanel.zones.rights.access import Forbidden
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, create_active_node, signing_request
 from tests.people import alice as alice
@@ -28,7 +28,7 @@ TYPED = {
 
 
 def change(node: Node, by: User | None = None, **fields: Any) -> Node:
-    described = enroll.NodeDescription(**{**TYPED, **fields})
+    described = node_lifecycle.NodeDescription(**{**TYPED, **fields})
     return unjoined.change_node(node=node, described=described, now=NOW, by=by)
 
 
@@ -44,20 +44,20 @@ def test_everything_that_was_typed_can_be_changed(waiting_node: MakeNode, alice:
 
 def test_a_code_from_before_is_void_because_its_command_has_the_old_address(waiting_node: MakeNode) -> None:
     node = waiting_node("ns1")
-    code = enroll.make_code(node=node, now=NOW, by=None)
+    code = node_lifecycle.make_code(node=node, now=NOW, by=None)
     change(node)
     with pytest.raises(CodeRefused):
-        enroll.submit_request(code=code, csr_pem=signing_request(), now=NOW)
+        node_lifecycle.submit_request(code=code, csr_pem=signing_request(), now=NOW)
     assert node.codes.count() == 0
 
 
 def test_a_request_that_waits_stays_and_joins_under_the_new_name(waiting_node: MakeNode) -> None:
     node = waiting_node("ns1")
-    code, request = enroll.make_code(node=node, now=NOW, by=None), signing_request()
-    enroll.submit_request(code=code, csr_pem=request, now=NOW)
-    enroll.approve(node=change(node), now=NOW, by=None)
-    joined = enroll.submit_request(code=code, csr_pem=request, now=NOW)
-    assert isinstance(joined, enroll.Enrolled)
+    code, request = node_lifecycle.make_code(node=node, now=NOW, by=None), signing_request()
+    node_lifecycle.submit_request(code=code, csr_pem=request, now=NOW)
+    node_lifecycle.approve(node=change(node), now=NOW, by=None)
+    joined = node_lifecycle.submit_request(code=code, csr_pem=request, now=NOW)
+    assert isinstance(joined, node_lifecycle.Enrolled)
     assert joined.node == "ns7"
 
 
@@ -75,7 +75,7 @@ def test_what_no_node_can_be_changes_nothing(
 
 def test_a_removed_node_leaves_its_name_free(waiting_node: MakeNode, alice: User) -> None:
     node = waiting_node("ns1")
-    enroll.make_code(node=node, now=NOW, by=None)
+    node_lifecycle.make_code(node=node, now=NOW, by=None)
     unjoined.remove_node(node=node, now=NOW, by=alice)
     assert not Node.objects.exists()
     assert AuditEntry.objects.get(action="node.remove").target == "ns1"
@@ -88,7 +88,7 @@ def test_a_removed_node_leaves_its_name_free(waiting_node: MakeNode, alice: User
 def test_a_node_that_has_joined_is_neither_changed_nor_removed(state: NodeState) -> None:
     node = create_active_node()
     if state == NodeState.AWAITING_APPROVAL:
-        enroll.revoke(node=node, now=NOW, by=None)
+        node_lifecycle.revoke(node=node, now=NOW, by=None)
     Node.objects.filter(pk=node.pk).update(state=state)
     for act in (change, lambda node: unjoined.remove_node(node=node, now=NOW, by=None)):
         with pytest.raises(WrongState, match="has joined"):

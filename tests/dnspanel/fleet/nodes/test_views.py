@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 from django.test import Client
 
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.fleet.nodes.views import MAX_BODY
 from replication.wire.enrolment import decode_answer, request_fingerprint
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, signing_request
@@ -23,11 +23,11 @@ def test_an_agent_needs_no_session_and_no_csrf_token(waiting_node: MakeNode) -> 
     from django.utils import timezone
 
     node = waiting_node()
-    code, csr = enroll.make_code(node=node, now=timezone.now(), by=None), signing_request()
+    code, csr = node_lifecycle.make_code(node=node, now=timezone.now(), by=None), signing_request()
     strict = Client(enforce_csrf_checks=True)
     waiting = ask(strict, code=code, csr=csr)
     assert (waiting.status_code, set(waiting.json())) == (202, {"state", "fingerprint", "settings"})
-    enroll.approve(node=node, now=NOW, by=None)
+    node_lifecycle.approve(node=node, now=NOW, by=None)
     enrolled = ask(strict, code=code, csr=csr)
     assert enrolled.status_code == 200
     assert set(enrolled.json()) == {
@@ -53,7 +53,7 @@ def test_an_agent_needs_no_session_and_no_csrf_token(waiting_node: MakeNode) -> 
 
 
 def test_refusals_are_json_with_words(client: Client, waiting_node: MakeNode) -> None:
-    enroll.make_code(node=waiting_node(), now=NOW, by=None)
+    node_lifecycle.make_code(node=waiting_node(), now=NOW, by=None)
     unknown = ask(client, code="guess." + "0" * 32, csr=signing_request())
     assert (unknown.status_code, unknown.json()["error"]) == (403, "code refused")
     unsigned = ask(client, code="guess", csr="nonsense")

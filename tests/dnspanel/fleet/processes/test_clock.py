@@ -13,7 +13,7 @@ from dnspanel.fleet.models import PeriodicTask
 from dnspanel.fleet.processes import clock as module
 from dnspanel.fleet.processes.clock import Clock
 from dnspanel.fleet.processes.periodic import know_schedule
-from dnspanel.fleet.processes.roles import BUSY_FOR
+from dnspanel.fleet.processes.process_roles import BUSY_FOR
 
 
 @pytest.mark.django_db

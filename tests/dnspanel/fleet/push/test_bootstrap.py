@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.fleet.models import Bootstrap, NodeEvent
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.publish.models import UsedSchema
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
@@ -34,7 +34,7 @@ def test_nodes_that_take_no_pushes_get_none(waiting_node: MakeNode, active_node:
     node = waiting_node("ns1")
     assert not ask_for_snapshot(node_id=node.pk, reason="it has nothing", now=NOW)
     drained = active_node("ns2")
-    enroll.drain(node=drained, now=NOW, by=None)
+    node_lifecycle.drain(node=drained, now=NOW, by=None)
     assert not ask_for_snapshot(node_id=drained.pk, reason="it has nothing", now=NOW)
     assert not ask_for_snapshot(node_id=4711, reason="it has nothing", now=NOW)
     assert not Bootstrap.objects.exists()

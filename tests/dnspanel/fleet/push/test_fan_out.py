@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dnspanel.fleet.models import Ack, Isolation, Node
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.fleet.push import fan_out
-from dnspanel.fleet.push.connections import AgentConnection, connections
+from dnspanel.fleet.push.agent_connections import AgentConnection, connections
 from dnspanel.fleet.push.fan_out import push_together
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encoding.encode import encode_step
@@ -128,7 +128,7 @@ def test_an_ack_with_another_digest_is_no_proof_and_its_own_push_says_so(nodes: 
 
 
 def test_a_node_that_takes_no_pushes_gets_none(nodes: dict[str, Served]) -> None:
-    enroll.drain(node=nodes["ns2"].node, now=timezone.now(), by=None)
+    node_lifecycle.drain(node=nodes["ns2"].node, now=timezone.now(), by=None)
     assert push(nodes) == ([], [])
     assert acked() == {"ns1": 2, "ns2": 1, "ns3": 2}
 
@@ -184,7 +184,7 @@ def test_a_node_to_which_somebody_pushes_is_passed_over(nodes: dict[str, Served]
 
 def test_others_go_on_by_the_acks_of_a_gate(nodes: dict[str, Served], monkeypatch: pytest.MonkeyPatch) -> None:
     advanced: list[Any] = []
-    monkeypatch.setattr(fan_out.deliver, "advance", lambda *, now: advanced.append(acked()))
+    monkeypatch.setattr(fan_out.deliver_groups, "advance", lambda *, now: advanced.append(acked()))
     push(nodes)
     assert advanced == []
     publish("three.test.")

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from dnspanel.fleet.models import Bootstrap, Node
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.fleet.push import lease
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.lease import LIFETIME, PAUSE, SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
@@ -77,7 +77,7 @@ def test_the_end_leaves_nothing_to_do(node: Node) -> None:
 
 
 def test_a_drained_node_waits(node: Node) -> None:
-    enroll.drain(node=node, now=timezone.now(), by=None)
+    node_lifecycle.drain(node=node, now=timezone.now(), by=None)
     assert Lease.take(node_id=node.pk, now=timezone.now()) is None
 
 

@@ -11,7 +11,7 @@ from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.files.snapshots import make_snapshot
-from dnspanel.publish.keys.signing import public_keys
+from dnspanel.publish.keys.segment_signing import public_keys
 from dnspanel.publish.models import Segment
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead

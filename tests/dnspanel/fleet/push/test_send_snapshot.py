@@ -10,8 +10,8 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.fleet import tasks
-from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Ack, Bootstrap, Node, NodeEvent
+from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.push import send_snapshot as module
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.lease import LIFETIME

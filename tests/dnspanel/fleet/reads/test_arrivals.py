@@ -46,10 +46,10 @@ def test_the_first_proof_at_or_beyond_the_publication_counts(
 
 
 def test_nodes_that_take_no_pushes_are_not_waited_for(active_node: MakeNode) -> None:
-    from dnspanel.fleet.nodes import enroll
+    from dnspanel.fleet.nodes import node_lifecycle
 
     [publication] = publications(1)
-    enroll.drain(node=active_node(), now=NOW, by=None)
+    node_lifecycle.drain(node=active_node(), now=NOW, by=None)
     assert arrivals(publication, now=NOW) == []
 
 

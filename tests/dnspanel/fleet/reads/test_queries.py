@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from dnspanel.fleet.errors import UnknownNode
-from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.reads.queries import head, node_status, node_statuses
 from dnspanel.fleet.reads.summary import fleet_summary
 from dnspanel.publish.models import Stall

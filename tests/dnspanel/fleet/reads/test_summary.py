@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Bootstrap, Delivery, Node, NodeState
+from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, answer_roll, beat
 from dnspanel.fleet.processes.beats import Identity, Load, beat_process
 from dnspanel.fleet.reads.queries import node_statuses, watched_statuses
 from dnspanel.fleet.reads.summary import fleet_summary, late_publication, waiting_publication
-from dnspanel.fleet.rollout.waiting import Place, Waiting
+from dnspanel.fleet.rollout.waiting_publications import Place, Waiting
 from dnspanel.publish.models import Segment
 from dnspanel.zones.models import LogHead
 from tests.dnspanel.fleet.conftest import NOW, MakeNode

@@ -8,7 +8,7 @@ from django.utils import timezone
 from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.rollout import take_back
 from dnspanel.publish.encoding.encode import encode_step
-from dnspanel.publish.keys.signing import all_public_keys
+from dnspanel.publish.keys.segment_signing import all_public_keys
 from dnspanel.publish.models import Segment
 from dnspanel.publish.storage.objects import open_object
 from dnspanel.zones.acting import Acting

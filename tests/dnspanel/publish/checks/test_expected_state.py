@@ -14,7 +14,7 @@ from dnspanel.publish.checks.expected_state import (
     wire_of,
     zone_rows,
 )
-from dnspanel.publish.reading.session import reading
+from dnspanel.publish.reading.publisher_session import reading
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from replication.codec import keys

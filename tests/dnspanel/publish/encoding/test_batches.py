@@ -9,7 +9,7 @@ from dnspanel.publish.encoding import batches
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.files.publisher import this_publisher
 from dnspanel.publish.reading import publication_log
-from dnspanel.publish.reading.session import snapshot
+from dnspanel.publish.reading.publisher_session import snapshot
 from replication.dns import rdtypes
 from tests.dnspanel.publish.encoding.test_encode import change, create, encode_all, rrset, store
 

@@ -180,7 +180,7 @@ def test_a_lost_lmdb_is_made_again_from_the_segments(publisher_directory) -> Non
 
 
 def test_while_another_publishes_a_second_publisher_does_nothing() -> None:
-    from dnspanel.publish.reading.session import Session
+    from dnspanel.publish.reading.publisher_session import Session
 
     create("example.test.")
     other = Session()

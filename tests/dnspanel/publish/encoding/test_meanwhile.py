@@ -11,7 +11,7 @@ from dnspanel.publish.encoding.meanwhile import Meanwhile
 from dnspanel.publish.models import PreparedRows, Segment, Stall
 from dnspanel.publish.reading import publication_log
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.log.hold import hold
+from dnspanel.zones.log.publish_hold import hold
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from dnspanel.publish.files.publisher import this_publisher
 from dnspanel.publish.files.repairs import digest_at, make_repair
-from dnspanel.publish.keys.signing import public_keys
+from dnspanel.publish.keys.segment_signing import public_keys
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit

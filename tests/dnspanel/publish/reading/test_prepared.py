@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from dnspanel.publish.encoding import encode
 from dnspanel.publish.files.publisher import this_publisher
-from dnspanel.publish.keys.signing import all_public_keys
+from dnspanel.publish.keys.segment_signing import all_public_keys
 from dnspanel.publish.models import PreparedRows, Segment
 from dnspanel.publish.reading.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.publish.storage.objects import open_object

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.publish.reading import publication_log
-from dnspanel.publish.reading.session import Connection, Session, snapshot
+from dnspanel.publish.reading.publisher_session import Connection, Session, snapshot
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit

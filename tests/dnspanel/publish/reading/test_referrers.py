@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.files.publisher import this_publisher
-from dnspanel.publish.keys import signing
+from dnspanel.publish.keys import segment_signing
 from dnspanel.publish.models import Segment
 from dnspanel.publish.reading import referrers
 from dnspanel.publish.storage import objects
@@ -38,7 +38,7 @@ def marks_of_next_segment() -> dict[str, int | None]:
         pass
     newest = Segment.objects.order_by("-last")[0]
     with objects.open_object(newest.object_name) as file:
-        segment = open_segment(file.read(), signing.all_public_keys())
+        segment = open_segment(file.read(), segment_signing.all_public_keys())
         return {mark.name: mark.serial for mark in segment.marks()}
 
 

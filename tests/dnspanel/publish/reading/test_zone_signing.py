@@ -14,11 +14,11 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.publish.checks.expected_state import expected_state
 from dnspanel.publish.files.publisher import this_publisher
-from dnspanel.publish.files.rebuild import rebuild_store
+from dnspanel.publish.files.rebuild_files import rebuild_store
 from dnspanel.publish.files.snapshots import make_snapshot, read_chunk, read_manifest
 from dnspanel.publish.keys.sealing_keys import all_sealing_keys
 from dnspanel.publish.models import SealingKey, Segment
-from dnspanel.publish.reading.session import reading
+from dnspanel.publish.reading.publisher_session import reading
 from dnspanel.publish.storage.objects import open_object
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries

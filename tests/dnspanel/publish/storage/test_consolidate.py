@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.publish.keys.signing import all_public_keys
+from dnspanel.publish.keys.segment_signing import all_public_keys
 from dnspanel.publish.models import Garbage, Segment
 from dnspanel.publish.storage import consolidate as module
 from dnspanel.publish.storage.consolidate import Stored, consolidate, merge, merge_range, runs_to_merge

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from dnspanel.transfer.archives.paths import PathIndex, clean_path, printable
 from dnspanel.transfer.errors import UploadRefused
-from dnspanel.transfer.limits import MOST_PATH_BYTES
+from dnspanel.transfer.import_limits import MOST_PATH_BYTES
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from dnspanel.accounts.models import User
 from dnspanel.transfer.exports import file as export_file
-from dnspanel.transfer.exports.rows import snapshot
+from dnspanel.transfer.exports.exported_rows import snapshot
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Channel, Zone

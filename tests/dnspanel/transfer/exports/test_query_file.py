@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dnspanel.transfer.exports.exported_rows import ExportedZone
 from dnspanel.transfer.exports.query_file import QueryOptions, query_lines
-from dnspanel.transfer.exports.rows import ExportedZone
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.transfer.estates import apex, estate, exported

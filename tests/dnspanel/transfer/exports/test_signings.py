@@ -106,7 +106,7 @@ def test_more_signed_zones_are_not_more_queries(
     signed: list[Zone], make_zone: MakeZone, acting: Acting, sealer: Sealer | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of both servers' cursors: what Django itself sends is nothing."""
-    from dnspanel.transfer.exports import rows, signings
+    from dnspanel.transfer.exports import exported_rows, signings
 
     cursors: list[str] = []
 
@@ -114,8 +114,8 @@ def test_more_signed_zones_are_not_more_queries(
         cursors.append(sql)
         return original(conn, sql, parameters)
 
-    original = rows.fetched
-    monkeypatch.setattr(rows, "fetched", fetched)
+    original = exported_rows.fetched
+    monkeypatch.setattr(exported_rows, "fetched", fetched)
     monkeypatch.setattr(signings, "fetched", fetched)
     sign.sign(zones=[make_zone(name=f"more{number}.test.") for number in range(9)], acting=acting)
     with CaptureQueriesContext(connection) as sent:

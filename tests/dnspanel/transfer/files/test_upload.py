@@ -10,7 +10,7 @@ from dnspanel.accounts.models import User
 from dnspanel.transfer.errors import UploadRefused, WrongState
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.files.upload import ChunkUnderWay, WrongOffset
-from dnspanel.transfer.imports import jobs
+from dnspanel.transfer.imports import import_jobs
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from replication.disk import Disk
 from tests.people import NOW
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def job(alice: User) -> ImportJob:
-    return jobs.create_job(source=SourceKind.FILES, title="files", author=alice, now=NOW)
+    return import_jobs.create_job(source=SourceKind.FILES, title="files", author=alice, now=NOW)
 
 
 def send(job: ImportJob, name: str, offset: int, content: bytes, size: int | None = None) -> int:

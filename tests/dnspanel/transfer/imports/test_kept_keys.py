@@ -15,10 +15,10 @@ from django.db import connection
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.transfer.documents import Options
-from dnspanel.transfer.exports import jobs as export_jobs
-from dnspanel.transfer.exports.selection import EVERYTHING
+from dnspanel.transfer.exports import export_jobs
+from dnspanel.transfer.exports.exported_zones import EVERYTHING
 from dnspanel.transfer.files import upload
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.imports.kept_keys import brought_signings
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, KeptItem, KeptKind, SourceKind, State
 from dnspanel.zones.acting import Acting
@@ -70,9 +70,11 @@ def begun(text: bytes, author: User | None, passphrase: str = PASSPHRASE) -> Imp
     """Begin an import of this file, which waits to be scanned."""
     options = Options(nameservers="missing", soa="missing")
     secret = {"keys_passphrase": passphrase} if passphrase else None
-    job = jobs.create_job(source=SourceKind.JSON, title="back", author=author, now=NOW, secret=secret, options=options)
+    job = import_jobs.create_job(
+        source=SourceKind.JSON, title="back", author=author, now=NOW, secret=secret, options=options
+    )
     upload.receive_file(job=job, name="zones.jsonl", stream=io.BytesIO(text))
-    jobs.start_scan(job=job, now=NOW)
+    import_jobs.start_scan(job=job, now=NOW)
     return job
 
 
@@ -189,7 +191,7 @@ def test_one_key_that_is_not_its_dnskeys_keeps_the_zone_unsigned(zones: list[Zon
 
 def test_a_zone_goes_on_with_a_key_once(alice: User) -> None:
     pair = key_material.generate(13)
-    job = jobs.create_job(source=SourceKind.JSON, title="two", author=alice, now=NOW)
+    job = import_jobs.create_job(source=SourceKind.JSON, title="two", author=alice, now=NOW)
     value = encrypt_secret(pair.private_text.encode())
     for name in ("257 ECDSAP256SHA256", "256 ECDSAP256SHA256"):
         KeptItem.objects.create(job=job, zone="a.test.", kind=KeptKind.KEY, name=name, value=value)

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.transfer.documents import Options
-from dnspanel.transfer.imports import apply, queries
+from dnspanel.transfer.imports import apply_piece, queries
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, KeptItem, KeptKind
 from dnspanel.zones.dnssec import queries as signing
 from dnspanel.zones.models import SigningChange, Zone
@@ -77,7 +77,7 @@ def test_an_import_that_dies_between_its_publications_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(apply, "change_zones", die)
+        patch.setattr(apply_piece, "change_zones", die)
         with pytest.raises(KeyboardInterrupt):
             import_all(job)
     state = signing.signing_of(current())

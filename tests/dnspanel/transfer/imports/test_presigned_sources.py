@@ -19,7 +19,7 @@ from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from tests.dnspanel.transfer.conftest import zone_text
 from tests.dnspanel.transfer.running import PowerDNS, lmdb_powerdns, needed, run, sqlite_powerdns
-from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr_in import named
 from tests.ports import free_port
 from tests.signzone import DENIALS, LINES, signed_text
 

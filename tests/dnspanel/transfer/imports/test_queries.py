@@ -6,7 +6,7 @@ import io
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import Action, ImportJob, ImportZone
 from dnspanel.zones.errors import Forbidden, Unknown
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, work_through, zone_text
@@ -38,8 +38,8 @@ def job(make_import: MakeImport) -> ImportJob:
     )
     work_through(job)
     big = ImportZone.objects.get(job=job, name="big.test.")
-    jobs.choose(job=job, choice="replace", ids=[big.pk], now=NOW)
-    jobs.start_plan(job=job, now=NOW)
+    import_jobs.choose(job=job, choice="replace", ids=[big.pk], now=NOW)
+    import_jobs.start_plan(job=job, now=NOW)
     return work_through(job)
 
 
@@ -130,7 +130,7 @@ def test_the_text_of_a_zone_is_given_unless_it_is_large(job: ImportJob, monkeypa
 
 
 def test_the_report_says_how_many_nodes_have_it_all(job: ImportJob) -> None:
-    jobs.start_apply(job=job, author=job.author, now=NOW)
+    import_jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
     report = queries.report(job)
     assert (report.published, report.plan.failed, report.nodes, report.nodes_acked) == (3, 1, 0, 0)

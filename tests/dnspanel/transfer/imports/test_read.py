@@ -9,15 +9,15 @@ from urllib.parse import quote
 import pytest
 from django.db import connection
 
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
+from dnspanel.transfer.allowed_servers import every_address
 from dnspanel.transfer.documents import Document, Item, Kept, Source, SourceFault
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.files import spool
-from dnspanel.transfer.imports import jobs, read
+from dnspanel.transfer.imports import import_jobs, read
 from dnspanel.transfer.models import ImportFault, ImportJob, ImportPiece, KeptItem, KeptKind, SourceKind
-from dnspanel.transfer.servers import every_address
 from dnspanel.transfer.sources import powerdns_sql
-from dnspanel.transfer.sources.over_dns.axfr import AxfrSource
+from dnspanel.transfer.sources.over_dns.axfr_in import AxfrSource
 from dnspanel.transfer.sources.powerdns_api import PowerdnsApiSource
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
 from dnspanel.transfer.sources.sql_snapshot import Snapshot
@@ -46,7 +46,7 @@ class Listed:
 
 @pytest.fixture
 def job() -> ImportJob:
-    return jobs.create_job(
+    return import_jobs.create_job(
         source=SourceKind.AXFR, title="a server", author=None, now=NOW, secret={"tsig_secret": "hush"}
     )
 
@@ -128,7 +128,7 @@ SILENT: dict[str, Callable[[int], Source]] = {
 def test_a_server_that_gives_nothing_is_left_after_its_time(
     job: ImportJob, silent_port: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MOST_ITEM_SECONDS", 0.1)
+    monkeypatch.setattr(import_limits, "MOST_ITEM_SECONDS", 0.1)
     with pytest.raises(SourceAway, match="gave nothing usable"):
         read.read_source(job=job, source=SILENT[kind](silent_port), goes_on=lambda: True)
     job.refresh_from_db()
@@ -136,7 +136,7 @@ def test_a_server_that_gives_nothing_is_left_after_its_time(
 
 
 def test_a_postgresql_that_falls_silent_is_left_after_its_time(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_ITEM_SECONDS", 0.5)
+    monkeypatch.setattr(import_limits, "MOST_ITEM_SECONDS", 0.5)
     monkeypatch.setattr(powerdns_sql, "_Tables", Asleep)
     source = PowerdnsSqlSource(own_database_url())
     with pytest.raises(SourceAway, match="gave nothing usable"):
@@ -157,7 +157,7 @@ def own_database_url() -> str:
 
 
 def test_a_source_that_takes_all_day_is_left(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_READ_SECONDS", 0.0)
+    monkeypatch.setattr(import_limits, "MOST_READ_SECONDS", 0.0)
     with pytest.raises(SourceAway, match="not read to its end"):
         read.read_source(job=job, source=Endless([]), goes_on=lambda: True)
 

@@ -1,6 +1,6 @@
 """A whole import, unit by unit: found, planned, published, repeated, undone.
 
-Tests `imports.plan`, `imports.scan`, `imports.undo`, `imports.kept_keys` and `imports.taken_back` too.
+Tests `imports.import_plan`, `imports.scan`, `imports.undo`, `imports.kept_keys` and `imports.taken_back` too.
 """
 
 from collections.abc import Callable
@@ -15,22 +15,22 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.publish.models import PreparedRows
 from dnspanel.texts import Text
-from dnspanel.transfer import rights
+from dnspanel.transfer import job_rights
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.files import spool
-from dnspanel.transfer.imports import apply, jobs, queries, stage, worker
+from dnspanel.transfer.imports import apply_piece, import_jobs, queries, stage, worker
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, KeptItem, KeptKind, PieceState, State
-from dnspanel.transfer.zone_templates import edit, servers
-from dnspanel.webhooks import publish_hooks
-from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.transfer.zone_templates import edit_template, server_set_text
+from dnspanel.webhooks import place_publish_hooks
+from dnspanel.webhooks.place_publish_hooks import HookTerms
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as signing
 from dnspanel.zones.governance.publish_rules import Scope
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import Channel, LastSerial, Publication, Revision, RRset, SigningChange, TemplateLink, Zone
 from tests.dnspanel.taken_back import REASON, take_back
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
-from tests.dnspanel.transfer.zone_templates.test_servers import HOUSE, OTHER, apex, make_set
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import HOUSE, OTHER, apex, make_set
 from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.conftest import answering as answering
 from tests.dnspanel.webhooks.conftest import at_home as at_home
@@ -96,10 +96,10 @@ def test_its_publications_carry_from_where_it_was_started(make_import: MakeImpor
     with audit.coming_from(audit.Origin("192.0.2.7", "req-1")):
         job = make_import(texts("a.test."))
         work_through(job)
-        jobs.start_plan(job=job, now=NOW)
+        import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
     with audit.coming_from(audit.Origin("192.0.2.8", "req-2")):
-        jobs.start_apply(job=job, author=rights.actor_of_job(job), now=NOW)
+        import_jobs.start_apply(job=job, author=job_rights.actor_of_job(job), now=NOW)
     work_through(job)
     assert Publication.objects.values_list("address", "request_id").get() == ("192.0.2.8", "req-2")
 
@@ -138,7 +138,7 @@ def test_failed_zones_are_corrected_in_a_job_of_their_own(make_import: MakeImpor
     failed = ImportZone.objects.get(job=job, action=Action.FAILED)
     text = queries.zone_text(job, failed)
     assert text == bad
-    retry = jobs.retry_failed(job=job, texts={failed.pk: bad.replace("300\n", "30\n")}, author=alice, now=NOW)
+    retry = import_jobs.retry_failed(job=job, texts={failed.pk: bad.replace("300\n", "30\n")}, author=alice, now=NOW)
     assert import_all(retry).state == State.DONE
     assert retry.retry_of == job
     assert "www.bad.test. 300 1 192.0.2.30" in lines_of("bad.test.")
@@ -158,7 +158,7 @@ def test_a_union_keeps_all_values_and_what_replaces_counts_those_that_go(make_im
     work_through(job)
     for name, choice in (("b.test.", "replace"), ("c.test.", "rrsets")):
         row = ImportZone.objects.get(job=job, name=name)
-        assert jobs.choose(job=job, choice=choice, ids=[row.pk], now=NOW) == 1
+        assert import_jobs.choose(job=job, choice=choice, ids=[row.pk], now=NOW) == 1
     import_all(job)
     assert actions(job) == {"a.test.": Action.UNION, "b.test.": Action.REPLACE, "c.test.": Action.RRSETS}
     addresses = {
@@ -195,7 +195,7 @@ def test_who_chose_to_create_a_zone_that_exists_by_now_gets_what_the_options_say
 ) -> None:
     job = work_through(make_import({"a": zone_text("a.test.", WWW)}))
     row = ImportZone.objects.get(job=job)
-    jobs.choose(job=job, choice="create", ids=[row.pk], now=NOW)
+    import_jobs.choose(job=job, choice="create", ids=[row.pk], now=NOW)
     import_all(make_import({"a": zone_text("a.test.", "old A 192.0.2.8")}))
     import_all(job)
     assert actions(job) == {"a.test.": Action.UNION}
@@ -294,16 +294,16 @@ def test_a_zone_that_occurs_twice_is_imported_once(make_import: MakeImport) -> N
 def test_a_zone_created_by_others_since_the_dry_run_waits(make_import: MakeImport, bob: User) -> None:
     job = make_import(texts("a.test.", "b.test."))
     work_through(job)
-    jobs.start_plan(job=job, now=NOW)
+    import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
     import_all(make_import({"other": zone_text("a.test.", "mail A 192.0.2.9")}))
-    jobs.start_apply(job=job, author=job.author, now=NOW)
+    import_jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
     assert actions(job) == {"a.test.": Action.WAITING, "b.test.": Action.CREATE}
-    jobs.replan_waiting(job=job, now=NOW)
+    import_jobs.replan_waiting(job=job, now=NOW)
     work_through(job)
     assert actions(job)["a.test."] == Action.UNION
-    jobs.start_apply(job=job, author=job.author, now=NOW)
+    import_jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
     assert {line.split()[0] for line in lines_of("a.test.")} == {"a.test.", "mail.a.test.", "www.a.test."}
 
@@ -312,20 +312,22 @@ def test_zones_to_which_a_publish_hook_says_no_wait(make_import: MakeImport, ali
     import_all(make_import(texts("a.test.")))
     job = make_import({"new": zone_text("b.test."), "old": zone_text("a.test.", "new A 192.0.2.3")})
     work_through(job)
-    jobs.start_plan(job=job, now=NOW)
+    import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
-    made = publish_hooks.add_hook(scope=Scope(), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW)
+    made = place_publish_hooks.add_hook(
+        scope=Scope(), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW
+    )
     answering.secret = made.secret
     answering.refuse("No.")
     answering.refuse("No.")
-    jobs.start_apply(job=job, author=job.author, now=NOW)
+    import_jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
     assert actions(job) == {"a.test.": Action.WAITING, "b.test.": Action.WAITING}
-    jobs.replan_waiting(job=job, now=NOW)
+    import_jobs.replan_waiting(job=job, now=NOW)
     work_through(job)
     answering.allow()
     answering.allow()
-    jobs.start_apply(job=job, author=job.author, now=NOW)
+    import_jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
     assert actions(job) == {"a.test.": Action.UNION, "b.test.": Action.CREATE}
     assert {each["zones"][0]["kind"] for each in answering.questions} == {"create", "change"}
@@ -336,10 +338,10 @@ def test_a_zone_changed_by_others_since_the_dry_run_waits(make_import: MakeImpor
     import_all(make_import(texts("a.test.", "b.test.")))
     job = make_import({name: zone_text(name, "new A 192.0.2.3") for name in ("a.test.", "b.test.")})
     work_through(job)
-    jobs.start_plan(job=job, now=NOW)
+    import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
     change("a.test.", "www 60 A 192.0.2.77", bob)
-    jobs.start_apply(job=job, author=job.author, now=NOW)
+    import_jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
     assert actions(job) == {"a.test.": Action.WAITING, "b.test.": Action.UNION}
     assert queries.plan_summary(job).waiting == 1
@@ -352,7 +354,7 @@ def test_undo_deletes_what_was_created_and_restores_what_was_changed(make_import
         make_import({**texts("new.test."), "old": zone_text("old.test.", "www 60 A 192.0.2.5", "more A 192.0.2.6")})
     )
     assert lines_of("old.test.") != before
-    jobs.start_undo(job=job, author=alice, now=NOW)
+    import_jobs.start_undo(job=job, author=alice, now=NOW)
     work_through(job)
     assert job.state == State.UNDONE
     assert lines_of("old.test.") == before
@@ -370,7 +372,7 @@ def test_undo_keeps_what_others_changed_since(make_import: MakeImport, alice: Us
     )
     change("kept.test.", "www 60 A 192.0.2.99", bob)
     change("old.test.", "x 60 A 192.0.2.98", bob)
-    jobs.start_undo(job=job, author=alice, now=NOW)
+    import_jobs.start_undo(job=job, author=alice, now=NOW)
     work_through(job)
     undone = dict(ImportZone.objects.filter(job=job).values_list("name", "undone"))
     assert undone == {"new.test.": "undone", "kept.test.": "kept", "old.test.": "kept"}
@@ -381,15 +383,15 @@ def test_undo_keeps_what_others_changed_since(make_import: MakeImport, alice: Us
 
 def test_an_import_that_is_paused_or_cancelled_stops(make_import: MakeImport) -> None:
     job = make_import(texts("a.test."))
-    jobs.pause(job=job, now=NOW)
+    import_jobs.pause(job=job, now=NOW)
     worker.work_on_import(job.pk)
     assert ImportPiece.objects.get(job=job).state == PieceState.SPOOLED
-    jobs.resume(job=job, now=NOW)
+    import_jobs.resume(job=job, now=NOW)
     work_through(job)
     job.refresh_from_db()
     work_through(job)
     assert job.state == State.CHOOSING
-    jobs.cancel(job=job, now=NOW)
+    import_jobs.cancel(job=job, now=NOW)
     job.refresh_from_db()
     assert (job.state, job.ended_at) == (State.CANCELLED, NOW)
 
@@ -397,10 +399,10 @@ def test_an_import_that_is_paused_or_cancelled_stops(make_import: MakeImport) ->
 def test_a_stage_that_the_disk_lost_is_made_again(make_import: MakeImport) -> None:
     job = make_import(texts("a.test.", "b.test."))
     work_through(job)
-    jobs.start_plan(job=job, now=NOW)
+    import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
     stage.stage_path(job.pk, 1).write_bytes(b"half of it")
-    jobs.start_apply(job=job, author=job.author, now=NOW)
+    import_jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
     assert job.state == State.DONE
     assert "www.b.test. 300 1 192.0.2.1" in lines_of("b.test.")
@@ -420,20 +422,20 @@ def test_rows_that_the_database_refuses_stop_the_import_with_a_reason(
 ) -> None:
     job = make_import(texts("a.test."))
     work_through(job)
-    jobs.start_plan(job=job, now=NOW)
+    import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
-    jobs.start_apply(job=job, author=job.author, now=NOW)
+    import_jobs.start_apply(job=job, author=job.author, now=NOW)
 
     def refuse(**arguments: Any) -> None:
         raise IntegrityError("rrset_cname_alone")
 
-    monkeypatch.setattr(apply, "create_ready_zones", refuse)
+    monkeypatch.setattr(apply_piece, "create_ready_zones", refuse)
     with pytest.raises(IntegrityError):
         worker.work_on_import(job.pk)
     job.refresh_from_db()
     assert (job.paused, job.failure) == (True, "rrset_cname_alone")
     monkeypatch.undo()
-    jobs.resume(job=job, now=NOW)
+    import_jobs.resume(job=job, now=NOW)
     job.refresh_from_db()
     assert work_through(job).state == State.DONE
 
@@ -487,13 +489,13 @@ def test_new_zones_follow_the_default_set_where_their_name_servers_are_ours(make
     made = make_set("Other", OTHER)
     hosts = {"new.test.": "$ORIGIN new.test.\nmail 300 A 192.0.2.9\n", **texts("own.test.")}
     job = make_import(hosts, options=Options(soa="missing", nameservers="missing"))
-    edit.publish_version(template=made, content=servers.content_of(HOUSE), seen=1, by=None, now=NOW)
+    edit_template.publish_version(template=made, content=server_set_text.content_of(HOUSE), seen=1, by=None, now=NOW)
     import_all(job)
     assert apex("new.test.") == (OTHER.names, "a.other.test.", "dns.other.test.")
     assert apex("own.test.")[0] != OTHER.names
     assert list(TemplateLink.objects.values_list("zone__name", "template", "version")) == [("new.test.", made.pk, 1)]
     again = make_import({"more.test.": "$ORIGIN more.test.\nmail 300 A 192.0.2.9\n"})
-    jobs.set_options(job=_scanned(again), options=Options(soa="ours", nameservers="ours"), now=NOW)
+    import_jobs.set_options(job=_scanned(again), options=Options(soa="ours", nameservers="ours"), now=NOW)
     import_all(again)
     assert apex("more.test.")[0] == HOUSE.names
 
@@ -506,9 +508,9 @@ def _scanned(job: ImportJob) -> ImportJob:
 
 def about_to_apply(job: ImportJob) -> ImportJob:
     work_through(job)
-    jobs.start_plan(job=job, now=NOW)
+    import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
-    jobs.start_apply(job=job, author=rights.actor_of_job(job), now=NOW)
+    import_jobs.start_apply(job=job, author=job_rights.actor_of_job(job), now=NOW)
     return job
 
 
@@ -516,14 +518,14 @@ def test_while_publishing_is_on_hold_an_import_waits_at_its_place_and_goes_on_af
     make_import: MakeImport,
 ) -> None:
     job = about_to_apply(make_import(texts("a.test.", "b.test.")))
-    hold.hold(reason="ns1 knows more.", now=NOW)
+    publish_hold.hold(reason="ns1 knows more.", now=NOW)
     turn = worker.work_on_import(job.pk)
     assert (turn.again, "waits while publishing is held" in turn.summary) == (False, True)
     assert worker.active_imports() == []
     job.refresh_from_db()
     assert (job.state, job.paused, job.failure) == (State.APPLYING, False, "")
     assert not Zone.objects.exists()
-    hold.release()
+    publish_hold.release()
     assert worker.active_imports() == [job.pk]
     work_through(job)
     job.refresh_from_db()
@@ -534,17 +536,17 @@ def test_a_hold_that_begins_while_a_piece_is_applied_leaves_the_piece_as_it_was(
     make_import: MakeImport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = about_to_apply(make_import(texts("a.test.")))
-    real = apply.apply_piece
+    real = apply_piece.apply_piece
 
     def refuse_to_publish(**how: Any) -> bool:
-        hold.hold(reason="ns1 knows more.", now=NOW)
+        publish_hold.hold(reason="ns1 knows more.", now=NOW)
         return real(**how)
 
-    monkeypatch.setattr(apply, "apply_piece", refuse_to_publish)
+    monkeypatch.setattr(apply_piece, "apply_piece", refuse_to_publish)
     assert "held" in worker.work_on_import(job.pk).summary
     monkeypatch.undo()
     assert not Zone.objects.exists()
-    hold.release()
+    publish_hold.release()
     work_through(job)
     job.refresh_from_db()
     assert (job.state, Zone.objects.count()) == (State.DONE, 1)

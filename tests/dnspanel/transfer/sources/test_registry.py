@@ -9,7 +9,7 @@ from dnspanel.accounts.models import User
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.files import upload
-from dnspanel.transfer.imports import jobs
+from dnspanel.transfer.imports import import_jobs
 from dnspanel.transfer.models import ImportJob, SourceKind
 from dnspanel.transfer.sources import registry
 from tests.dnspanel.transfer.conftest import import_all, lines_of, zone_text
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def job_of(source: str, alice: User, *files: tuple[str, str], **parameters: Any) -> ImportJob:
-    job = jobs.create_job(source=source, title=source, author=alice, now=NOW, parameters=parameters)
+    job = import_jobs.create_job(source=source, title=source, author=alice, now=NOW, parameters=parameters)
     for name, text in files:
         upload.receive_file(job=job, name=name, stream=io.BytesIO(text.encode()))
     return job
@@ -41,7 +41,7 @@ def test_a_file_of_the_same_upload_is_included(alice: User) -> None:
         ("a.test.zone", zone_text("a.test.", "$INCLUDE shared/hosts")),
         ("shared/hosts", "www 300 IN A 192.0.2.7\n"),
     )
-    jobs.start_scan(job=job, now=NOW)
+    import_jobs.start_scan(job=job, now=NOW)
     import_all(job)
     assert "www.a.test. 300 1 192.0.2.7" in lines_of("a.test.")
 
@@ -49,7 +49,7 @@ def test_a_file_of_the_same_upload_is_included(alice: User) -> None:
 def test_csv_is_read_with_the_columns_that_were_chosen_or_guessed(alice: User) -> None:
     rows = "zone,name,type,ttl,value\na.test.,www,A,300,192.0.2.1\n"
     job = job_of(SourceKind.CSV, alice, ("hosts.csv", rows))
-    jobs.start_scan(job=job, now=NOW)
+    import_jobs.start_scan(job=job, now=NOW)
     import_all(job)
     assert "www.a.test. 300 1 192.0.2.1" in lines_of("a.test.")
 

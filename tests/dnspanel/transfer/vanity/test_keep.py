@@ -10,10 +10,10 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.transfer.tasks import keep_addresses as turn
 from dnspanel.transfer.vanity.keep import bring_into_step, keep_addresses, places_of, stop_keeping
-from dnspanel.transfer.zone_templates import edit, servers
+from dnspanel.transfer.zone_templates import edit_template, server_set_text
 from dnspanel.zones.errors import Forbidden, Locked, RightMissing, TemplateRefused
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, Scope
@@ -23,7 +23,7 @@ from dnspanel.zones.settings.server_sets import Host, Servers
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import MakeNode, active_node
-from tests.dnspanel.transfer.zone_templates.test_servers import make_set
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import make_set
 from tests.dnspanel.zones.conftest import MakeZone, alice, make_zone
 from tests.people import NOW, make_person
 
@@ -49,7 +49,7 @@ def vanity(active_node: MakeNode, ada: User) -> ZoneTemplate:
     """Create two names in the customer's zone, each a node, and one elsewhere."""
     for name, addresses in (("fra1", ["192.0.2.1", "2001:db8::1"]), ("ams1", ["192.0.2.2"])):
         node = active_node(name)
-        enroll.describe(node=node, group=None, tags=(), public_addresses=addresses, now=NOW, by=None)
+        node_lifecycle.describe(node=node, group=None, tags=(), public_addresses=addresses, now=NOW, by=None)
     hosts = (Host(NAMES[0], nodes=("fra1",)), Host(NAMES[1], nodes=("ams1",)), Host("ns.house.test.", ("192.0.2.9",)))
     return make_set("Customer", Servers(hosts), is_default=False)
 
@@ -76,7 +76,7 @@ def test_names_have_the_addresses_of_their_nodes_and_follow_them(vanity: ZoneTem
     assert AuditEntry.objects.get(action="template.keep").details["zone"] == zone.name
     assert turn() == "published=0"
     node = Node.objects.get(name="fra1")
-    enroll.describe(node=node, group=None, tags=(), public_addresses=["192.0.2.77"], now=NOW, by=ada)
+    node_lifecycle.describe(node=node, group=None, tags=(), public_addresses=["192.0.2.77"], now=NOW, by=ada)
     assert turn() == "published=1"
     assert addresses(zone) == {(NAMES[0], rdtypes.A): ("192.0.2.77",), (NAMES[1], rdtypes.A): ("192.0.2.2",)}
     assert places_of(vanity, ada)[0].kept is not None
@@ -171,7 +171,9 @@ def test_a_name_that_two_sets_have_is_that_of_the_first(vanity: ZoneTemplate, zo
 def test_a_new_version_is_kept_without_being_said_again(vanity: ZoneTemplate, zone: Zone, ada: User) -> None:
     keep_addresses(template=vanity, zone=zone, by=ada, now=NOW)
     hosts = (Host(NAMES[1], nodes=("fra1", "ams1")),)
-    edit.publish_version(template=vanity, content=servers.content_of(Servers(hosts)), seen=1, by=ada, now=NOW)
+    edit_template.publish_version(
+        template=vanity, content=server_set_text.content_of(Servers(hosts)), seen=1, by=ada, now=NOW
+    )
     assert bring_into_step(now=NOW) == 1
     assert addresses(zone)[NAMES[1], rdtypes.A] == ("192.0.2.1", "192.0.2.2")
 

@@ -3,13 +3,13 @@
 import pytest
 
 from dnspanel.accounts.models import Role
-from dnspanel.transfer.cutover.parent_zone import Resolver
+from dnspanel.transfer.cutover.parent_servers import Resolver
 from dnspanel.transfer.vanity.parent import ask_parent
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import KeptAddresses
 from dnspanel.zones.settings.server_sets import Host, Servers
-from tests.dnspanel.transfer.cutover.test_parent_zone import port
-from tests.dnspanel.transfer.zone_templates.test_servers import make_set
+from tests.dnspanel.transfer.cutover.test_parent_servers import port
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import make_set
 from tests.dnspanel.zones.conftest import MakeZone, alice, make_zone
 from tests.people import NOW, make_person
 

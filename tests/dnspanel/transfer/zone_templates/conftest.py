@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from dnspanel.accounts.models import Team, User
-from dnspanel.transfer.zone_templates import edit
-from dnspanel.transfer.zone_templates.edit import Head, Text
+from dnspanel.transfer.zone_templates import edit_template
+from dnspanel.transfer.zone_templates.edit_template import Head, Text
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
 from dnspanel.zones.settings.template_text import Variable, VariableKind
 from tests.dnspanel.zones.conftest import alice as alice
@@ -34,7 +34,7 @@ def template_maker(author: User) -> MakeTemplate:
         team: Team | None = None,
     ) -> ZoneTemplate:
         content = Text(text, variables or ((IP, MX) if text == WEB else ()))
-        return edit.create_template(head=Head(name, team), kind=kind, content=content, by=author, now=NOW)
+        return edit_template.create_template(head=Head(name, team), kind=kind, content=content, by=author, now=NOW)
 
     return make_template
 

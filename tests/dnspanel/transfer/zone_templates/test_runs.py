@@ -10,10 +10,10 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.accounts.people import teams
 from dnspanel.transfer.tasks import drive_transfers, run_template
-from dnspanel.transfer.zone_templates import edit, runs, use
-from dnspanel.transfer.zone_templates.edit import Text
-from dnspanel.webhooks import publish_hooks
-from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.transfer.zone_templates import edit_template, runs, use
+from dnspanel.transfer.zone_templates.edit_template import Text
+from dnspanel.webhooks import place_publish_hooks
+from dnspanel.webhooks.place_publish_hooks import HookTerms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, RunRefused, TemplateRefused, TemplateRunUnknown, TemplateUnknown
@@ -78,7 +78,7 @@ def stored(zone: Zone, name: str, type: int) -> RRset | None:
 
 
 def publish_v2(template: ZoneTemplate, by: User) -> None:
-    edit.publish_version(template=template, content=V2, seen=1, by=by, now=NOW)
+    edit_template.publish_version(template=template, content=V2, seen=1, by=by, now=NOW)
     template.refresh_from_db()
 
 
@@ -135,7 +135,7 @@ def test_each_batch_is_one_publication_and_queries_do_not_grow_with_its_zones(
 ) -> None:
     create(template, bob, *(f"v{number}.test." for number in range(1, 8)))
     second = Text(f"{WEB}@ AAAA 2001:db8::1\n", (IP, MX))
-    edit.publish_version(template=template, content=second, seen=1, by=bob, now=NOW)
+    edit_template.publish_version(template=template, content=second, seen=1, by=bob, now=NOW)
     counts = []
     for batch in (2, 5):
         run = runs.create_run(template=template, by=bob, now=NOW)
@@ -178,7 +178,7 @@ def test_zones_that_cannot_have_it_are_refused_with_the_reason_and_their_links_s
     revision.publish(acting=Acting(bob, Channel.WEB, NOW), zones=[clash])
     wanted = Variable("who", "Who", VariableKind.TEXT)
     second = Text("@ TXT {{ who }}\nnew CNAME @\n", (wanted,))
-    edit.publish_version(template=template, content=second, seen=1, by=alice, now=NOW)
+    edit_template.publish_version(template=template, content=second, seen=1, by=alice, now=NOW)
     TemplateLink.objects.exclude(zone=lacks).update(values={"who": "me"})
     dry = dry_run(template, bob)
     refused = {row.zone_name: row.message for row in dry.zones.filter(outcome="refused")}
@@ -201,7 +201,7 @@ def test_zones_to_which_a_publish_hook_says_no_are_refused_with_its_reason(
     kept, _ = create(template, bob, "v1.test.", "v2.test.")
     publish_v2(template, bob)
     dry = dry_run(template, bob)
-    made = publish_hooks.add_hook(
+    made = place_publish_hooks.add_hook(
         scope=Scope(zone=kept), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW
     )
     answering.secret = made.secret

@@ -4,9 +4,9 @@ import pytest
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
-from dnspanel.transfer.zone_templates import edit, use
-from dnspanel.transfer.zone_templates.compare import Act, Step
-from dnspanel.transfer.zone_templates.edit import Text
+from dnspanel.transfer.zone_templates import edit_template, use
+from dnspanel.transfer.zone_templates.compare_template import Act, Step
+from dnspanel.transfer.zone_templates.edit_template import Text
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, NameTaken, RightMissing, TemplateUnknown
@@ -69,7 +69,7 @@ def test_a_linked_zone_follows_whether_its_draft_was_published_or_not(
     assert apply(template, zone, bob) == 3
     assert TemplateLink.objects.get().before == [{}]
     second = Text("$TTL 300\n@ A {{ ip }}\n@ AAAA 2001:db8::1\n@ MX 10 {{ mx }}\n", (IP, MX))
-    edit.publish_version(template=template, content=second, seen=1, by=alice, now=NOW)
+    edit_template.publish_version(template=template, content=second, seen=1, by=alice, now=NOW)
     template.refresh_from_db()
     wanted = {(zone.name, rdtypes.A): "same", (zone.name, rdtypes.AAAA): "add", (zone.name, rdtypes.MX): "same"}
     blog = ("blog.example.test.", rdtypes.CNAME)

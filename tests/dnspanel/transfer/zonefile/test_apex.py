@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.zonefile.apex import find, guess
-from dnspanel.transfer.zonefile.tokens import Sheet
+from dnspanel.transfer.zonefile.zonefile_tokens import Sheet
 from tests.dnspanel.transfer.zonefile.test_parse import read
 
 SOA = "SOA ns1.provider.test. hostmaster.provider.test. 1 2 3 4 5\n"

@@ -1,7 +1,7 @@
 """Proposals; those for single lines are in test_zonefile.py."""
 
 from dnspanel.transfer.zonefile.fixes import bad_rdata, check_characters, replaced, target_fix, unquoted_text
-from dnspanel.transfer.zonefile.tokens import Token, read_entry
+from dnspanel.transfer.zonefile.zonefile_tokens import Token, read_entry
 from replication.dns import rdata
 from replication.errors import BadRdata
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.transfer.zonefile.generate import expand, numbers, template
-from dnspanel.transfer.zonefile.tokens import Token, Unreadable, read_entry
+from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, read_entry
 
 
 def token(text: str) -> Token:

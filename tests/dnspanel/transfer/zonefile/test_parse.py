@@ -1,6 +1,6 @@
 """What the one parser of zone files reads, and what it says about what it cannot read.
 
-Tests `zonefile.content`, `zonefile.records` and `zonefile.report` too.
+Tests `zonefile.zonefile_content`, `zonefile.record_parser` and `zonefile.report` too.
 """
 
 import time
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile import fast as zonefile_fast
 from dnspanel.transfer.zonefile.parse import read_zone
@@ -140,7 +140,7 @@ def test_the_soa_may_stand_in_an_included_file() -> None:
 def test_includes_end_at_a_depth_and_at_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     zone = body("$INCLUDE again\n", files={"again": "$INCLUDE again\n"})
     assert codes(zone) == ["include-depth"]
-    monkeypatch.setattr(limits, "MOST_DOCUMENT_BYTES", 5_000)
+    monkeypatch.setattr(import_limits, "MOST_DOCUMENT_BYTES", 5_000)
     zone = body("$INCLUDE many\n", files={"many": "$INCLUDE small\n" * 20, "small": ""})
     assert set(codes(zone)) == {"too-large"}
 
@@ -192,7 +192,7 @@ def test_generate_makes_records_and_counts_them() -> None:
 
 
 def test_generate_ends_at_its_limit_and_at_its_first_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_GENERATED", 20)
+    monkeypatch.setattr(import_limits, "MOST_GENERATED", 20)
     zone = body("$GENERATE 1-9 a$ A 192.0.2.1\n$GENERATE 1-12 a$ A 192.0.2.1\n$GENERATE 250-260 b$ A 192.0.2.$\n")
     limit, wrong = [fault for fault in zone.faults if fault.severity is Severity.ERROR]
     assert (limit.code, limit.line) == ("generate-limit", 6)
@@ -414,7 +414,7 @@ def test_bytes_that_are_not_utf8_are_an_error_with_their_offset_except_in_commen
     assert [(fault.code, fault.line) for fault in utf16.faults] == [("wrong-encoding", 1)]
 
 
-LONG = limits.MOST_LINE_BYTES
+LONG = import_limits.MOST_LINE_BYTES
 
 
 @pytest.mark.parametrize("line", ["a" * (LONG + 1), "www TXT " + '"a" ' * (LONG // 4), "; " + "a" * LONG])
@@ -422,7 +422,7 @@ def test_a_line_that_is_too_long_is_an_error_of_the_file(line: str) -> None:
     """One of 64 MB took 825 MB of a worker, most of it for its tokens."""
     fault = only_fault(body(f"www A 192.0.2.1\n{line}\nmail A 192.0.2.2\n"))
     assert (fault.code, fault.line, len(fault.source)) == ("line-length", 6, 200)
-    assert fault.reason == limits.title("line")
+    assert fault.reason == import_limits.title("line")
 
 
 def test_lines_that_a_parenthesis_makes_one_are_no_longer_than_one() -> None:
@@ -442,13 +442,13 @@ def test_a_line_that_is_too_long_in_an_included_file_is_told_there() -> None:
 
 def test_a_file_with_too_many_errors_is_not_read_to_its_end() -> None:
     zone = body("www A x\n" * 1000)
-    assert codes(zone) == ["rdata"] * limits.MOST_FAULTS_OF_ZONE + ["too-many"]
+    assert codes(zone) == ["rdata"] * import_limits.MOST_FAULTS_OF_ZONE + ["too-many"]
 
 
 def test_warnings_end_at_a_number_too() -> None:
     zone = body("".join(f"a{n} CNAME gone{n}\n" for n in range(1000)))
     assert zone.is_sound
-    assert len(zone.faults) == limits.MOST_FAULTS_OF_ZONE
+    assert len(zone.faults) == import_limits.MOST_FAULTS_OF_ZONE
 
 
 def test_rules_are_reported_at_the_line_of_a_record_that_breaks_them() -> None:

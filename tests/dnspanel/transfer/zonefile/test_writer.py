@@ -1,6 +1,6 @@
 import pytest
 
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text, wire_text
 
@@ -18,7 +18,7 @@ def test_each_record_is_a_line() -> None:
 
 
 def test_a_zone_beyond_the_limit_is_a_fault_and_takes_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_DOCUMENT_BYTES", 1 << 20)
+    monkeypatch.setattr(import_limits, "MOST_DOCUMENT_BYTES", 1 << 20)
     text = ZoneText("a.test.")
     for number in range(100_000):
         text.add(f"h{number}.a.test.", 300, "A", "192.0.2.1")

@@ -5,7 +5,7 @@ import re
 from django.test import Client
 
 from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, Team, Token, User
-from dnspanel.accounts.scim.people import PersonTerms, create_person
+from dnspanel.accounts.scim.scim_people import PersonTerms, create_person
 from tests.dnspanel.api.callers import Api
 from tests.dnspanel.web.conftest import YES, Browser, forget_password
 from tests.people import NOW, PASSWORD

@@ -6,7 +6,7 @@ from django.urls import reverse
 from dnspanel.accounts.models import Membership, Team, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
-from dnspanel.transfer import quotas as quotas_of_transfer
+from dnspanel.transfer import import_quotas as quotas_of_transfer
 from dnspanel.web.access import quotas as pages
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW, make_person

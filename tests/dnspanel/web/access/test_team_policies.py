@@ -6,15 +6,15 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import Role, SecondFactorRule, Team
-from dnspanel.transfer.zone_templates import edit
-from dnspanel.transfer.zone_templates.edit import Head, Text
+from dnspanel.transfer.zone_templates import edit_template
+from dnspanel.transfer.zone_templates.edit_template import Head, Text
 from dnspanel.web.access.team_policies import policies_of_team
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope
 from dnspanel.zones.models import TemplateKind
 from dnspanel.zones.signing.policies import Target, attach, create_policy
-from tests.dnspanel.transfer.zone_templates.test_servers import HOUSE, OTHER, make_set, make_team
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import HOUSE, OTHER, make_set, make_team
 from tests.dnspanel.web.conftest import Browser
 from tests.people import NOW, make_person
 
@@ -42,7 +42,7 @@ def test_what_holds_for_all_zones_and_for_those_of_the_team_is_shown_and_no_othe
     panel, ours = make_set("House", HOUSE), make_set("Ours", OTHER, team, is_default=False)
     make_set("Theirs", OTHER, other)
     head = Head("Shop", team)
-    edit.create_template(head=head, kind=TemplateKind.ZONE, content=Text("@ A 192.0.2.1"), by=ada, now=NOW)
+    edit_template.create_template(head=head, kind=TemplateKind.ZONE, content=Text("@ A 192.0.2.1"), by=ada, now=NOW)
     policy = create_policy(name="Standard", terms=Terms(), is_default=True, by=ada, now=NOW)
     now = timezone.now()
     for scope, reason in ((Scope(team=team), "Ours"), (Scope(team=other), "Theirs"), (Scope(), "All")):
@@ -59,7 +59,7 @@ def test_what_holds_for_all_zones_and_for_those_of_the_team_is_shown_and_no_othe
     page = browser(ada).get(f"/teams/{team.pk}/").content.decode()
     assert f'href="/settings/templates/{ours.pk}/"' in page
     assert "Its members have to have one, 7" in page
-    edit.set_default(template=ours, is_default=True, by=ada, now=NOW)
+    edit_template.set_default(template=ours, is_default=True, by=ada, now=NOW)
     attach(policy=policy, to=Target(team=team), by=ada, now=NOW)
     found = policies_of_team(team, ada, now)
     assert found.is_signing_own

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.providers.provider_identity import Rule
 from tests.dnspanel.accounts.providers.conftest import reachable as reachable
 from tests.dnspanel.accounts.providers.oidc.provider import SECRET, Somebody, added, provider_running
 from tests.dnspanel.web.editor.conftest import chromium as chromium

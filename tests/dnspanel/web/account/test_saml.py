@@ -9,7 +9,7 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import BrowserContext, Page, expect
 
 from dnspanel.accounts.models import AuditEntry, Role, User
-from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Publication
 from tests.dnspanel.accounts.providers.conftest import reachable as reachable

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.alerts import tasks
-from dnspanel.alerts.deliver import deliver_all
+from dnspanel.alerts.deliver_alerts import deliver_all
 from dnspanel.alerts.models import Message, Route
 from tests.dnspanel.web.conftest import HTMX, Browser
 from tests.mailserver import MailServer

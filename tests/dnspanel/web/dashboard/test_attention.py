@@ -15,7 +15,7 @@ from dnspanel.transfer.models import ImportJob
 from dnspanel.web.dashboard.attention import MOST_LINES, Line, attention_lines
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import queries
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import Expiry, Rollover
 from dnspanel.zones.publishing.expiry import set_expiry
 from replication.dns import rdtypes
@@ -68,7 +68,7 @@ def test_a_node_that_is_not_well_is_told_unless_an_alert_does(bob: User, active_
 
 
 def test_held_publishing_is_told_to_everybody(bob: User) -> None:
-    hold.hold(reason="nodes know more.", now=NOW)
+    publish_hold.hold(reason="nodes know more.", now=NOW)
     assert texts(bob) == texts(make_person("mia", Role.MEMBER)) == ["Publishing is held: nodes know more."]
 
 

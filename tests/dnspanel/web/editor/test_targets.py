@@ -15,7 +15,7 @@ import pytest
 
 from dnspanel.accounts.actors.roles import Role
 from dnspanel.accounts.models import Membership, Team, User
-from dnspanel.fleet.dnssec import exchange
+from dnspanel.fleet.dnssec import dns_exchange
 from dnspanel.fleet.lookups import targets
 from dnspanel.fleet.lookups.delegations import look_up_delegations
 from dnspanel.fleet.lookups.turns import AT_ONCE, turn
@@ -85,7 +85,7 @@ def test_the_draft_s_targets_outside_are_asked_about(zone: Zone, browser: Browse
 def test_no_answer_is_said_and_the_rest_is_counted(
     browser: Browser, bob: User, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "TRY_SECONDS", 0.1)
+    monkeypatch.setattr(dns_exchange, "TRY_SECONDS", 0.1)
     monkeypatch.setattr(targets, "SECONDS", 0.3)
     settings.DNS_RESOLVERS = [f"{RESOLVER}:{free_port()}"]
     page = browser(bob).post(TARGETS).content.decode()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer.cutover import check as cutover_check
+from dnspanel.transfer.cutover import server_comparison as cutover_check
 from dnspanel.transfer.models import (
     CutoverCheck,
     CutoverDifference,

@@ -12,9 +12,9 @@ import pytest
 from django.urls import reverse
 
 from dnspanel.accounts.models import Role, User
-from dnspanel.transfer.exports import jobs
+from dnspanel.transfer.exports import export_jobs
+from dnspanel.transfer.exports.exported_zones import EVERYTHING
 from dnspanel.transfer.exports.query_file import QueryOptions
-from dnspanel.transfer.exports.selection import EVERYTHING
 from dnspanel.transfer.models import ExportJob
 from dnspanel.web.exports import pages
 from dnspanel.zones.acting import Acting
@@ -136,7 +136,7 @@ class TestJobs:
         job = ExportJob.objects.get()
         assert response["Location"] == f"/exports/{job.pk}/"
         assert "waiting for a worker" in person.get(response["Location"]).content.decode()
-        jobs.run_export(job.pk)
+        export_jobs.run_export(job.pk)
         page = person.get(response["Location"]).content.decode()
         assert f"/exports/{job.pk}/file/" in page
         assert '<div class="card" id="export-progress" role=' in page  # nothing to wait for
@@ -184,7 +184,7 @@ class TestJobs:
         assert not ExportJob.objects.exists()
         started = browser(alice).post("/exports/", fields)
         job = ExportJob.objects.get()
-        jobs.run_export(job.pk)
+        export_jobs.run_export(job.pk)
         page = browser(alice).get(started["Location"]).content.decode()
         assert "and 1 private key, sealed" in " ".join(page.split())
         assert PASSPHRASE not in page
@@ -199,7 +199,7 @@ class TestJobs:
         assert list(zone["dnssec"]["keys"][0]) == ["flags", "algorithm", "active", "published", "dnskey"]
 
     def test_the_page_is_told_only_what_is_new(self, browser: Browser, alice: User) -> None:
-        job = jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
+        job = export_jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
         page = browser(alice).get(f"/exports/{job.pk}/").content.decode()
         again = re.search(r'id="export-progress" hx-get="([^"]+)"', page)
         assert again is not None
@@ -210,8 +210,8 @@ class TestJobs:
         assert "25 %" in fragment
 
     def test_somebody_elses_export_is_unknown(self, browser: Browser, alice: User, bob: User) -> None:
-        job = jobs.create_export(selection=EVERYTHING, export_format="json", author=bob, now=NOW)
-        jobs.run_export(job.pk)
+        job = export_jobs.create_export(selection=EVERYTHING, export_format="json", author=bob, now=NOW)
+        export_jobs.run_export(job.pk)
         person = browser(alice)
         for path in (f"/exports/{job.pk}/", f"/exports/{job.pk}/file/"):
             assert person.get(path).status_code == 404
@@ -220,7 +220,7 @@ class TestJobs:
 
     def test_an_export_is_cancelled_and_has_no_file(self, browser: Browser, alice: User) -> None:
         person = browser(alice)
-        job = jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
+        job = export_jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
         page = person.post(f"/exports/{job.pk}/cancel/", follow=True).content.decode()
         assert "The export is cancelled." in page
         assert person.get(f"/exports/{job.pk}/file/").status_code == 404
@@ -228,15 +228,15 @@ class TestJobs:
 
     def test_a_file_that_was_forgotten_is_said_to_be(self, browser: Browser, alice: User) -> None:
         person = browser(alice)
-        job = jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
-        jobs.run_export(job.pk)
+        job = export_jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
+        export_jobs.run_export(job.pk)
         ExportJob.objects.filter(pk=job.pk).update(forgotten_at=NOW)
         assert "was deleted after 24 hours" in person.get(f"/exports/{job.pk}/").content.decode()
         assert person.get(f"/exports/{job.pk}/file/").status_code == 404
 
     def test_a_fourth_export_has_to_wait(self, browser: Browser, alice: User) -> None:
-        for _ in range(jobs.MOST_UNFINISHED):
-            jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
+        for _ in range(export_jobs.MOST_UNFINISHED):
+            export_jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
         response = browser(alice).post("/exports/", {"format": "json"})
         assert response.status_code == 422
         assert "not finished yet" in response.content.decode()

@@ -12,7 +12,7 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import fronts
 from dnspanel.fleet.nodes.fronts import Terms
 from dnspanel.texts import gettext, ngettext
-from replication.wire.front import BackendReport, FrontReport, Told
+from replication.wire.front_messages import BackendReport, FrontReport, Told
 from tests.dnspanel.fleet.conftest import create_active_node, create_front
 from tests.dnspanel.web.conftest import HTMX, Browser
 from tests.people import NOW

@@ -11,7 +11,7 @@ from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.web.fleet.hold import DisplayZone
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import Epoch, LogHead, Operation, Publication, Zone
 from replication.codec.keys import relative_key
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -25,7 +25,7 @@ REASON = "The node ns1 answers with change 9, and this panel has published only 
 
 @pytest.fixture
 def on_hold(db: None) -> None:
-    hold.hold(reason=REASON, now=timezone.now())
+    publish_hold.hold(reason=REASON, now=timezone.now())
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def test_a_publication_is_refused_in_words_and_the_draft_is_kept(
     client = browser(alice)
     page = client.get(reverse("zone-review", args=[zone.name]))
     sent = {"seen": page.context["seen"], "form_id": str(page.context["form"]["form_id"].value()), "accept": "on"}
-    hold.hold(reason=REASON, now=timezone.now())
+    publish_hold.hold(reason=REASON, now=timezone.now())
     response = client.post(reverse("zone-review", args=[zone.name]), sent)
     assert response.status_code == 503
     assert "Publishing is held" in text(response)

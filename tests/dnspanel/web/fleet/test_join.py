@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.web.fleet.join import Steps
 from tests.dnspanel.fleet.conftest import MakeNode, signing_request
 from tests.dnspanel.web.conftest import HTMX, Browser
@@ -32,8 +32,8 @@ pytestmark = pytest.mark.usefixtures("live_redis")
 def requesting_node(db: None, waiting_node: MakeNode) -> Node:
     """Return a node whose agent has asked for a certificate."""
     node = waiting_node("ns1")
-    code = enroll.make_code(node=node, now=timezone.now(), by=None)
-    enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
+    code = node_lifecycle.make_code(node=node, now=timezone.now(), by=None)
+    node_lifecycle.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
     return node
 
 
@@ -48,7 +48,8 @@ def test_the_code_is_one_time_page(browser: Browser, alice: User) -> None:
     assert (node.name, node.state) == ("ns1", NodeState.AWAITING_APPROVAL)
     assert code.group(1) not in browser(alice).get(reverse("node-enrolment", args=["ns1"])).content.decode()
     assert isinstance(
-        enroll.submit_request(code=code.group(1), csr_pem=signing_request(), now=timezone.now()), enroll.Waiting
+        node_lifecycle.submit_request(code=code.group(1), csr_pem=signing_request(), now=timezone.now()),
+        node_lifecycle.Waiting,
     )
 
 
@@ -75,14 +76,14 @@ def test_a_node_that_cannot_be_is_refused_at_its_field(
 
 def test_a_new_code_replaces_the_old_one(browser: Browser, alice: User, waiting_node: MakeNode) -> None:
     node = waiting_node("ns1")
-    old = enroll.make_code(node=node, now=timezone.now(), by=None)
+    old = node_lifecycle.make_code(node=node, now=timezone.now(), by=None)
     page = browser(alice).post(reverse("node-enrolment", args=["ns1"]), follow=True).content.decode()
     assert "--code" in page
     assert old not in page
 
 
 def test_the_fingerprint_is_shown_and_approved(requesting_node: Node, browser: Browser, alice: User, bob: User) -> None:
-    waiting = enroll.request_of(requesting_node)
+    waiting = node_lifecycle.request_of(requesting_node)
     assert waiting is not None
     steps = reverse("node-enrolment", args=["ns1"])
     assert waiting.csr_sha256 in browser(bob).get(steps, headers=HTMX).content.decode()
@@ -106,7 +107,7 @@ def test_an_approval_holds_only_for_the_fingerprint_that_was_seen(
 
 def test_a_declined_node_may_ask_again(requesting_node: Node, browser: Browser, alice: User) -> None:
     browser(alice).post(reverse("node-act", args=["ns1", "decline"]))
-    assert enroll.request_of(requesting_node) is None
+    assert node_lifecycle.request_of(requesting_node) is None
 
 
 def test_a_waiting_node_leads_to_its_steps(waiting_node: MakeNode, browser: Browser, bob: User) -> None:
@@ -157,7 +158,7 @@ def test_a_node_whose_certificate_was_revoked_can_be_retired_on_its_page(
     browser: Browser, alice: User, bob: User, active_node: MakeNode
 ) -> None:
     """Its page leads to the enrolment, which had no form for that."""
-    enroll.revoke(node=active_node("ns1"), now=timezone.now(), by=None)
+    node_lifecycle.revoke(node=active_node("ns1"), now=timezone.now(), by=None)
     client = browser(alice)
     page = client.get("/nodes/ns1/enrolment/").content.decode()
     assert "/nodes/ns1/retire/" in page

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 from django.http import QueryDict
 
-from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeGroup
+from dnspanel.fleet.node_health import Health, Word
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.fleet.list_query import FleetView, arrange, fleet_view, states_of, tags_of
 

@@ -11,7 +11,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet import events, telemetry
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeGroup, NodeState, UnprovenZone
-from dnspanel.fleet.nodes import enroll, machines
+from dnspanel.fleet.nodes import machines, node_lifecycle
 from dnspanel.fleet.rollup import roll_up
 from replication import __version__
 from replication.wire.protocol import Sample
@@ -135,7 +135,7 @@ def test_a_drain_has_a_reason_and_an_end_and_the_page_says_both(
     page = page_of(client)
     assert "then it resumes by itself" in page
     assert "new disk" in page
-    enroll.resume_due(now=node.drained_until)
+    node_lifecycle.resume_due(now=node.drained_until)
     assert "the end of its drain has come" in page_of(client)
 
 

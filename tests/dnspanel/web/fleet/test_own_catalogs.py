@@ -13,7 +13,7 @@ from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.members import SAYS_WHERE
-from dnspanel.secondaries.set_up import Terms, create_secondary
+from dnspanel.secondaries.set_up_secondaries import Terms, create_secondary
 from dnspanel.web.fleet import own_catalogs
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, TsigAct, Zone

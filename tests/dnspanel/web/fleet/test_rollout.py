@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Delivery, Node, NodeGroup
-from dnspanel.fleet.rollout import deliver, groups
+from dnspanel.fleet.rollout import deliver_groups, rollout_groups
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
 from tests.people import make_person
@@ -22,8 +22,8 @@ def alice() -> User:
 
 @pytest.fixture
 def canary(active_node: MakeNode) -> NodeGroup:
-    group = groups.create_group(name="canary", verify_seconds=30, by=None, now=timezone.now())
-    groups.create_group(name="rest", verify_seconds=0, by=None, now=timezone.now())
+    group = rollout_groups.create_group(name="canary", verify_seconds=30, by=None, now=timezone.now())
+    rollout_groups.create_group(name="rest", verify_seconds=0, by=None, now=timezone.now())
     active_node("ns1")
     Node.objects.update(group=group)
     return group
@@ -102,7 +102,7 @@ def test_other_acts_do_not_exist(browser: Browser, alice: User, canary: NodeGrou
 
 
 def test_why_delivery_stopped_is_on_the_page(browser: Browser, alice: User, canary: NodeGroup) -> None:
-    deliver.advance(now=timezone.now())
+    deliver_groups.advance(now=timezone.now())
     Delivery.objects.update_or_create(
         id=1,
         defaults={"stopped_reason": "ns1 refuses", "stopped_at": timezone.now(), "stopped_group": canary},

@@ -10,7 +10,7 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.fleet.models import Authority
-from dnspanel.secondaries import set_up
+from dnspanel.secondaries import set_up_secondaries
 from dnspanel.secondaries.configuration import NO_SECRET
 from dnspanel.secondaries.models import Kind, Member, Secondary
 from dnspanel.web.fleet import secondaries
@@ -146,7 +146,7 @@ def test_what_is_changed_holds(browser: Browser, alice: User) -> None:
 
 
 def test_the_form_begins_with_what_is(alice: User, browser: Browser) -> None:
-    terms = set_up.terms_of(made(browser, alice))
+    terms = set_up_secondaries.terms_of(made(browser, alice))
     typed = {name: value for name, value in SecondaryForm.of(terms).initial.items() if value is not None}
     form = SecondaryForm({**typed, "form_id": str(uuid4())})
     assert form.is_valid()

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.models import Node
-from dnspanel.publish.keys import signing
+from dnspanel.publish.keys import segment_signing
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
 
@@ -21,7 +21,7 @@ def act(name: str) -> str:
 
 def test_a_rotation_step_by_step(active_node: MakeNode, browser: Browser, alice: User) -> None:
     node = active_node("ns1")
-    old = signing.ensure_signing_key(now=timezone.now())
+    old = segment_signing.ensure_signing_key(now=timezone.now())
     Node.objects.filter(pk=node.pk).update(report={"signing_keys": [bytes(old.public).hex()]})
     client = browser(alice)
     client.post(act("rotate"))
@@ -35,7 +35,7 @@ def test_a_rotation_step_by_step(active_node: MakeNode, browser: Browser, alice:
     assert "former, still accepted" in page
     client.post(act("retire"))
     page = client.get(KEYS).content.decode()
-    assert signing.short(old) not in page
+    assert segment_signing.short(old) not in page
     actions = AuditEntry.objects.filter(action__startswith="signing_key.").order_by("pk")
     assert [entry.action for entry in actions] == ["signing_key.rotate", "signing_key.use", "signing_key.retire"]
     assert client.post(act("explode")).status_code == 404

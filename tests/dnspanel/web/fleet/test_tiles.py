@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.node_health import Health, Word
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.web.fleet.tiles import fleet_line, percent, rate, rcode_bar, sparkline, tile_of

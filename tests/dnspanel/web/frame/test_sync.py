@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.node_health import Health, Word
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.frame.sync import Sync, sync_of
 

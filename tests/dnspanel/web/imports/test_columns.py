@@ -6,7 +6,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.transfer.files import upload
-from dnspanel.transfer.imports import jobs, queries
+from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, SourceKind, State
 from tests.dnspanel.transfer.conftest import directories, work_through
 from tests.dnspanel.web.conftest import Browser
@@ -21,7 +21,7 @@ GUESSED = {"column-0": "zone", "column-1": "name", "column-2": "type", "column-3
 
 @pytest.fixture
 def job(bob: User) -> ImportJob:
-    job = jobs.create_job(source=SourceKind.CSV, title="table", author=bob, now=NOW)
+    job = import_jobs.create_job(source=SourceKind.CSV, title="table", author=bob, now=NOW)
     upload.receive_file(job=job, name="table.csv", stream=file_of("table.csv", TABLE))
     return job
 
@@ -76,11 +76,11 @@ def test_a_table_without_zones_takes_one_for_all_rows(browser: Browser, bob: Use
 
 
 def test_another_kind_of_import_has_no_columns(browser: Browser, bob: User) -> None:
-    job = jobs.create_job(source=SourceKind.FILES, title="zones", author=bob, now=NOW)
+    job = import_jobs.create_job(source=SourceKind.FILES, title="zones", author=bob, now=NOW)
     assert browser(bob).get(columns(job))["Location"] == f"/imports/{job.pk}/"
 
 
 def test_a_file_that_is_no_text_is_said_so(browser: Browser, bob: User) -> None:
-    job = jobs.create_job(source=SourceKind.CSV, title="table", author=bob, now=NOW)
+    job = import_jobs.create_job(source=SourceKind.CSV, title="table", author=bob, now=NOW)
     upload.receive_file(job=job, name="t.csv", stream=file_of("t.csv", "zone,host\n" + "\x00" * 3))
     assert browser(bob).get(columns(job), follow=True).status_code == 200

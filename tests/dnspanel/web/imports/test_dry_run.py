@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.transfer.documents import Options
-from dnspanel.transfer.imports import jobs
+from dnspanel.transfer.imports import import_jobs
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, State
 from dnspanel.web.imports.dry_run import fingerprint
 from dnspanel.zones.models import Channel, Zone
@@ -21,7 +21,7 @@ WWW = "www 300 A 192.0.2.1"
 
 def planned(job: ImportJob) -> ImportJob:
     work_through(job)
-    jobs.start_plan(job=job, now=NOW)
+    import_jobs.start_plan(job=job, now=NOW)
     return work_through(job)
 
 

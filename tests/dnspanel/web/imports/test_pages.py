@@ -6,7 +6,7 @@ import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer.imports import jobs, worker
+from dnspanel.transfer.imports import import_jobs, worker
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.zones.models import Zone
 from tests.dnspanel.transfer.conftest import MakeImport, directories, import_all, make_import, work_through, zone_text
@@ -56,7 +56,7 @@ def test_the_list_asks_as_often_for_many_as_for_one(
 ) -> None:
     client = browser(bob)
     for number in range(60):
-        jobs.create_job(source=SourceKind.FILES, title=f"no {number}", author=bob, now=NOW)
+        import_jobs.create_job(source=SourceKind.FILES, title=f"no {number}", author=bob, now=NOW)
     with django_assert_max_num_queries(10):
         page = client.get(LIST).content.decode()
     assert page.count("data-row") == 50
@@ -65,7 +65,7 @@ def test_the_list_asks_as_often_for_many_as_for_one(
 
 def test_older_imports_come_as_rows_alone(browser: Browser, bob: User) -> None:
     for number in range(3):
-        newest = jobs.create_job(source=SourceKind.FILES, title=f"no {number}", author=bob, now=NOW)
+        newest = import_jobs.create_job(source=SourceKind.FILES, title=f"no {number}", author=bob, now=NOW)
     rows = browser(bob).get(f"{LIST}?before={newest.pk}", headers={**HTMX, "HX-Target": "import-more"}).content.decode()
     assert rows.startswith("<tbody>")
     assert rows.count("data-row") == 2

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer import limits
+from dnspanel.transfer import import_limits
 from dnspanel.transfer.files import upload
-from dnspanel.transfer.imports import jobs
+from dnspanel.transfer.imports import import_jobs
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from tests.dnspanel.transfer.conftest import directories, work_through, zone_text
 from tests.dnspanel.web.conftest import Browser
@@ -24,7 +24,7 @@ TEXT = zone_text("a.test.", "www 300 A 192.0.2.1").encode()
 
 @pytest.fixture
 def job(bob: User) -> ImportJob:
-    return jobs.create_job(source=SourceKind.FILES, title="zones", author=bob, now=NOW)
+    return import_jobs.create_job(source=SourceKind.FILES, title="zones", author=bob, now=NOW)
 
 
 def send(client: Client, job: ImportJob, body: bytes, *, offset: int, name: str = "a.test.zone") -> Any:
@@ -66,13 +66,13 @@ def test_a_limit_is_named(browser: Browser, bob: User, job: ImportJob, monkeypat
     monkeypatch.setattr(upload, "MOST_UPLOAD_BYTES", 10)
     answer = send(browser(bob), job, b"x" * 11, offset=0)
     assert answer.status_code == 422
-    assert limits.title("upload") in answer.json()["errors"][0]
+    assert import_limits.title("upload") in answer.json()["errors"][0]
 
 
 def test_a_chunk_that_is_too_large_is_refused(
     browser: Browser, bob: User, job: ImportJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(import_limits, "CHUNK_BYTES", 1 << 20)
     answer = send(browser(bob), job, b"x" * ((1 << 20) + 1), offset=0)
     assert answer.status_code == 400
     assert "at most 1 MiB" in answer.json()["errors"][0]

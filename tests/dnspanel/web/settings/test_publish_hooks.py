@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 
 from dnspanel.accounts.models import User
-from dnspanel.webhooks import publish_hooks
-from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.webhooks import place_publish_hooks
+from dnspanel.webhooks.place_publish_hooks import HookTerms
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.governance.publish_rules import Scope
 from dnspanel.zones.models import Operation, PublishHook, Zone
@@ -47,7 +47,7 @@ def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
     alice: User, browser: Browser, zone: Zone, answering: Answering
 ) -> None:
     terms = HookTerms(answering.url)
-    made = publish_hooks.add_hook(scope=Scope(zone=zone), terms=terms, reason="Names", author=alice, now=NOW)
+    made = place_publish_hooks.add_hook(scope=Scope(zone=zone), terms=terms, reason="Names", author=alice, now=NOW)
     client, page = browser(alice), reverse("settings-hook", args=[made.hook.pk])
     assert "It was not asked yet" in client.get(page).content.decode()
     answering.secret = made.secret
@@ -97,7 +97,9 @@ def test_a_hook_that_cannot_be_is_told_at_its_field(
 def test_a_review_shows_the_reason_of_the_hook_and_keeps_the_draft(
     alice: User, browser: Browser, zone: Zone, answering: Answering
 ) -> None:
-    made = publish_hooks.add_hook(scope=Scope(), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW)
+    made = place_publish_hooks.add_hook(
+        scope=Scope(), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW
+    )
     answering.secret = made.secret
     answering.refuse("No names like that.")
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("www 60 A 192.0.2.9"), now=NOW)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.primaries import apply_transfer, set_up
+from dnspanel.primaries import apply_transfer, set_up_primaries
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.primaries.conftest import ZONE, Primary, row_of, take_turn
@@ -145,7 +145,9 @@ def test_a_zone_is_asked_for_taken_over_and_given_back(transferred: Zone, browse
 
 
 def test_a_zone_that_waits_says_so_and_is_not_taken_over(browser: Browser, alice: User) -> None:
-    set_up.create_transferred_zone(name=ZONE, terms=Terms(["9.9.9.9"]), acting=Acting(alice, Channel.WEB, NOW))
+    set_up_primaries.create_transferred_zone(
+        name=ZONE, terms=Terms(["9.9.9.9"]), acting=Acting(alice, Channel.WEB, NOW)
+    )
     client = browser(alice)
     assert "This zone waits for its first transfer." in words(client.get(DETAIL).content)
     page = words(client.get(PAGE).content)

@@ -9,7 +9,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet import telemetry, zone_queries
 from dnspanel.fleet.models import Node
-from dnspanel.secondaries import set_up
+from dnspanel.secondaries import set_up_secondaries
 from dnspanel.secondaries.models import Member
 from dnspanel.web.zone_tabs.statistics import small_rate
 from dnspanel.zones.drafts import draft
@@ -99,7 +99,7 @@ def test_secondaries_of_the_zone_stand_there_for_who_may_see_nodes(
 ) -> None:
     zone = make_zone()
     assert "Secondaries" not in browser(charlie).get(STATISTICS).content.decode()
-    set_up.create_secondary(terms=set_up.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW)
+    set_up_secondaries.create_secondary(terms=set_up_secondaries.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW)
     Member.objects.update(served_serial=4711, served_at=NOW, transferred_how="IXFR", transferred_at=NOW)
     page = browser(charlie).get(STATISTICS).content.decode()
     assert "partner" in page

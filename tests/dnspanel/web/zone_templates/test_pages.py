@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import Role, Team, User
 from dnspanel.accounts.people.teams import create_team, set_member
-from dnspanel.transfer.zone_templates import edit
-from dnspanel.transfer.zone_templates.edit import Text
+from dnspanel.transfer.zone_templates import edit_template
+from dnspanel.transfer.zone_templates.edit_template import Text
 from dnspanel.transfer.zone_templates.queries import linked_page
 from dnspanel.web.zone_templates.forms import TextForm
 from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
@@ -181,7 +181,7 @@ def test_the_zones_in_step_are_paged_by_name_in_as_many_queries_whatever_their_n
         counts.append(len(queries))
         assert page.content.decode().count("at this version") == number
     assert counts[0] == counts[1]
-    edit.publish_version(template=template, content=Text("@ A {{ ip }}", (IP,)), seen=1, by=alice, now=NOW)
+    edit_template.publish_version(template=template, content=Text("@ A {{ ip }}", (IP,)), seen=1, by=alice, now=NOW)
     rest = client.get(f"{path}?after=z1.test.", headers=HTMX).content.decode()
     assert "<html" not in rest
     assert rest.count("behind") == 2

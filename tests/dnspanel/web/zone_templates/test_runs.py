@@ -8,8 +8,8 @@ from django.test import Client
 
 from dnspanel.accounts.models import User
 from dnspanel.api.v2.resources.run_progress import progress_json
-from dnspanel.transfer.zone_templates import edit, runs
-from dnspanel.transfer.zone_templates.edit import Text
+from dnspanel.transfer.zone_templates import edit_template, runs
+from dnspanel.transfer.zone_templates.edit_template import Text
 from dnspanel.zones.models import RunState, TemplateKind, TemplateLink, TemplateRun, Zone, ZoneTemplate
 from replication.dns import rdtypes
 from tests.dnspanel.taken_back import REASON, take_back
@@ -50,7 +50,7 @@ def test_linked_zones_are_brought_to_the_next_version_after_a_dry_run(
     client: Client, template: ZoneTemplate, bob: User
 ) -> None:
     one, edited = create(template, bob, "v1.test.", "v2.test.")
-    edit.publish_version(template=template, content=SECOND, seen=1, by=bob, now=NOW)
+    edit_template.publish_version(template=template, content=SECOND, seen=1, by=bob, now=NOW)
     TemplateLink.objects.filter(zone=edited).update(values={"ip": "192.0.2.77"})
     begun = send(client, of(template), scope="linked")
     assert "waiting for a worker" in begun.content.decode()
@@ -107,7 +107,7 @@ def test_somebody_elses_run_is_not_there(browser: Browser, client: Client, templ
 def test_a_run_whose_change_was_taken_back_says_so(client: Client, template: ZoneTemplate, bob: User) -> None:
     # The page, API v2 and the command line counted zones as changed that the canary had refused.
     create(template, bob, "v1.test.", "v2.test.")
-    edit.publish_version(template=template, content=SECOND, seen=1, by=bob, now=NOW)
+    edit_template.publish_version(template=template, content=SECOND, seen=1, by=bob, now=NOW)
     run = carry_out(dry_run(template, bob), bob)
     path = f"/settings/templates/runs/{run.pk}/"
     assert "could not answer" not in client.get(path).content.decode()

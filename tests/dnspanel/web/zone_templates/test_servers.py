@@ -8,7 +8,7 @@ from django.test import Client
 from dnspanel.accounts.models import AuditEntry, Role, Team, User
 from dnspanel.zones.models import TemplateLink, TemplateVersion, Zone, ZoneTemplate
 from dnspanel.zones.settings.server_sets import Servers, default_set, newest_set
-from tests.dnspanel.transfer.zone_templates.test_servers import HOUSE, OTHER, apex, make_set, make_team
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import HOUSE, OTHER, apex, make_set, make_team
 from tests.dnspanel.web.conftest import Browser
 from tests.people import make_person
 

@@ -8,7 +8,7 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.zones.models import KeptAddresses, ZoneTemplate
 from dnspanel.zones.settings.server_sets import Host, Servers
 from tests.dnspanel.fleet.conftest import create_active_node
-from tests.dnspanel.transfer.zone_templates.test_servers import make_set
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import make_set
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.people import make_person
 

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
-from dnspanel.transfer.zone_templates import edit
-from dnspanel.transfer.zone_templates.edit import Text
+from dnspanel.transfer.zone_templates import edit_template
+from dnspanel.transfer.zone_templates.edit_template import Text
 from dnspanel.web.zone_templates.zone import Applying
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
@@ -87,7 +87,7 @@ def test_what_changed_since_the_preview_is_shown_again(
     assert "changed meanwhile" in again.content.decode()
     assert Operation.objects.count() == 1
     sent["seen"] = applying_of(again).seen
-    edit.publish_version(template=template, content=Text("@ A {{ ip }}", (IP,)), seen=1, by=alice, now=NOW)
+    edit_template.publish_version(template=template, content=Text("@ A {{ ip }}", (IP,)), seen=1, by=alice, now=NOW)
     assert "changed meanwhile" in client.post(path, sent).content.decode()
     assert Operation.objects.count() == 1
 

@@ -17,7 +17,7 @@ from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.fleet.models import Node
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
-from dnspanel.zones.plan import guard
+from dnspanel.zones.plan import deletion_guard
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.edit import NewZone
 from dnspanel.zones.search import zone_conditions
@@ -335,7 +335,7 @@ def test_deletion_shows_the_records_of_other_zones_that_point_in(
 def test_the_page_says_before_it_is_sent_that_too_many_zones_go(
     browser: Browser, bob: User, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "MASS_FEW", 0)
+    monkeypatch.setattr(deletion_guard, "MASS_FEW", 0)
     make_zone("www 300 A 192.0.2.1")
     url = reverse("zone-delete", args=["example.test."])
     client = browser(bob)

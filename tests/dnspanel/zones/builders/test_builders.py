@@ -1,4 +1,4 @@
-"""What builders make of fields, and fields of what is there: `builders.pieces`, `builders.spf`, `builders.dkim`,
+"""What builders make of fields and fields of records: `builders.builder_pieces`, `builders.spf`, `builders.dkim`,
 `builders.reports`, `builders.authorities`, `builders.providers` and `builders.catalogue`.
 """
 
@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnspanel.zones.builders.builder_pieces import built, txt
 from dnspanel.zones.builders.catalogue import BUILDERS
 from dnspanel.zones.builders.dkim import about_key, read_key
-from dnspanel.zones.builders.pieces import built, txt
 from dnspanel.zones.builders.spf import is_spf, terms_of, with_include
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.rules.mail_rules import text_of

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.webhooks import post, publish_hooks
-from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.webhooks import place_publish_hooks, post
+from dnspanel.webhooks.place_publish_hooks import HookTerms
 from dnspanel.zones.errors import HookRefused
 from dnspanel.zones.governance.hook_health import KEPT, Reply, note_replies, summary_of, troubled_hooks
 from dnspanel.zones.governance.hook_questions import HookAnswer, example_question
@@ -17,8 +17,8 @@ from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.conftest import answering as answering
 from tests.dnspanel.webhooks.conftest import at_home as at_home
 from tests.dnspanel.webhooks.receiver import Receiver, is_signed, make_certificate
-from tests.dnspanel.webhooks.test_publish_hooks import Place, publish
-from tests.dnspanel.webhooks.test_publish_hooks import place as place
+from tests.dnspanel.webhooks.test_place_publish_hooks import Place, publish
+from tests.dnspanel.webhooks.test_place_publish_hooks import place as place
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW
 
@@ -31,7 +31,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def examples_at(minutes: float) -> int:
-    return publish_hooks.ask_quiet_hooks(clock=lambda: NOW + timedelta(minutes=minutes))
+    return place_publish_hooks.ask_quiet_hooks(clock=lambda: NOW + timedelta(minutes=minutes))
 
 
 def test_each_answer_to_a_publication_is_listed_with_how_long_it_took(
@@ -46,7 +46,7 @@ def test_each_answer_to_a_publication_is_listed_with_how_long_it_took(
     answering.answer(500)
     with pytest.raises(HookRefused):
         publish(zone, alice, "192.0.2.11")
-    replies = publish_hooks.replies_of(hook)
+    replies = place_publish_hooks.replies_of(hook)
     assert [(each.word, each.reason, each.ticket, each.zones, each.is_test) for each in replies] == [
         ("silent", "it answered with status 500.", "", 1, False),
         ("no", "No.", "", 1, False),
@@ -69,7 +69,7 @@ def test_each_answer_to_a_publication_is_listed_with_how_long_it_took(
 def test_a_test_asks_a_marked_example_and_says_what_came_of_it(alice: User, place: Place, answering: Answering) -> None:
     made = place(Scope(tag="shop"))
     answering.refuse("An example.")
-    told = publish_hooks.try_hook(hook_id=made.hook.pk, author=alice, clock=lambda: NOW)
+    told = place_publish_hooks.try_hook(hook_id=made.hook.pk, author=alice, clock=lambda: NOW)
     assert (told.allow, told.reason) == (False, "An example.")
     assert told.ms > 0
     (question,) = answering.questions
@@ -79,7 +79,7 @@ def test_a_test_asks_a_marked_example_and_says_what_came_of_it(alice: User, plac
         "alice",
         "example.com.",
     )
-    (reply,) = publish_hooks.replies_of(made.hook)
+    (reply,) = place_publish_hooks.replies_of(made.hook)
     assert (reply.word, reply.is_test) == ("no", True)
     entry = AuditEntry.objects.get(action="hook.test")
     assert (entry.user, entry.details["answer"]) == (alice, "no")
@@ -91,10 +91,10 @@ def test_a_test_says_why_tls_fails(
     post._tls.cache_clear()
     with Receiver(make_certificate(tmp_path / "unknown.pem")) as receiver:
         hook = place(url=receiver.url).hook
-        told = publish_hooks.try_hook(hook_id=hook.pk, author=alice, clock=lambda: NOW)
+        told = place_publish_hooks.try_hook(hook_id=hook.pk, author=alice, clock=lambda: NOW)
     assert told.allow is None
     assert "certificate" in told.fault.lower()
-    assert publish_hooks.replies_of(hook)[0].reason == told.fault
+    assert place_publish_hooks.replies_of(hook)[0].reason == told.fault
 
 
 def test_who_is_silent_is_asked_again_and_is_a_trouble_until_it_answers(place: Place, answering: Answering) -> None:
@@ -123,12 +123,12 @@ def test_the_newest_replies_are_kept_and_those_of_another_version_count_for_noth
     question = example_question(hook, alice)
     for number in range(KEPT + 3):
         note_replies([Reply(question, HookAnswer(True, f"{number}"))], now=NOW)
-    replies = publish_hooks.replies_of(hook)
+    replies = place_publish_hooks.replies_of(hook)
     assert [replies[0].reason, replies[-1].reason, len(replies)] == [f"{KEPT + 2}", "3", KEPT]
     terms = HookTerms(hook.url, 3)
-    publish_hooks.change_hook(hook=hook, scope=Scope(), terms=terms, reason="Names", author=alice, now=NOW)
+    place_publish_hooks.change_hook(hook=hook, scope=Scope(), terms=terms, reason="Names", author=alice, now=NOW)
     note_replies([Reply(question, HookAnswer(None, "late"))] * 2, now=NOW)
     assert (PublishHook.objects.get().failures, HookReply.objects.filter(reason="late").count()) == (0, 0)
-    publish_hooks.lift_hook(hook_id=hook.pk, author=alice, now=NOW)
+    place_publish_hooks.lift_hook(hook_id=hook.pk, author=alice, now=NOW)
     note_replies([Reply(question, HookAnswer(None, "later"))], now=NOW)
     assert not HookReply.objects.exists()

@@ -14,9 +14,9 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Team, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
-from dnspanel.primaries.set_up import Terms, create_transferred_zone
+from dnspanel.primaries.set_up_primaries import Terms, create_transferred_zone
+from dnspanel.transfer.job_rights import rights_of
 from dnspanel.transfer.models import ImportJob
-from dnspanel.transfer.rights import rights_of
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import (
@@ -32,7 +32,7 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope
 from dnspanel.zones.models import ApprovalRule, Channel, Freeze, PublishRequest, RequestState, Zone
-from dnspanel.zones.publishing import clone, edit, ready_zones, restore, revision, zone_patches
+from dnspanel.zones.publishing import clone, edit, ready_zones, restore_zones, revision, zone_patches
 from dnspanel.zones.publishing.bulk import ZoneChange, change_zones, delete_zones, undo_zone_changes
 from dnspanel.zones.publishing.expiry import expiry_of, remove_due, set_expiry
 from dnspanel.zones.settings.settings_of_zone import change_settings
@@ -375,7 +375,7 @@ def clone_it(zone: Zone, author: User) -> None:
 
 def restore_all(zone: Zone, author: User) -> None:
     trashed = list(Zone.objects.filter(name=BELOW).exclude(deleted_at=None))
-    outcome = restore.restore_zones(zones=trashed, acting=Acting(author, Channel.WEB, NOW)).outcome
+    outcome = restore_zones.restore_zones(zones=trashed, acting=Acting(author, Channel.WEB, NOW)).outcome
     if outcome.refused:
         raise NamesRefused({BELOW: NameRefused(BELOW, outcome.refused[0][1])})
 

@@ -7,7 +7,7 @@ from dnspanel.fleet.models import Node
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Channel, Zone
-from dnspanel.zones.publishing import bulk, clone, edit, restore, revision, zone_patches
+from dnspanel.zones.publishing import bulk, clone, edit, restore_zones, revision, zone_patches
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.nodes.test_readable_values import EMPTY, runs
 from tests.dnspanel.zones.conftest import MakeZone
@@ -39,7 +39,7 @@ def test_a_zone_from_the_trash(zone: Zone, bob: User, node: Node) -> None:
     older(node)
     with pytest.raises(RuleViolations, match=r"CAA www: .*PowerDNS 4\.7"):
         edit.restore_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
-    [(_, reason)] = restore.restore_zones(zones=[zone], acting=Acting(bob, Channel.WEB, NOW)).outcome.refused
+    [(_, reason)] = restore_zones.restore_zones(zones=[zone], acting=Acting(bob, Channel.WEB, NOW)).outcome.refused
     assert "PowerDNS 4.7" in reason
     Node.objects.update(report={"versions": {"powerdns": "4.9.17"}})
     edit.restore_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)

@@ -8,7 +8,7 @@ import pytest
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import NamesRefused, NotOnHold
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import Channel, Epoch, LogHead, Publication, Revision, RevisionKind, RRset, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.epoch import ChangedZone, GoneZone, Known, NewZone, Outcome, begin_epoch
@@ -23,7 +23,7 @@ FAR = Known(sequence=1000, zone_id=5000)
 
 
 def begin(*batches: Sequence[Outcome], by: User | None = None, known: Known = FAR) -> Epoch:
-    hold.hold(reason="ns1 knows more.", now=NOW)
+    publish_hold.hold(reason="ns1 knows more.", now=NOW)
     return begin_epoch(
         batches=batches, known=known, by=by, reason="taken over", now=NOW, in_transaction=lambda epoch: None
     )
@@ -50,8 +50,8 @@ def test_the_new_epoch_lies_above_everything_known(zone: Zone, alice: User) -> N
     assert (head.epoch, head.sequence, head.cluster) == (epoch.epoch, 1000, before.cluster)
     assert head.epoch != before.epoch
     assert (epoch.began_after, epoch.by, epoch.reason) == (1000, alice, "taken over")
-    assert hold.current_hold() is None
-    assert hold.is_of_this_history(lost)
+    assert publish_hold.current_hold() is None
+    assert publish_hold.is_of_this_history(lost)
     edit.create_zone(zone=edit.NewZone("next.test."), acting=Acting(alice, Channel.WEB, NOW))
     assert Zone.objects.get(name="next.test.").pk > 5000
     assert Publication.objects.latest("sequence").sequence == 1001
@@ -91,7 +91,7 @@ def test_zones_come_back_in_nobodys_names(zone: Zone, make_zone: MakeZone, alice
     for outcome in outcomes:
         with pytest.raises(NamesRefused, match="below a zone of another team"):
             begin([outcome], by=nick)
-    assert hold.current_hold() is not None
+    assert publish_hold.current_hold() is not None
     assert Zone.objects.filter(deleted_at=None).get() == zone
     begin(outcomes, by=alice)
     assert Zone.objects.filter(deleted_at=None).count() == 3

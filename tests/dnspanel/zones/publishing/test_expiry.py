@@ -12,7 +12,7 @@ from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import ExpiryRefused, RightMissing, Unknown
-from dnspanel.zones.log import hold
+from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import Channel, Expiry, LogHead, Publication, RRset, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.expiry import (
@@ -200,7 +200,7 @@ def test_what_a_rule_or_the_guard_forbids_stays_and_says_why(zone: Zone, make_zo
 
 def test_while_publishing_is_held_all_wait_untried(zone: Zone, alice: User) -> None:
     expire(zone, alice)
-    hold.hold(reason="nodes know more.", now=NOW)
+    publish_hold.hold(reason="nodes know more.", now=NOW)
     assert remove_due(now=DUE) == 0
     assert Expiry.objects.get().tried_at is None
     LogHead.objects.update(held_reason="", held_since=None)

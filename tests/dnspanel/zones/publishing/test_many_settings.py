@@ -13,7 +13,7 @@ from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, MassDeletion, QuotaExceeded, SettingsRefused
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.plan import guard
+from dnspanel.zones.plan import deletion_guard
 from dnspanel.zones.publishing import many_settings, revision
 from dnspanel.zones.publishing.many_settings import (
     Marks,
@@ -114,7 +114,7 @@ def test_deleted_in_one_publication_but_for_those_that_changed(zones: list[Zone]
 
 
 def test_so_many_that_somebody_must_confirm_it(zones: list[Zone], alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "MASS_FEW", 2)
+    monkeypatch.setattr(deletion_guard, "MASS_FEW", 2)
     with pytest.raises(MassDeletion):
         delete_found(zones=zones, author=alice, channel=Channel.WEB, now=NOW)
     publication, _ = delete_found(zones=zones, author=alice, channel=Channel.WEB, now=NOW, confirmed=True)

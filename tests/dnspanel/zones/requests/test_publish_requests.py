@@ -27,7 +27,7 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope
-from dnspanel.zones.log.hold import hold, release
+from dnspanel.zones.log.publish_hold import hold, release
 from dnspanel.zones.models import Channel, Publication, PublishRequest, RequestState, Verdict, Zone
 from dnspanel.zones.publishing import edit, revision
 from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, replaced

@@ -16,7 +16,7 @@ from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import own_policy_of
 from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, MassDeletion, RunRefused, SettingsRefused
 from dnspanel.zones.models import ChangeRun, Channel, LogHead, Publication, RunState, Zone, ZoneAct
-from dnspanel.zones.plan import guard
+from dnspanel.zones.plan import deletion_guard
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.runs import change_run_queries, change_runs
 from dnspanel.zones.runs.change_run_queries import may_be_undone, run_for
@@ -246,7 +246,7 @@ def test_a_team_s_quota_ends_the_run_and_says_so(zones: list[Zone], alice: User)
 def test_a_mass_deletion_waits_for_somebody_who_confirms_it(
     zones: list[Zone], alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "MASS_FEW", 2)
+    monkeypatch.setattr(deletion_guard, "MASS_FEW", 2)
     found = dry(DELETE, alice)
     with pytest.raises(MassDeletion):
         start_run(dry_run=found, by=alice, now=NOW)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.alerts.inputs import read
+from dnspanel.alerts.alert_inputs import read
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.conditions import LogInputs
 from dnspanel.zones.dnssec import rollover_queries

@@ -8,12 +8,12 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.catalogs import producer
-from dnspanel.gateway import ixfr
-from dnspanel.primaries.set_up import Terms, create_transferred_zone
+from dnspanel.gateway import ixfr_out
+from dnspanel.primaries.set_up_primaries import Terms, create_transferred_zone
 from dnspanel.transfer.zone_templates import use
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, LastSerial, Revision, Zone
-from dnspanel.zones.publishing import clone, edit, ready_zones, restore, zone_patches
+from dnspanel.zones.publishing import clone, edit, ready_zones, restore_zones, zone_patches
 from dnspanel.zones.publishing.epoch import NewZone as NodesZone
 from dnspanel.zones.store import last_serials, store_rrsets
 from dnspanel.zones.values import soa
@@ -76,8 +76,8 @@ def test_a_zone_created_again_on_the_day_begins_above_its_last_serial(alice: Use
     assert zone.serial == FIRST + 2
     delete(zone)
     assert serials(create(alice)) == (FIRST + 3,) * 3
-    with ixfr.transfer_of(alive(), since=FIRST + 2) as transfer:
-        assert transfer.how == ixfr.AXFR
+    with ixfr_out.transfer_of(alive(), since=FIRST + 2) as transfer:
+        assert transfer.how == ixfr_out.AXFR
 
 
 def test_what_left_the_trash_for_good_still_counts(alice: User) -> None:
@@ -163,7 +163,7 @@ def test_a_zone_from_the_trash_comes_back_above_those_that_had_its_name_since(al
     newest = create(alice)
     assert newest.serial == FIRST + 5
     delete(newest)
-    restore.restore_zones(zones=[again], acting=Acting(None, Channel.WEB, NOW))
+    restore_zones.restore_zones(zones=[again], acting=Acting(None, Channel.WEB, NOW))
     assert serials(alive()) == (FIRST + 6,) * 3
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from dnspanel.accounts.providers.ldap import connection as module
 from dnspanel.accounts.providers.ldap.connection import connected, place_of
-from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.providers.provider_http import ProviderAway
 from tests.dnspanel.accounts.providers.ldap.server import READER, SECRET, AtLdap
 from tests.own_certificates import own_certificate
 

@@ -8,9 +8,9 @@ import pytest
 from ldap.dn import escape_dn_chars
 
 from dnspanel.accounts.errors import SignInRefused
-from dnspanel.accounts.providers.ldap.terms import Groups
+from dnspanel.accounts.providers.ldap.ldap_terms import Groups
 from dnspanel.accounts.providers.ldap.visit import Entry, is_closed, visiting
-from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.providers.provider_http import ProviderAway
 from tests.dnspanel.accounts.providers.ldap.server import (
     GROUPS,
     PASSWORD,

@@ -15,8 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from dnspanel.accounts.models import AuditEntry, SignInProvider, User
-from dnspanel.accounts.providers.identity import Rule
 from dnspanel.accounts.providers.oidc.logout import session_key
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.sessions.session_store import AT_PROVIDER
 from tests.dnspanel.accounts.providers.oidc.provider import AtProvider, Somebody, added, comes, is_signed_in
 from tests.people import PASSWORD

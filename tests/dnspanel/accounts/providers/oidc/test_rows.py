@@ -7,14 +7,14 @@ import pytest
 
 from dnspanel.accounts.errors import ProviderRefused, ProviderUnknown
 from dnspanel.accounts.models import AuditEntry, Role, SignInProvider, User
-from dnspanel.accounts.providers.identity import Rule
-from dnspanel.accounts.providers.oidc import discovery
+from dnspanel.accounts.providers.oidc import oidc_discovery
 from dnspanel.accounts.providers.oidc.rows import (
     ProviderTerms,
     change_provider,
     create_provider,
     secret_of,
 )
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.providers.rows import (
     delete_provider,
     offered,
@@ -51,7 +51,7 @@ def test_the_secret_is_kept_encrypted_and_stands_in_no_audit_log(alice: User) ->
 
 
 def test_a_provider_is_asked_before_it_is_added(reachable: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dnspanel.accounts.providers.oidc.rows.configuration_of", discovery.configuration_of)
+    monkeypatch.setattr("dnspanel.accounts.providers.oidc.rows.configuration_of", oidc_discovery.configuration_of)
     with pytest.raises(ProviderRefused) as told:
         create_provider(terms=replace(TERMS, issuer="http://127.0.0.1:1"), secret="x", by=None, now=NOW)
     assert list(told.value.fields) == ["issuer"]

@@ -12,7 +12,7 @@ from django.utils import timezone
 from lxml import etree
 
 from dnspanel.accounts.models import AuditEntry, Membership, ProviderLink, Role, SeenAssertion, Team, User
-from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.providers.rows import switch_provider
 from tests.dnspanel.accounts.providers.saml.provider import (
     AtSaml,

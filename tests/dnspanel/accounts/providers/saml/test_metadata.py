@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA, BadMetadata, described, fetched
-from dnspanel.accounts.providers.session import ProviderAway
 from tests.dnspanel.accounts.providers.saml.provider import AtSaml
 from tests.people import NOW
 

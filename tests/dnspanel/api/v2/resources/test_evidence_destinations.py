@@ -9,7 +9,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
-from dnspanel.audit.forward.deliver import deliver_next, target_of
+from dnspanel.audit.forward.deliver_acts import deliver_next, target_of
 from dnspanel.audit.forward.models import Destination
 from dnspanel.zones.audit.audit_links import link_new_acts
 from tests.dnspanel.api.callers import Api, MakeApi

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dnspanel.api.models import RememberedAnswer
-from dnspanel.transfer.exports import jobs
+from dnspanel.transfer.exports import export_jobs
 from dnspanel.transfer.models import ImportJob
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
@@ -45,7 +45,7 @@ def test_a_worker_writes_it_and_the_file_holds_the_zone(api: MakeApi, make_zone:
     make_zone("www 300 A 192.0.2.1")
     make_zone("www 300 A 192.0.2.2", name="other.test.")
     url = api().post(EXPORTS, {"format": "json", "zones": ["example.test"]}).headers["Location"]
-    jobs.run_export(int(url.rpartition("/")[2]))
+    export_jobs.run_export(int(url.rpartition("/")[2]))
     done = api().get(url).json()
     assert (done["state"], done["zones_done"]) == ("done", 1)
     file = api().get(done["file"])
@@ -95,7 +95,7 @@ def test_keys_go_out_and_come_back_sealed(api: MakeApi, make_zone: MakeZone) -> 
     url = made.headers["Location"]
     assert api().post(EXPORTS, body, headers={"Idempotency-Key": "k"}).headers["Location"] == url
     assert "passphrase" not in made.content.decode()
-    jobs.run_export(int(url.rpartition("/")[2]))
+    export_jobs.run_export(int(url.rpartition("/")[2]))
     done = api().get(url).json()
     assert (done["state"], done["keys"]) == ("done", 1)
     text = gzip.decompress(api().get(done["file"]).content)

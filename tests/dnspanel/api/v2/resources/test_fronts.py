@@ -5,7 +5,7 @@ import pytest
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import fronts
 from dnspanel.fleet.nodes.fronts import Terms
-from replication.wire.front import BackendReport, FrontReport
+from replication.wire.front_messages import BackendReport, FrontReport
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.fleet.conftest import MakeNode, create_front
 from tests.people import NOW

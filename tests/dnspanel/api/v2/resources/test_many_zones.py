@@ -8,7 +8,7 @@ import pytest
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Team
 from dnspanel.zones.models import Publication, Zone
-from dnspanel.zones.plan import guard
+from dnspanel.zones.plan import deletion_guard
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
 from tests.people import NOW
 
@@ -58,7 +58,7 @@ def test_a_team(zones: list[Zone], call: Caller) -> None:
 
 
 def test_a_deletion_is_one_publication(zones: list[Zone], call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "MASS_FEW", 1)
+    monkeypatch.setattr(deletion_guard, "MASS_FEW", 1)
     body = {"q": "shop", "act": {"op": "delete"}, "reason": "closed"}
     call.problem(409, "POST", MANY, body)
     before = Publication.objects.count()

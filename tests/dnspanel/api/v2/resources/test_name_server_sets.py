@@ -6,7 +6,7 @@ import pytest
 
 from dnspanel.zones.models import TemplateLink, TemplateVersion, Zone
 from tests.dnspanel.api.callers import Caller, MakeApi
-from tests.dnspanel.transfer.zone_templates.test_servers import HOUSE, OTHER, apex, make_set
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import HOUSE, OTHER, apex, make_set
 from tests.dnspanel.zones.conftest import MakeZone
 
 pytestmark = pytest.mark.django_db(transaction=True)

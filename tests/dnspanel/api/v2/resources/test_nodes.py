@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import node_lifecycle
 from replication.wire.protocol import Sample
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.fleet.conftest import signing_request
@@ -73,9 +73,9 @@ def test_a_node_is_drained_and_resumed_as_its_state_allows(api: MakeApi, node: N
 
 def test_approval_needs_the_fingerprint_that_the_agent_printed(api: MakeApi, waiting_node: Any) -> None:
     waiting = waiting_node("ns2")
-    code = enroll.make_code(node=waiting, now=NOW, by=None)
-    printed = enroll.submit_request(code=code, csr_pem=signing_request(), now=NOW)
-    assert isinstance(printed, enroll.Waiting)
+    code = node_lifecycle.make_code(node=waiting, now=NOW, by=None)
+    printed = node_lifecycle.submit_request(code=code, csr_pem=signing_request(), now=NOW)
+    assert isinstance(printed, node_lifecycle.Waiting)
     url = f"{NODES}/ns2/approve"
     assert api().post(url, {"fingerprint": "0" * 64}).json()["errors"][0]["pointer"] == "/fingerprint"
     assert api().get(f"{NODES}/ns2").json()["fingerprint"] == printed.fingerprint

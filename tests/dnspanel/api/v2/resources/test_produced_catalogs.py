@@ -11,7 +11,7 @@ from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.plan import guard
+from dnspanel.zones.plan import deletion_guard
 from dnspanel.zones.publishing import edit
 from tests.dnspanel.api.callers import Api, Caller, MakeApi
 from tests.people import NOW
@@ -82,7 +82,7 @@ def test_one_is_deleted_by_what_was_read_and_its_members_are_in_it_when_it_comes
     tag = admin.get(OURS).headers["ETag"]
     admin.patch(OURS, {"group_tags": []})
     assert admin.delete(OURS, headers={"If-Match": tag}).status_code == 412
-    monkeypatch.setattr(guard, "MASS_FEW", 0)
+    monkeypatch.setattr(deletion_guard, "MASS_FEW", 0)
     tag = admin.get(OURS).headers["ETag"]
     assert admin.delete(OURS, headers={"If-Match": tag}).json()["code"] == "needs-confirmation"
     gone = admin.delete(f"{OURS}?confirm=true&reason=Moved", headers={"If-Match": tag})

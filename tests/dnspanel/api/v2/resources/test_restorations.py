@@ -9,8 +9,8 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
-from dnspanel.zones.publishing import bulk, edit, restore
-from dnspanel.zones.publishing.restore import GONE
+from dnspanel.zones.publishing import bulk, edit, restore_zones
+from dnspanel.zones.publishing.restore_zones import GONE
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,7 +101,7 @@ def test_a_request_that_is_sent_again_restores_once(call: Caller, deletion: int)
 
 
 def test_pieces_are_all_named(call: Caller, deletion: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restore, "PIECE_ZONES", 2)
+    monkeypatch.setattr(restore_zones, "PIECE_ZONES", 2)
     done = call.good("POST", RESTORE, {"publication": deletion})
     assert len(done["publications"]) == 2
     assert done["publication"]["sequence"] == done["publications"][-1]
@@ -157,7 +157,11 @@ def test_a_publication_that_deleted_and_changed_is_undone_in_both(call: Caller, 
 def test_what_has_left_the_trash_is_told(call: Caller, zones: list[Zone], deletion: int) -> None:
     publication = Publication.objects.get(pk=deletion)
     audit.record(
-        action=GONE, by=None, now=timezone.now(), target="shop1.test.", deleted_at=restore.gone_stamp(publication.at)
+        action=GONE,
+        by=None,
+        now=timezone.now(),
+        target="shop1.test.",
+        deleted_at=restore_zones.gone_stamp(publication.at),
     )
     Zone.objects.get(pk=zones[0].pk).delete()
     done = call.good("POST", f"/publications/{deletion}/undo", {})

@@ -7,7 +7,7 @@ from dnspanel.zones.models import KeptAddresses, ZoneTemplate
 from dnspanel.zones.settings.server_sets import Host, Servers
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.fleet.conftest import create_active_node
-from tests.dnspanel.transfer.zone_templates.test_servers import make_set
+from tests.dnspanel.transfer.zone_templates.test_server_set_text import make_set
 from tests.dnspanel.zones.conftest import MakeZone
 
 pytestmark = pytest.mark.django_db(transaction=True)

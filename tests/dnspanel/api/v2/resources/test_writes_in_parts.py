@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dnspanel.zones.models import Publication, RRset, Zone
-from dnspanel.zones.publishing import pieces, restore
+from dnspanel.zones.publishing import pieces, restore_zones
 from tests.dnspanel.api.v2.conftest import Caller, MakeZone
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -87,7 +87,7 @@ def test_a_new_zone_with_many_rrsets_names_all_parts(call: Caller) -> None:
 def test_zones_that_come_back_in_pieces_are_one_write(
     call: Caller, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(restore, "PIECE_ZONES", 2)
+    monkeypatch.setattr(restore_zones, "PIECE_ZONES", 2)
     names = [make_zone(name=f"z{number}.test.").name for number in range(5)]
     call.good("POST", "/bulk/deletions", {"zones": [{"zone": name} for name in names], "confirm": True})
     body = {"zones": names}

@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.plan import guard
+from dnspanel.zones.plan import deletion_guard
 from dnspanel.zones.publishing import edit
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
 from tests.people import NOW
@@ -196,7 +196,7 @@ def test_the_default_ttl_is_a_setting_under_the_zones_tag(call: Caller, zone: Zo
 
 
 def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller, make_zone: MakeZone) -> None:
-    few = guard.MASS_FEW
+    few = deletion_guard.MASS_FEW
     names = [f"mass{number:02}.test." for number in range(few + 1)]
     for name in names:
         make_zone(name=name)
@@ -215,7 +215,7 @@ def test_many_zones_are_deleted_together_or_not_at_all(
     call: Caller, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is held says so before the first is gone."""
-    monkeypatch.setattr(guard, "MASS_FEW", 1)
+    monkeypatch.setattr(deletion_guard, "MASS_FEW", 1)
     for name in ("a.test.", "b.test.", "c.test."):
         make_zone(name=name)
     zones = [{"zone": "a.test"}, {"zone": "B.test.", "at_revision": 1}]

@@ -13,7 +13,7 @@ from dnspanel.alerts.watch import OVER_AFTER, keep
 from dnspanel.api.v2.schema.webhook_events import EVENTS, HEADERS
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.collect_events import STEADY
-from dnspanel.webhooks.deliver import deliver_next
+from dnspanel.webhooks.deliver_events import deliver_next
 from dnspanel.webhooks.models import EventKind, Webhook
 from dnspanel.zones.drafts.draft import replace_rrset
 from dnspanel.zones.models import Zone

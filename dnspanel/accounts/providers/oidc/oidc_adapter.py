@@ -1,0 +1,165 @@
+"""The adapter of django-allauth's OpenID Connect: our providers, with a nonce and a verified ID token.
+
+allauth makes the request (state, PKCE) and exchanges the code. `admit` finds the account. allauth's own tables of
+applications and accounts stay empty.
+"""
+
+import secrets
+from typing import Any, NoReturn
+
+import requests
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialApp, SocialToken
+from allauth.socialaccount.providers.base import AuthError, AuthProcess
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from dnspanel.accounts.errors import ProviderUnknown, SignInRefused
+from dnspanel.accounts.models import ProviderKind, SignInProvider
+from dnspanel.accounts.providers.oidc.id_token import verified_claims, with_userinfo
+from dnspanel.accounts.providers.oidc.logout import note_session
+from dnspanel.accounts.providers.oidc.oidc_discovery import configuration_of, is_allowed_url, keys_of
+from dnspanel.accounts.providers.oidc.rows import secret_of
+from dnspanel.accounts.providers.provider_http import ProviderAway, provider_session
+from dnspanel.accounts.providers.provider_identity import identity_of
+from dnspanel.accounts.providers.rows import provider_in_use
+from dnspanel.accounts.providers.sign_in import complete, refused
+from dnspanel.texts import gettext
+
+
+class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth is untyped
+    """One sign-in; `state` is what was kept of its request once the answer has been matched to it."""
+
+    def __init__(self, request: HttpRequest, provider_id: str) -> None:
+        self.state: dict[str, Any] = {}
+        super().__init__(request, provider_id)
+
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        return configuration_of(self.get_provider().row.issuer)
+
+    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
+        """Return the callback URL at the panel's public address, whatever host a request names."""
+        return settings.PANEL_URL + reverse("openid_connect_callback", args=[self.provider_id])
+
+    def get_access_token_data(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return the token endpoint's answer. Raise OAuth2Error, also for a malformed answer."""
+        try:
+            found: dict[str, Any] = super().get_access_token_data(*args, **kwargs)
+        except (KeyError, ValueError, TypeError, RecursionError) as exc:
+            raise OAuth2Error(gettext("not an answer of a token endpoint")) from exc
+        return found
+
+    def parse_token(self, data: dict[str, Any]) -> SocialToken:
+        """Return the access token. It is used only for UserInfo and is not stored."""
+        return SocialToken(token=str(data["access_token"]))
+
+    def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> NoReturn:
+        """Verify the ID token, and answer in place of allauth's own flow. Raises SignInRefused."""
+        row, id_token = self.get_provider().row, kwargs["response"].get("id_token")
+        claims = verified_claims(
+            id_token,
+            keys=keys_of(self.openid_config),
+            issuer=row.issuer,
+            client_id=row.client_id,
+            nonce=str(self.state.get("nonce", "")),
+            now=timezone.now(),
+        )
+        if self.openid_config.get("userinfo_endpoint"):
+            claims = with_userinfo(claims, self._fetch_user_info(token.token))
+        identity = identity_of(claims, group_claim=row.group_claim, trusts_mail=row.trusts_mail)
+        end = self.openid_config.get("end_session_endpoint", "")
+
+        def note() -> None:
+            note_session(request, row, claims, id_token, end if is_allowed_url(end) else "")
+
+        raise ImmediateHttpResponse(complete(request, row, identity, self.state, note))
+
+
+class Provider(OpenIDConnectProvider):  # type: ignore[misc]
+    """allauth's provider, made of a row of ours."""
+
+    oauth2_adapter_class = RequestAdapter
+
+    def __init__(self, request: HttpRequest, row: SignInProvider) -> None:
+        self.row = row
+        app = SocialApp(
+            provider=self.id,
+            provider_id=row.slug,
+            name=row.name,
+            client_id=row.client_id,
+            secret=secret_of(row),
+            settings={"server_url": row.issuer, "oauth_pkce_enabled": True, "scope": row.scopes.split()},
+        )
+        super().__init__(request, app=app)
+
+    def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
+        """Return the URL at the provider where this request continues. Raise ProviderAway."""
+        nonce = secrets.token_urlsafe(24)
+        # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
+        user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
+        answer = self.redirect(
+            request, process, next_url=next_url, auth_params={"nonce": nonce}, nonce=nonce, user=user
+        )
+        return str(answer.url)
+
+
+class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
+    """Where the provider sends people back to."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            response: HttpResponse = super().dispatch(request, *args, **kwargs)
+        except SignInRefused as exc:
+            return refused(request, self.adapter.get_provider().row, exc)
+        return response
+
+    def _get_state(self, request: HttpRequest, provider: Provider) -> tuple[dict[str, Any] | None, HttpResponse | None]:
+        state, answer = super()._get_state(request, provider)
+        issuer = request.GET.get("iss", provider.row.issuer)  # RFC 9207: that the answer is this provider's
+        if state is not None and issuer != provider.row.issuer:
+            raise SignInRefused("issuer", gettext("The answer is from another provider."))
+        self.adapter.state = state or {}
+        return state, answer
+
+
+class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """Our providers in place of allauth's, and `admit` in place of its rules."""
+
+    def get_provider(self, request: HttpRequest, provider: str, client_id: str | None = None) -> Provider:
+        try:
+            return Provider(request, provider_in_use(provider, ProviderKind.OIDC))
+        except ProviderUnknown as exc:
+            raise SocialApp.DoesNotExist from exc
+
+    def get_requests_session(self) -> requests.Session:
+        return provider_session()
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Provider,
+        error: Any = None,
+        exception: Any = None,
+        extra_context: Any = None,
+    ) -> None:
+        """Say it in the audit log and on a page of ours."""
+        if error == AuthError.CANCELLED:
+            refusal = SignInRefused("cancelled", gettext("The sign-in was cancelled there."))
+        elif isinstance(exception, ProviderAway):
+            refusal = SignInRefused("away", str(exception))
+        elif isinstance(exception, OAuth2Error | requests.RequestException):
+            refusal = SignInRefused("code", gettext("The provider did not accept the panel’s question."))
+        elif "state" in (extra_context or {}):
+            refusal = SignInRefused("error", gettext("The provider could not sign you in."))
+        else:
+            said = gettext("This answer was used before, is too old, or was not asked for here.")
+            refusal = SignInRefused("state", said)
+        raise ImmediateHttpResponse(refused(request, provider.row, refusal))

@@ -1,0 +1,79 @@
+"""What a provider says of itself (OpenID Connect Discovery 1.0): its endpoints, and the keys that sign its tokens."""
+
+import time
+from typing import Any
+
+import requests
+from django.conf import settings
+
+from dnspanel.accounts.providers.provider_http import ProviderAway, provider_session
+from dnspanel.texts import gettext
+
+# Pressing a button of the sign-in page many times makes the panel ask the provider only once.
+REMEMBERED_SECONDS = 300
+_MOST_REMEMBERED = 100
+_NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+_remembered: dict[str, tuple[float, dict[str, Any]]] = {}
+
+
+def configuration_of(issuer: str) -> dict[str, Any]:
+    """Return the provider's configuration. It must name this issuer. Raise ProviderAway."""
+    known = _remembered.get(issuer)
+    if known is not None and time.monotonic() - known[0] < REMEMBERED_SECONDS:
+        return known[1]
+    found = _fetched(issuer.rstrip("/") + "/.well-known/openid-configuration")
+    if found.get("issuer") != issuer:  # section 4.3: else one provider could speak for another one
+        raise ProviderAway(
+            gettext("What is there calls itself {value}. Write the issuer exactly so.").format(
+                value=str(found.get("issuer"))[:200]
+            )
+        )
+    for name in _NEEDED:
+        _refuse_bad_url(name, found.get(name))
+    if found.get("userinfo_endpoint"):
+        _refuse_bad_url("userinfo_endpoint", found["userinfo_endpoint"])
+    if len(_remembered) >= _MOST_REMEMBERED:
+        _remembered.clear()
+    _remembered[issuer] = time.monotonic(), found
+    return found
+
+
+def keys_of(configuration: dict[str, Any]) -> dict[str, Any]:
+    """Fetch the provider's current JSON Web Key Set. Raise ProviderAway."""
+    return _fetched(configuration["jwks_uri"])
+
+
+def forget() -> None:
+    """Forget all configurations, so that the next request to each provider fetches it again."""
+    _remembered.clear()
+
+
+def _fetched(url: str) -> dict[str, Any]:
+    try:
+        with provider_session() as session:
+            response = session.get(url)
+        found = response.json() if response.status_code == 200 else None
+    except ProviderAway:
+        raise
+    except requests.JSONDecodeError as exc:
+        raise ProviderAway(gettext("{url} is not JSON.").format(url=url)) from exc
+    except requests.RequestException as exc:
+        raise ProviderAway(gettext("{url} does not answer.").format(url=url)) from exc
+    if not isinstance(found, dict):
+        raise ProviderAway(
+            gettext("{url} answers {status_code} instead of its configuration.").format(
+                url=url, status_code=response.status_code
+            )
+        )
+    return found
+
+
+def is_allowed_url(url: object) -> bool:
+    """Return True if the panel may fetch or redirect to this URL: https, or http if the operator allows it."""
+    schemes = ("https://", "http://") if settings.OUTBOUND_HTTP else ("https://",)
+    return isinstance(url, str) and url.startswith(schemes) and url.isprintable() and " " not in url
+
+
+def _refuse_bad_url(name: str, url: object) -> None:
+    if not is_allowed_url(url):
+        raise ProviderAway(gettext("The provider’s {name} is not an https URL.").format(name=name))

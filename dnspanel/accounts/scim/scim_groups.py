@@ -1,0 +1,217 @@
+"""Groups that a directory keeps here: made, changed, deleted; their members have what rules and teams give. Verbs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import AccountRefused, DirectoryFull, GroupUnknown, Taken
+from dnspanel.accounts.models import ScimDirectory, ScimGroup, ScimPerson, Team
+from dnspanel.accounts.people.teams import create_team, rename_team
+from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP
+from dnspanel.accounts.scim.gifts import give_by_groups, gives_anything, rules_of
+from dnspanel.accounts.scim.locked import locked_directory, refuse_out_of_reach
+from dnspanel.accounts.scim.scim_people import kept_people
+from dnspanel.accounts.texts.canonical import ascii_lower
+from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
+from dnspanel.texts import gettext
+
+MOST_GROUPS = 2_000
+MOST_MEMBERS = 2_000  # of one group
+_LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTerms:
+    """What a directory says of a group; `members` are ids of accounts."""
+
+    name: str
+    external_id: str = ""
+    members: frozenset[int] = frozenset()
+
+
+def groups_of(directory: ScimDirectory) -> "QuerySet[ScimGroup]":
+    """Select the directory's groups."""
+    return ScimGroup.objects.filter(directory=directory)
+
+
+def group_of(directory: ScimDirectory, pk: int) -> ScimGroup:
+    """Return the directory's group with this id. Raise GroupUnknown."""
+    group = groups_of(directory).filter(pk=pk).first() if 0 < pk <= _LARGEST_ID else None
+    if group is None:
+        raise GroupUnknown
+    return group
+
+
+def members_of(group: ScimGroup) -> frozenset[int]:
+    """Return the ids of the accounts in the group. One query."""
+    return frozenset(group.people.values_list("user_id", flat=True))
+
+
+def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now: datetime) -> ScimGroup:
+    """Create a group and give its members what the group gives.
+
+    Raise AccountRefused, TeamRefused, Taken, DirectoryFull, PersonUnknown, OutOfReach, DirectoryUnknown.
+    """
+    _refuse(terms)
+    try:
+        with transaction.atomic(durable=True):
+            row = locked_directory(directory)
+            if groups_of(row).count() >= MOST_GROUPS:
+                raise DirectoryFull(MOST_GROUPS, "groups")
+            group = ScimGroup.objects.create(
+                directory=row,
+                name=terms.name,
+                external_id=terms.external_id,
+                team=_team_of(row, terms.name, by, now),
+                created_at=now,
+                changed_at=now,
+            )
+            audit.record(action="scim.group", by=by, now=now, target=group.name, directory=row.name)
+            _set_members(row, group, frozenset(), terms.members, by, now)
+    except IntegrityError as exc:
+        raise Taken(gettext("There is a group of this name already.")) from exc
+    return group
+
+
+def change_group(
+    *, directory: ScimDirectory, pk: int, change: Callable[[ScimGroup], GroupTerms], by: Author, now: datetime
+) -> ScimGroup:
+    """Change a group to the result of `change`. The directory is locked until the commit.
+
+    Raise the errors of `create_group`, GroupUnknown, and the errors of `change`.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            row = locked_directory(directory)
+            group = group_of(row, pk)
+            terms = change(group)
+            _refuse(terms)
+            members = members_of(group)
+            if (terms.name, terms.external_id, terms.members) == (group.name, group.external_id, members):
+                return group
+            if terms.name != group.name:
+                _rename(row, group, terms.name, by, now)
+            group.external_id, group.changed_at = terms.external_id, now
+            ScimGroup.objects.filter(pk=group.pk).update(external_id=terms.external_id, changed_at=now)
+            _set_members(row, group, members, terms.members, by, now)
+    except IntegrityError as exc:
+        raise Taken(gettext("There is a group of this name already.")) from exc
+    return group
+
+
+def delete_group(
+    *, directory: ScimDirectory, pk: int, check: Callable[[ScimGroup], None], by: Author, now: datetime
+) -> None:
+    """Delete a group and what it gave. A team of its name stays, because zones may belong to it. Raise GroupUnknown."""
+    with transaction.atomic(durable=True):
+        row = locked_directory(directory)
+        group = group_of(row, pk)
+        check(group)
+        _set_members(row, group, members_of(group), frozenset(), by, now)
+        ScimGroup.objects.filter(pk=group.pk).delete()
+        audit.record(action="scim.ungroup", by=by, now=now, target=group.name, directory=row.name)
+
+
+def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
+    """Give groups without a rule their team, where groups are teams; take away those that are not selected any more.
+
+    Within a transaction with the directory locked.
+    """
+    for group in groups_of(directory).select_related("team").order_by("pk"):
+        kept = group.team if group.team is not None and _may_use(directory, group.team) else None
+        team = kept or _team_of(directory, group.name, by, now)
+        if team != group.team:
+            ScimGroup.objects.filter(pk=group.pk).update(team=team)
+
+
+def teams_not_selected(directory: ScimDirectory) -> list[Team]:
+    """Return the teams that groups of the directory would be by their names, if an administrator selected them."""
+    if not directory.team_role:
+        return []
+    ruled = {rule.group for rule in rules_of(directory)}
+    names = {ascii_lower(name) for name in groups_of(directory).filter(team=None).values_list("name", flat=True)}
+    names -= {ascii_lower(name) for name in ruled}
+    return [team for team in Team.objects.order_by("name") if names and ascii_lower(team.name) in names]
+
+
+def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, now: datetime) -> None:
+    """Rename the group and apply the rules for its new name. Rename its team too if no rule names the group.
+
+    A team that the directory did not create keeps its name, because others use it as well.
+    """
+    before, group.name = group.name, name
+    ruled = {rule.group for rule in rules_of(directory)}
+    if group.team is not None and not {before, name} & ruled:
+        if group.team.made_by_directory_id == directory.pk:
+            rename_team(team=group.team, name=name, by=by, now=now)
+    elif group.team is None:
+        group.team = _team_of(directory, name, by, now)
+    ScimGroup.objects.filter(pk=group.pk).update(name=name, team=group.team)
+    audit.record(action="scim.group", by=by, now=now, target=name, directory=directory.name, before=before)
+    people = list(group.people.select_related("user").order_by("pk"))
+    for person in people:
+        refuse_out_of_reach(person)
+    give_by_groups(directory=directory, people=people, by=by, now=now)
+
+
+def _set_members(
+    directory: ScimDirectory, group: ScimGroup, before: frozenset[int], after: frozenset[int], by: Author, now: datetime
+) -> None:
+    """Set the members of the group, and give or remove what the group gives to people who join or leave."""
+    added, removed = after - before, before - after
+    if not added and not removed:
+        return
+    coming = kept_people(directory=directory, ids=added, by=by, now=now)
+    leaving = ScimPerson.objects.filter(directory=directory, user_id__in=removed).select_related("user")
+    going = list(leaving.order_by("pk"))  # the last one stays an administrator if there is no other
+    if gives_anything(directory, group):
+        for person in [*coming, *going]:
+            refuse_out_of_reach(person)
+    group.people.add(*coming)
+    group.people.remove(*going)
+    names = {"added": [one.user.username for one in coming], "removed": [one.user.username for one in going]}
+    audit.record(action="scim.members", by=by, now=now, target=group.name, directory=directory.name, **names)
+    if gives_anything(directory, group):
+        give_by_groups(directory=directory, people=[*coming, *going], by=by, now=now)
+
+
+def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> Team | None:
+    """Return the team for the group; create it if necessary. None if groups are not teams here, or a rule names the
+    group.
+
+    None too for a team that was here before and that no administrator selected for this directory.
+    """
+    if not directory.team_role or any(rule.group == name for rule in rules_of(directory)):
+        return None
+    team = Team.objects.filter(same_but_for_ascii_case("name", name)).first()
+    if team is not None:
+        return team if _may_use(directory, team) else None
+    team = create_team(name=name, by=by, now=now)
+    Team.objects.filter(pk=team.pk).update(made_by_directory=directory)
+    team.made_by_directory = directory
+    return team
+
+
+def _may_use(directory: ScimDirectory, team: Team) -> bool:
+    """Return whether the directory created the team, or an administrator selected it."""
+    return team.made_by_directory_id == directory.pk or team.pk in directory.teams
+
+
+def _refuse(terms: GroupTerms) -> None:
+    if not terms.name or len(terms.name) > LONGEST_GROUP or not terms.name.isprintable():
+        raise AccountRefused(
+            {
+                "displayName": [
+                    gettext("From 1 to {longest_group} characters, all of which can be printed.").format(
+                        longest_group=LONGEST_GROUP
+                    )
+                ]
+            }
+        )
+    if len(terms.members) > MOST_MEMBERS:
+        raise DirectoryFull(MOST_MEMBERS, gettext("members of one group"))

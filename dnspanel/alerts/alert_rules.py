@@ -1,0 +1,47 @@
+"""Judge what all subjects have read, and leave out what follows from something else that is wrong. Pure.
+
+A condition is one thing that is wrong just now. Its key names it for as long as it lasts, however its message
+changes; a node that is offline and was late before is the same trouble, grown worse. Where a number decides, what is
+wrong already stays wrong until the number is clearly better (`is_open`), so that nothing flaps around its limit.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from dnspanel.alerts import causes
+from dnspanel.conditions import Condition, Reading, subjects
+from dnspanel.fleet.conditions.condition_inputs import FleetInputs
+from dnspanel.fleet.rollout.waiting_publications import BEFORE_NODES
+from dnspanel.texts import gettext
+
+
+def conditions(
+    reading: Reading, now: datetime, *, is_open: Collection[str] = (), also: Iterable[Condition] = ()
+) -> list[Condition]:
+    """Return everything that is wrong by itself; `is_open` has the keys of what was wrong at the last look.
+
+    `also` is what was found wrong in another way.
+    """
+    found = list(also)
+    for subject in subjects():
+        if (inputs := reading.get(subject.inputs)) is not None:
+            found += subject.judge(inputs, now, is_open)
+    return _without_consequences(found, reading.get(FleetInputs) or FleetInputs())
+
+
+def _without_consequences(found: list[Condition], inputs: FleetInputs) -> list[Condition]:
+    """Return one condition for each cause. That publications arrive late is said with what makes them late."""
+    # While a publication waits before the nodes, no node is late for a reason of its own, however short that is.
+    waits = {causes.WAITS} if inputs.waiting is not None and inputs.waiting.place in BEFORE_NODES else set()
+    ahead = {node.node_id for node in inputs.nodes if node.is_ahead}
+    own, consequences = causes.split(found, also=waits, ahead=ahead)
+    late = {cause: each.message for cause, each in consequences if each.kind == "panel.late"}
+    return [_with_consequence(each, late.get(each.kind) or late.get(each.key)) for each in own]
+
+
+def _with_consequence(cause: Condition, consequence: str | None) -> Condition:
+    if not consequence:
+        return cause
+    message = gettext("{message} {consequence}").format(message=cause.message, consequence=consequence)
+    return replace(cause, message=message)

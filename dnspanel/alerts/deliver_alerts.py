@@ -1,0 +1,166 @@
+"""Sends alerts: the waiting messages of a route go out as one message, again until it is accepted. Verbs.
+
+At least once: an attempt is recorded after it was made. A worker that is killed in between sends the same again, under
+the same id.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Q
+
+from dnspanel.accounts.secrets.vault import decrypt_secret
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.alerts.alert_texts import payload_of, subject_of, text_of
+from dnspanel.alerts.models import Alert, Message, Route, RouteKind
+from dnspanel.alerts.watch import GATHER
+from dnspanel.conditions import Condition
+from dnspanel.texts import gettext, speaking
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer, NotTold
+from dnspanel.webhooks.mail import Mail, send_mail
+from dnspanel.webhooks.post import Answer, Post, post
+from dnspanel.webhooks.sign_events import signed_headers
+
+# Before the second attempt, the third and so on: a day in all.
+WAITS = tuple(timedelta(seconds=s) for s in (5, 30, 120, 600, 3600, 3 * 3600, 8 * 3600, 12 * 3600))
+MOST_ATTEMPTS = len(WAITS) + 1
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of an attempt. `error` is empty if the message was accepted."""
+
+    error: str = ""
+    status: int | None = None
+    answer: str = ""
+    ms: float | None = None
+
+
+def routes_with_due(*, now: datetime) -> list[int]:
+    """Return the ids of routes that have something to send now."""
+    due = Message.objects.filter(sent_at=None, failed_at=None, due_at__lte=now)
+    due = due.filter(Q(route__active=True) | Q(alert=None))
+    return list(due.order_by().values_list("route", flat=True).distinct())
+
+
+def deliver_all(*, route_id: int, clock: Callable[[], datetime]) -> None:
+    """Send everything that is due for this route, unless another worker does."""
+    with locked(Lock.ROUTE, route_id) as mine:
+        while mine and deliver_next(route_id=route_id, clock=clock):
+            pass
+
+
+def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
+    """Send what is due for this route as one message, and record it. Return False if nothing is due.
+
+    1. Once one message is due, include all that are due soon or that failed before: a hundred alerts are one mail.
+    2. Send, outside of any transaction.
+    3. Record the outcome. After a crash before this step the attempt is repeated.
+    """
+    now = clock()
+    route = Route.objects.filter(pk=route_id).first()
+    group = _due_together(route, now) if route is not None else []
+    if route is None or not group:
+        return False
+    outcome = _attempt(route, group, now, send, mail)
+    record_outcome(route=route, group=group, outcome=outcome, now=clock())
+    return True
+
+
+def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, now: datetime) -> None:
+    """Record the outcome: the messages were accepted, wait for their next attempt, or are given up.
+
+    Change no others.
+    """
+    attempts = max(message.attempts for message in group) + 1
+    given_up = bool(outcome.error) and (attempts >= MOST_ATTEMPTS or _is_test(group))
+    answer = {"status": outcome.status, "answer": outcome.answer, "error": outcome.error, "ms": outcome.ms}
+    waiting = Message.objects.filter(pk__in=[message.pk for message in group], sent_at=None, failed_at=None)
+    waiting.update(
+        attempts=attempts,
+        answer={**answer, "at": now.isoformat(), "together": len(group)},
+        sent_at=None if outcome.error else now,
+        failed_at=now if given_up else None,
+        **({"due_at": now + WAITS[attempts - 1]} if outcome.error and not given_up else {}),
+    )
+    level = logging.WARNING if outcome.error else logging.INFO
+    logger.log(
+        level,
+        "told route=%s messages=%d attempt=%d %s",
+        route.name,
+        len(group),
+        attempts,
+        outcome.error or f"status={outcome.status}",
+    )
+
+
+def tell_at_once(
+    *, route: Route, condition: Condition, since: datetime, now: datetime, send: Post = post, mail: Mail = send_mail
+) -> bool:
+    """Send what is wrong to a route without PostgreSQL: nothing is read or recorded. Return True if it was taken.
+
+    The same outage has the same message id at every attempt.
+    """
+    alert = Alert(
+        pk=-int(since.timestamp()),
+        key=condition.key,
+        kind=condition.kind,
+        severity=condition.severity,
+        sentence=condition.message,
+        since=since,
+        seen_at=now,
+    )
+    outcome = _attempt(route, [Message(pk=alert.pk, route=route, alert=alert)], now, send, mail)
+    level = logging.WARNING if outcome.error else logging.INFO
+    logger.log(level, "told route=%s at once %s", route.name, outcome.error or f"status={outcome.status}")
+    return not outcome.error
+
+
+def _due_together(route: Route, now: datetime) -> list[Message]:
+    """Return the messages that go out now, oldest first. A test goes alone."""
+    waiting = route.messages.filter(sent_at=None, failed_at=None)
+    if test := waiting.filter(alert=None, due_at__lte=now).order_by("pk").first():
+        return [test]
+    waiting = waiting.filter(alert__isnull=False)
+    if not route.active or not waiting.filter(due_at__lte=now).exists():
+        return []
+    soon = Q(due_at__lte=now + GATHER) | Q(attempts__gt=0)
+    return list(waiting.filter(soon).select_related("alert").order_by("pk"))
+
+
+def _attempt(route: Route, group: Sequence[Message], now: datetime, send: Post, mail: Mail) -> Outcome:
+    try:
+        if route.kind == RouteKind.MAIL:
+            with speaking(settings.DEFAULT_LANGUAGE):
+                subject, text = subject_of(group), text_of(group, panel_url=settings.PANEL_URL)
+            answer = mail(route.address, subject, text, message_id=_message_id(group))
+        else:
+            answer = _post(route, group, now, send)
+    except (NotTold, AddressRefused, NoAnswer) as exc:
+        return Outcome(error=str(exc))
+    error = "" if 200 <= answer.status < 300 else gettext("It answered {status}.").format(status=answer.status)
+    return Outcome(error, answer.status, answer.text, round(answer.ms, 1))
+
+
+def _post(route: Route, group: Sequence[Message], now: datetime, send: Post) -> Answer:
+    body = payload_of(group, now=now)
+    secret = decrypt_secret(route.secret or b"").decode()
+    headers = signed_headers(message_id=_message_id(group), timestamp=int(now.timestamp()), body=body, secrets=[secret])
+    return send(route.address, {"Content-Type": "application/json", **headers}, body)
+
+
+def _message_id(group: Sequence[Message]) -> str:
+    """Return the same id for every attempt at the same messages, so that a receiver can detect repeats."""
+    # An alert that became worse is another message under another id.
+    named = ",".join(f"{message.pk}.{message.alert.severity if message.alert else ''}" for message in group)
+    return f"alert_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
+
+
+def _is_test(group: Sequence[Message]) -> bool:
+    return all(message.alert_id is None for message in group)

@@ -1,0 +1,119 @@
+"""Sends each destination the acts that it lacks, in the order of the chain, at least once. Verbs.
+
+A destination's position moves after it has confirmed a batch, and only if no one changed the destination since. A
+worker that is killed in between has sent acts that will be sent again, with the same numbers and hashes.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db.models import F, Max, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from dnspanel.accounts.secrets.vault import decrypt_secret
+from dnspanel.audit.forward.act_records import Sender
+from dnspanel.audit.forward.destination_address import parse_headers
+from dnspanel.audit.forward.errors import NotSent
+from dnspanel.audit.forward.models import WELL, Destination
+from dnspanel.audit.forward.send import Sent, Target, send
+from dnspanel.zones.audit.audit_trail import Act, linked_acts
+from dnspanel.zones.models import AuditLink, LogHead
+from replication import __version__
+
+BATCH = 500
+# After this number of failures in a row the destination is not tried for this time.
+RESTS = tuple(timedelta(seconds=seconds) for seconds in (5, 15, 60, 300))
+LONGEST_RETRY_AFTER = timedelta(hours=1)
+
+logger = logging.getLogger(__name__)
+
+
+class Send(Protocol):
+    """The type of `send.send` and its substitutes."""
+
+    def __call__(self, target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent: ...
+
+
+def last_number() -> int:
+    """Return the number of the newest act in the chain, or 0 before the first one."""
+    return AuditLink.objects.aggregate(newest=Max("number"))["newest"] or 0
+
+
+def destinations_with_due(*, now: datetime) -> list[int]:
+    """Return the ids of destinations that can be sent something now."""
+    rested = Q(resting_until=None) | Q(resting_until__lte=now)
+    behind = Destination.objects.filter(rested, active=True, sent_to__lt=last_number())
+    return list(behind.order_by("pk").values_list("pk", flat=True))
+
+
+def deliver_next(*, destination_id: int, clock: Callable[[], datetime], send: Send = send) -> bool:
+    """Send the next batch and record the result. Return False if nothing is due, or the batch failed.
+
+    1. Read the acts after the destination's position, in the order of the chain.
+    2. Send them, outside of any transaction.
+    3. Move the position. After a crash before this step they are sent again.
+    """
+    now, begun = clock(), time.monotonic()
+    row = Destination.objects.filter(pk=destination_id, active=True).first()
+    if row is None or (row.resting_until is not None and row.resting_until > now):
+        return False
+    acts = linked_acts(after=row.sent_to, limit=BATCH, now=now)
+    if not acts:
+        return False
+    try:
+        sent = send(target_of(row), acts, sender=sender(), now=now)
+    except NotSent as exc:
+        _record_failure(row, exc, clock())
+        return False
+    last = acts[sent.count - 1].number
+    moved = _as_it_was(row).update(sent_to=last, sent_at=clock(), **WELL)
+    if sent.rejected:
+        _as_it_is(row).update(rejected_at=clock(), rejected=sent.rejected)
+        logger.warning("evidence=%s: %s", row.pk, sent.rejected)
+    ms = (time.monotonic() - begun) * 1000
+    logger.info("sent evidence=%s from=%s to=%s count=%s ms=%.0f", row.pk, row.sent_to, last, sent.count, ms)
+    return bool(moved)
+
+
+def target_of(row: Destination) -> Target:
+    """Return the destination with its secrets, for a connection."""
+    return Target(
+        kind=row.kind,
+        address=row.address,
+        ca=row.ca,
+        certificate=row.certificate,
+        key=decrypt_secret(row.key) if row.key is not None else b"",
+        headers=parse_headers(decrypt_secret(row.headers).decode()) if row.headers is not None else {},
+    )
+
+
+def sender() -> Sender:
+    """Return the identity of this panel for destinations."""
+    host = urlsplit(settings.PANEL_URL).hostname or ""
+    return Sender(host, str(LogHead.objects.get().cluster), __version__)
+
+
+def _record_failure(row: Destination, exc: NotSent, now: datetime) -> None:
+    """Record the failure. The destination rests, longer each time, or as long as it asks."""
+    rest = max(RESTS[min(row.failures, len(RESTS) - 1)], min(timedelta(seconds=exc.retry_after), LONGEST_RETRY_AFTER))
+    _as_it_was(row).update(
+        failures=F("failures") + 1,
+        failing_since=Coalesce("failing_since", now),
+        resting_until=now + rest,
+        error=str(exc),
+    )
+    logger.warning("not sent evidence=%s from=%s failures=%s: %s", row.pk, row.sent_to, row.failures + 1, exc)
+
+
+def _as_it_is(row: Destination) -> "QuerySet[Destination]":
+    return Destination.objects.filter(pk=row.pk, version=row.version)
+
+
+def _as_it_was(row: Destination) -> "QuerySet[Destination]":
+    """Select the destination, unless it was changed or its position moved since it was read."""
+    return _as_it_is(row).filter(sent_to=row.sent_to)

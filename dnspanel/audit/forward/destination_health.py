@@ -1,0 +1,61 @@
+"""How far destinations of the audit log are: for alerts and metrics. As many queries for five of them as for one."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.accounts.models import AuditEntry
+from dnspanel.audit.forward.deliver_acts import last_number
+from dnspanel.audit.forward.models import Destination
+from dnspanel.zones.audit.audit_chain import ENTRY
+from dnspanel.zones.models import AuditLink, Publication
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationHealth:
+    """The state of an active destination: what it lacks, since when, its last confirmation, and its fault.
+
+    `begun_at` is the last time at which it was created, changed or switched on. Before that nothing could be sent
+    to it.
+    """
+
+    pk: int
+    name: str
+    behind: int  # acts of the chain
+    oldest_at: datetime | None = None  # when the first of them was done
+    sent_at: datetime | None = None
+    failing_since: datetime | None = None
+    rejected_at: datetime | None = None
+    begun_at: datetime | None = None
+
+
+def destinations_health() -> tuple[DestinationHealth, ...]:
+    """Return every active destination, by name. One query if there are none; at most five."""
+    rows = list(Destination.objects.filter(active=True).order_by("name"))
+    last = last_number() if rows else 0
+    oldest = _done_at({row.sent_to + 1 for row in rows if row.sent_to < last})
+    return tuple(
+        DestinationHealth(
+            pk=row.pk,
+            name=row.name,
+            behind=max(0, last - row.sent_to),
+            oldest_at=oldest.get(row.sent_to + 1),
+            sent_at=row.sent_at,
+            failing_since=row.failing_since,
+            rejected_at=row.rejected_at,
+            begun_at=row.changed_at or row.created_at,
+        )
+        for row in rows
+    )
+
+
+def _done_at(numbers: Collection[int]) -> Mapping[int, datetime]:
+    """Return when the acts with these numbers were done. Deleted acts are left out."""
+    if not numbers:
+        return {}
+    links = list(AuditLink.objects.filter(number__in=numbers).values_list("number", "kind", "ref"))
+    entries = AuditEntry.objects.filter(pk__in=[ref for _, kind, ref in links if kind == ENTRY])
+    published = Publication.objects.filter(sequence__in=[ref for _, kind, ref in links if kind != ENTRY])
+    times = {(True, pk): at for pk, at in entries.values_list("pk", "at")}
+    times |= {(False, sequence): at for sequence, at in published.values_list("sequence", "at")}
+    return {number: times[kind == ENTRY, ref] for number, kind, ref in links if (kind == ENTRY, ref) in times}

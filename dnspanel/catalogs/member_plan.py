@@ -1,0 +1,64 @@
+"""What becomes of the members of a catalog, from what it names now and what is known of before. Pure."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from dnspanel.transfer.sources.catalog_members import Member
+
+# So few may always leave at once.
+FEW = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A member as noted at the last turn. `is_here`: this catalog created its zone."""
+
+    label: str
+    groups: tuple[str, ...]
+    coo: str
+    is_here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Names of members by what happens to them: they leave, may come, start again under another label, or change
+    otherwise.
+
+    `keeps`: too many members would leave, so a person must confirm the removal.
+    """
+
+    leave: tuple[str, ...]
+    forget: tuple[str, ...]  # not listed any longer, and never here
+    come: tuple[str, ...]
+    reset: tuple[str, ...]
+    retold: tuple[str, ...]
+    keeps: bool
+
+
+def plan_members(
+    listed: Mapping[str, Member], known: Mapping[str, Known], *, most_lost: int, is_confirmed: bool
+) -> Plan:
+    """Plan how the known members become the listed members."""
+    here = {name for name, each in known.items() if each.is_here}
+    leave = tuple(sorted(here - listed.keys()))
+    stay = sorted(here & listed.keys())
+    return Plan(
+        leave=leave,
+        forget=tuple(sorted(known.keys() - here - listed.keys())),
+        come=tuple(sorted(listed.keys() - here)),
+        reset=tuple(name for name in stay if known[name].label != listed[name].label),
+        retold=tuple(
+            name for name in stay if (known[name].groups, known[name].coo) != (listed[name].groups, listed[name].coo)
+        ),
+        keeps=not is_confirmed and len(leave) > most_leaving(len(here), most_lost),
+    )
+
+
+def most_leaving(members: int, most_lost: int) -> int:
+    """Return how many of these members may leave at once."""
+    return members if most_lost == 100 else max(FEW, members * most_lost // 100)
+
+
+def rule_of(groups: Collection[str], rules: Collection[tuple[int, str]]) -> int | None:
+    """Return the id of the first rule (id, group) for one of the groups. None: the catalog's own terms apply."""
+    return next((pk for pk, group in rules if group in groups), None)

@@ -1,0 +1,229 @@
+"""Read what the conditions of the fleet go by: as many queries for a hundred nodes as for one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from cryptography import x509
+from django.db.models import Count, Min
+
+from dnspanel.conditions import NO_ZONES, NamedZones, Reading
+from dnspanel.fleet.conditions.setup import Setup
+from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence, Node
+from dnspanel.fleet.node_health import Health
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
+from dnspanel.fleet.nodes.reported import read_report
+from dnspanel.fleet.nodes.reported_setup import setup_differences
+from dnspanel.fleet.processes.state import ProcessesNow, processes_now
+from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses
+from dnspanel.fleet.reads.summary import encoded_by_schema, waiting_publication
+from dnspanel.fleet.rollout.waiting_publications import Waiting
+from dnspanel.zones.conditions import LogInputs
+from dnspanel.zones.models import Publication
+from replication import __version__
+from replication.wire.position import Position
+
+# Growth over less time says nothing.
+LEAST_GROWTH_TIME = timedelta(hours=6)
+# A DS that some servers of a parent do not have yet is on its way for the first time; and a parent that could not be
+# asked for the second time needs a person to look at it.
+PARTIAL_FOR, UNKNOWN_FOR = timedelta(days=1), timedelta(days=2)
+
+ZONES = """
+    SELECT zone_id, 'misled' AS kind, since, NULL AS nodes FROM fleet_parentcheck
+    WHERE state IN ('partial', 'differs', 'bogus') AND (state <> 'partial' OR since <= %(partial)s)
+    UNION ALL
+    SELECT u.zone_id, 'unproven', min(u.since), string_agg(n.name, ' and ' ORDER BY n.name)
+    FROM fleet_unprovenzone u JOIN fleet_node n ON n.id = u.node_id GROUP BY u.zone_id
+    UNION ALL
+    SELECT zone_id, 'unknown', silent_since, NULL FROM fleet_parentcheck
+    WHERE silent_since IS NOT NULL AND silent_since <= %(unknown)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInputs:
+    """What is known of one node; `report` is its agent's last, and stays when the agent is silent."""
+
+    node_id: int
+    name: str
+    state: str
+    health: Health
+    report: Mapping[str, Any]
+    new_since: datetime | None = None  # of a node that was never reached: since when there is one
+    clock_offset: float | None = None  # seconds; positive: ahead of the panel
+    certificate_expires_at: datetime | None = None
+    digest_equal: bool | None = None
+    diverged: int = 0
+    diverged_since: datetime | None = None
+    bootstrap_since: datetime | None = None
+    bootstrap_error: str = ""
+    bytes_a_day: float | None = None  # that its free disk shrinks by; None: not known yet
+    setup: Setup = field(default_factory=Setup)
+    is_ahead: bool = False  # its files are where this panel never was
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryInputs:
+    """How far publications may go, and why no further."""
+
+    stopped_reason: str = ""
+    stopped_at: datetime | None = None
+    pinned: int | None = None
+    pinned_reason: str = ""
+    pinned_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiskMarks:
+    """How much was free on each node's disk a while ago: when, and how many bytes, by the node's id."""
+
+    oldest: Mapping[int, tuple[datetime, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetInputs:
+    """What is known of the nodes and of the way to them at one moment."""
+
+    nodes: tuple[NodeInputs, ...] = ()
+    statuses: tuple[NodeStatus, ...] = ()
+    epoch: UUID | None = None
+    head: int = 0
+    encoded: Mapping[int, int] = field(default_factory=dict)  # schema → sequence
+    heartbeats: Mapping[str, datetime] = field(default_factory=dict)
+    processes: ProcessesNow | None = None
+    unencoded_since: datetime | None = None  # of the oldest publication that no segment holds
+    waiting: Waiting | None = None  # the oldest publication that the last nodes do not answer with, and where it waits
+    delivery: DeliveryInputs = DeliveryInputs()
+    collector_at: datetime | None = None
+    certificate_expires_at: datetime | None = None
+    set_up_at: datetime | None = None  # when the panel began to have something to lose
+    misled: NamedZones = NO_ZONES  # signed zones that do not validate from their parents, or will not for some
+    unproven: NamedZones = NO_ZONES  # those that do not validate on a node, though no publication did that
+    unknown: NamedZones = NO_ZONES  # those whose parents could not be asked for long
+
+
+def read_fleet(now: datetime, reading: Reading) -> FleetInputs:
+    """Read how the fleet is just now."""
+    statuses = watched_statuses(now=now)
+    log = reading.of(LogInputs).head
+    assert log is not None
+    encoded = encoded_by_schema(log.epoch, [status.node.schema for status in statuses])
+    beats = heartbeats()
+    authority = Authority.objects.only("client_pem", "created_at").first()
+    return FleetInputs(
+        nodes=_nodes(statuses, Position(log.epoch, log.sequence), reading.get(DiskMarks) or DiskMarks(), now),
+        statuses=statuses,
+        epoch=log.epoch,
+        head=log.sequence,
+        encoded=encoded,
+        heartbeats=beats,
+        processes=processes_now(beats),
+        unencoded_since=_first_after(log.epoch, _encoded_everywhere(encoded)),
+        waiting=waiting_publication(statuses, now=now, encoded=encoded, beats=beats),
+        delivery=_delivery(),
+        collector_at=beats.get(COLLECTOR),
+        certificate_expires_at=_certificate_ends(authority),
+        set_up_at=authority.created_at if authority else None,
+        misled=reading.zones("misled"),
+        unproven=reading.zones("unproven"),
+        unknown=reading.zones("unknown"),
+    )
+
+
+def times_of_parents(now: datetime) -> dict[str, datetime]:
+    """Return the parameters of `ZONES`."""
+    return {"partial": now - PARTIAL_FOR, "unknown": now - UNKNOWN_FOR}
+
+
+def _nodes(statuses: Sequence[NodeStatus], head: Position, marks: DiskMarks, now: datetime) -> tuple[NodeInputs, ...]:
+    open_divergences = Divergence.objects.filter(repaired_at=None).values("node").order_by()
+    diverged = {row["node"]: row for row in open_divergences.annotate(zones=Count("pk"), since=Min("found_at"))}
+    bootstraps = {row.node_id: row for row in Bootstrap.objects.all()}
+    growth = _growth(statuses, marks, now)
+    found = []
+    for status in statuses:
+        node, bootstrap, differs = status.node, bootstraps.get(status.node.pk), diverged.get(status.node.pk)
+        found.append(
+            NodeInputs(
+                node_id=node.pk,
+                name=node.name,
+                state=node.state,
+                health=status.health,
+                report=node.report,
+                new_since=node.created_at if node.contact_at is None else None,
+                clock_offset=_clock_offset(node.report, node.reported_at),
+                certificate_expires_at=node.certificate_expires_at,
+                digest_equal=node.digest_equal,
+                diverged=differs["zones"] if differs else 0,
+                diverged_since=differs["since"] if differs else None,
+                bootstrap_since=bootstrap.asked_at if bootstrap else None,
+                bootstrap_error=bootstrap.error if bootstrap else "",
+                bytes_a_day=growth.get(node.pk),
+                setup=_setup(node, is_rebuilding=bootstrap is not None),
+                is_ahead=_is_ahead(node.report, head),
+            )
+        )
+    return tuple(found)
+
+
+def _setup(node: Node, *, is_rebuilding: bool) -> Setup:
+    reported = read_report(node)
+    differences = setup_differences(node, is_rebuilding=is_rebuilding)
+    return Setup(reported.agent, __version__, reported.heard and reported.is_older is True, differences)
+
+
+def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
+    """Return True if the node's files are where this panel never was, or in another history than its present one."""
+    position = report.get("position")
+    if not isinstance(position, Mapping):
+        return False
+    return position.get("epoch") != str(head.epoch) or int(position.get("sequence", 0)) > head.sequence
+
+
+def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) -> float | None:
+    """Return by how many seconds the node's clock is ahead of the panel's."""
+    clock = report.get("clock")
+    if reported_at is None or not isinstance(clock, int | float) or not clock:
+        return None
+    return float(clock) - reported_at.timestamp()
+
+
+def _growth(statuses: Sequence[NodeStatus], marks: DiskMarks, now: datetime) -> dict[int, float]:
+    """Return by how many bytes a day each node's free disk shrinks, since its oldest mark."""
+    free = {s.node.pk: int(s.node.report.get("disk_free_bytes", 0)) for s in statuses if s.node.report}
+    return {
+        node_id: (then - free[node_id]) / ((now - at) / timedelta(days=1))
+        for node_id, (at, then) in marks.oldest.items()
+        if node_id in free and now - at >= LEAST_GROWTH_TIME
+    }
+
+
+def _encoded_everywhere(encoded: Mapping[int, int]) -> int:
+    """Return the sequence up to which all schemas have segments.
+
+    A schema that was just taken up has none and does not count.
+    """
+    begun = [sequence for sequence in encoded.values() if sequence]
+    return min(begun, default=0)
+
+
+def _first_after(epoch: UUID, sequence: int) -> datetime | None:
+    """Return the time of the first publication after this one; None without one."""
+    later = Publication.objects.filter(epoch=epoch, sequence__gt=sequence).order_by("sequence")
+    return later.values_list("at", flat=True).first()
+
+
+def _delivery() -> DeliveryInputs:
+    row = Delivery.objects.first()
+    if row is None:
+        return DeliveryInputs()
+    return DeliveryInputs(row.stopped_reason, row.stopped_at, row.pinned, row.pinned_reason, row.pinned_at)
+
+
+def _certificate_ends(authority: Authority | None) -> datetime | None:
+    """Return when the certificate ends with which the panel calls agents."""
+    if authority is None:
+        return None
+    return x509.load_pem_x509_certificate(authority.client_pem.encode()).not_valid_after_utc

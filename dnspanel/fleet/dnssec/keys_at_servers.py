@@ -1,0 +1,144 @@
+"""Whether every name server of a zone that others sign too has new keys of ours in its DNSKEY RRset, asked over DNS."""
+
+import time
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+
+import dns.flags
+import dns.rcode
+from django.conf import settings
+
+from dnspanel.fleet.dnssec.dns_exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at
+from dnspanel.fleet.dnssec.parent_dns import (
+    MOST_ADDRESSES,
+    MOST_SERVERS,
+    SECONDS,
+    Probe,
+    Server,
+    Unusable,
+    described,
+    servers_of,
+)
+from dnspanel.fleet.dnssec.resolver import Resolver, Zone, configured
+from dnspanel.texts import gettext, joined
+from dnspanel.zones.dnssec import key_material, queries
+from dnspanel.zones.dnssec.rollover_stages import Kind
+from dnspanel.zones.models import Rollover, ZoneKey
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
+from replication.dns import rdtypes
+
+# They are asked this often, by the rollover's clock; in one piece as many, the others at the next look.
+ASK_EVERY = timedelta(seconds=60)
+MOST_QUERIED = 100
+_ZONES_AT_ONCE = 8
+_AT_ONCE = 8
+_MOST_KEYS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SignersLook:
+    """Which name servers lack the keys, or why that is not known, as a sentence; empty if all have them.
+
+    `ttl` is the largest with which DNSKEY records may be in caches, 0 if no server answered.
+    """
+
+    lack: str
+    ttl: int = 0
+
+
+def zones_with_other_signers(rows: Collection[Rollover]) -> frozenset[int]:
+    """Return the ids of the zones of these rollovers that others sign too."""
+    return frozenset(queries.other_keys_of_zones([row.zone for row in rows]))
+
+
+def ask_signers(rows: Sequence[Rollover]) -> dict[int, SignersLook]:
+    """Return what the name servers of these zones, which others sign too, have of the new keys: by the rollovers' ids.
+
+    The result leaves out rollovers that were asked a moment ago, and kinds of rollover in which no new key signs
+    records.
+    """
+    due = [
+        row
+        for row in rows
+        if row.kind in {Kind.ZSK, Kind.CSK} and (row.signers_at is None or row.clock - row.signers_at >= ASK_EVERY)
+    ]
+    due = sorted(due, key=lambda row: (row.signers_at is not None, row.signers_at or row.clock))[:MOST_QUERIED]
+    if not due:
+        return {}
+    public = ZoneKey.objects.in_bulk([id for row in due for id in row.new_keys])
+    apexes = rrsets_at_names({row.zone_id: (row.zone.name, [row.zone.name]) for row in due})
+
+    def look(row: Rollover) -> SignersLook:
+        ns = apexes[row.zone_id].get((row.zone.name, rdtypes.NS))
+        keys = [(key.flags, key.algorithm, bytes(key.public)) for key in map(public.__getitem__, row.new_keys)]
+        return look_at_signers(
+            row.zone.name,
+            ns.folded.served if ns else (),
+            keys,
+            resolver=configured(),
+            networks=settings.SOURCE_NETWORKS,
+        )
+
+    with ThreadPoolExecutor(_ZONES_AT_ONCE, thread_name_prefix="signed") as pool:
+        return dict(zip([row.pk for row in due], pool.map(look, due), strict=True))
+
+
+def look_at_signers(
+    zone_name: str,
+    nameservers: Collection[str],
+    wanted: Collection[tuple[int, int, bytes]],
+    *,
+    resolver: Resolver,
+    networks: Sequence[str],
+    port: int = 53,
+) -> SignersLook:
+    """Ask each address of each of these name servers for the DNSKEY records of the zone.
+
+    `wanted` are keys: flags, algorithm, public part. What the network does is never raised.
+    """
+    zone = Zone(zone_name, tuple(sorted(nameservers)))
+    if not nameservers or len(nameservers) > MOST_SERVERS:
+        return SignersLook(gettext("{name} has {count} name servers.").format(name=zone_name, count=len(nameservers)))
+    deadline = time.monotonic() + SECONDS
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="signers") as pool:
+        servers, faults = servers_of(zone, Probe(resolver, networks, port, deadline, pool))
+        if len(servers) > MOST_ADDRESSES:
+            return SignersLook(
+                gettext("The name servers of {parent} have more than {most} addresses.").format(
+                    parent=zone_name, most=MOST_ADDRESSES
+                )
+            )
+        answers = list(pool.map(lambda server: _ask(server, zone_name, wanted, port, deadline), servers))
+    faults += [joined(": ", (server, fault)) for server, (fault, _) in zip(servers, answers, strict=True) if fault]
+    return SignersLook(
+        described(gettext("Not every name server of {name} has it").format(name=zone_name), faults),
+        max((ttl for _, ttl in answers), default=0),
+    )
+
+
+def _ask(
+    server: Server, zone_name: str, wanted: Collection[tuple[int, int, bytes]], port: int, deadline: float
+) -> tuple[str, int]:
+    """Return what is wrong with the answer of a server, empty if nothing is; and its TTL."""
+    try:
+        answer = exchange(server.address, zone_name, rdtypes.DNSKEY, deadline=deadline, port=port)
+        if answer.rcode() != dns.rcode.NOERROR:
+            raise Unusable(rcode_text(answer))
+        if not answer.flags & dns.flags.AA:
+            raise Unusable(gettext("it answers without authority"))
+        found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DNSKEY)
+        if found is None or len(found) > _MOST_KEYS:
+            raise Unusable(
+                gettext("it has no DNSKEY records")
+                if found is None
+                else gettext("it has more than {most_keys} keys").format(most_keys=_MOST_KEYS)
+            )
+    except (NoAnswer, Unusable) as exc:
+        return str(exc), 0
+    known = {(int(item.flags), int(item.algorithm), bytes(item.key)) for item in found}
+    lacking = [key_material.key_tag(*key) for key in wanted if key not in known]
+    if not lacking:
+        return "", found.ttl
+    return gettext("it lacks key {keys}").format(keys=", ".join(map(str, sorted(lacking)))), found.ttl

@@ -1,0 +1,187 @@
+"""How a node is doing, in one word and one message, from numbers. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from dnspanel.durations import duration_text
+from dnspanel.fleet.models import NodeState
+from dnspanel.texts import gettext, gettext_noop
+
+# The collector reports contact every few seconds, so three missed reports are an outage.
+OFFLINE_AFTER = timedelta(seconds=15)
+# While the collector itself has said nothing for most of these, that is no news of the node.
+CONTACT_KNOWN_FOR = timedelta(seconds=10)
+# A push takes a fraction of this; without it every publication would make the whole fleet blink.
+IN_FLIGHT = timedelta(seconds=1)
+LATE_AFTER = timedelta(seconds=5)
+STALE_AFTER = timedelta(minutes=5)
+
+
+class Word(StrEnum):
+    """The state of a node as pages name it."""
+
+    LIVE = gettext_noop("live")
+    CATCHING_UP = gettext_noop("catching up")
+    LATE = gettext_noop("late")
+    STALE = gettext_noop("stale")
+    LIMITED = gettext_noop("held back")
+    OFFLINE = gettext_noop("offline")
+    REJECTING = gettext_noop("rejecting")
+    DRAINED = gettext_noop("drained")
+    WAITING = gettext_noop("waiting for approval")
+    RETIRED = gettext_noop("retired")
+
+
+# Words that mean a fault rather than a change on its way.
+FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
+
+
+# Words of a node that does all it may: during an import every node is behind for as long as it lasts, and one that is
+# held back waits for the groups before it. Whether that takes too long is no node's matter:
+# `rollout.waiting_publications` says it.
+WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
+
+
+@dataclass(frozen=True, slots=True)
+class HealthInputs:
+    """What is known of a node. `behind_since` is when the first publication that it lacks was published.
+
+    `limit` is up to where it may go (None: to the head), and `waits` says why not further.
+    """
+
+    state: str
+    epoch: UUID | None
+    acked: int
+    moved_at: datetime | None  # when it last acked something, or took new zones into its files
+    contact_at: datetime | None
+    refusal: str
+    head_epoch: UUID
+    head: int
+    behind_since: datetime | None
+    began_after: int = 0  # the last sequence before the present epoch
+    limit: int | None = None
+    waits: str = ""
+    drained_until: datetime | None = None
+    drain_reason: str = ""
+    certificate_expires_at: datetime | None = None
+    contact_problem: str = ""  # why its agent was not reached the last time
+    snapshot: str = ""  # how far a snapshot on its way to it is, in words
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A word, a message that explains it, and the lag in changes and in seconds."""
+
+    word: Word
+    message: str
+    lag: int
+    lag_seconds: float
+
+
+def health(inputs: HealthInputs, now: datetime) -> Health:
+    """Return the word that matters most: a state set by people, then a refusal, then silence, then lag."""
+    ours = inputs.epoch == inputs.head_epoch
+    lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
+    behind = _since(inputs.behind_since, now) if lag else timedelta(0)
+    word, message = (
+        _judge_state(inputs)
+        or _judge_refusal(inputs, now)
+        or _judge_silence(inputs, now)
+        or _judge_lag(inputs, lag, behind, now)
+    )
+    return Health(word, message, lag, behind.total_seconds())
+
+
+_Judgement = tuple[Word, str]
+
+
+def _judge_state(inputs: HealthInputs) -> _Judgement | None:
+    if inputs.state == NodeState.AWAITING_APPROVAL:
+        return Word.WAITING, gettext("Its agent has not been approved yet.")
+    if inputs.state == NodeState.DRAINED:
+        return Word.DRAINED, _drained(inputs)
+    if inputs.state == NodeState.RETIRED:
+        return Word.RETIRED, gettext("It has left the fleet.")
+    return None
+
+
+def _judge_refusal(inputs: HealthInputs, now: datetime) -> _Judgement | None:
+    if inputs.certificate_expires_at is not None and inputs.certificate_expires_at <= now:
+        return Word.REJECTING, gettext(
+            "It stays at sequence {acked}: its certificate expired {day}. Revoke it and enroll the node again."
+        ).format(acked=inputs.acked, day=inputs.certificate_expires_at.date().isoformat())
+    if inputs.refusal:
+        return Word.REJECTING, gettext("It stays at sequence {acked}: {refusal}.").format(
+            acked=inputs.acked, refusal=inputs.refusal
+        )
+    return None
+
+
+def _judge_silence(inputs: HealthInputs, now: datetime) -> _Judgement | None:
+    if inputs.contact_at is None:
+        return Word.OFFLINE, (
+            gettext("The panel has not reached its agent yet: {problem}.").format(problem=inputs.contact_problem)
+            if inputs.contact_problem
+            else gettext("The panel has not reached its agent yet.")
+        )
+    silent = _since(inputs.contact_at, now)
+    if silent > OFFLINE_AFTER:
+        message = (
+            gettext("No contact for {silent}: {problem}. It keeps serving sequence {acked}.")
+            if inputs.contact_problem
+            else gettext("No contact for {silent}; it keeps serving sequence {acked}.")
+        )
+        return Word.OFFLINE, message.format(
+            silent=duration_text(silent), problem=inputs.contact_problem, acked=inputs.acked
+        )
+    return None
+
+
+def _judge_lag(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> _Judgement:
+    if inputs.snapshot:
+        return Word.CATCHING_UP, gettext("{snapshot} It serves sequence {acked} meanwhile.").format(
+            snapshot=inputs.snapshot, acked=inputs.acked
+        )
+    if not lag:
+        return Word.LIVE, gettext("It answers with everything up to sequence {head}.").format(head=inputs.head)
+    if inputs.behind_since is not None and timedelta(0) <= now - inputs.behind_since <= IN_FLIGHT:
+        return Word.LIVE, gettext("It answers with sequence {acked}; {head} is on its way.").format(
+            acked=inputs.acked, head=inputs.head
+        )
+    if inputs.limit is not None and inputs.limit <= inputs.acked and inputs.epoch == inputs.head_epoch:
+        return Word.LIMITED, gettext("It answers with sequence {acked} of {head}; {waits}.").format(
+            acked=inputs.acked, head=inputs.head, waits=inputs.waits
+        )
+    progress = gettext("sequence {acked} of {head}, behind for {time}").format(
+        acked=inputs.acked, head=inputs.head, time=duration_text(behind)
+    )
+    if behind <= LATE_AFTER or _moved_lately(inputs, now):
+        return Word.CATCHING_UP, gettext("It is taking changes: {progress}.").format(progress=progress)
+    if behind <= STALE_AFTER:
+        return Word.LATE, gettext("It is reachable but late: {progress}.").format(progress=progress)
+    return Word.STALE, gettext("It serves old answers: {progress}.").format(progress=progress)
+
+
+def _drained(inputs: HealthInputs) -> str:
+    until = f"{inputs.drained_until:%Y-%m-%d %H:%M} UTC" if inputs.drained_until else ""
+    if until and inputs.drain_reason:
+        message = gettext("It takes no pushes until {until} ({reason}) and serves sequence {acked}.")
+    elif until:
+        message = gettext("It takes no pushes until {until} and serves sequence {acked}.")
+    elif inputs.drain_reason:
+        message = gettext("It takes no pushes ({reason}) and serves sequence {acked}.")
+    else:
+        message = gettext("It takes no pushes and serves sequence {acked}.")
+    return message.format(until=until, reason=inputs.drain_reason, acked=inputs.acked)
+
+
+def _moved_lately(inputs: HealthInputs, now: datetime) -> bool:
+    """Return True while a node that is far behind, such as a new one, makes progress."""
+    return inputs.moved_at is not None and _since(inputs.moved_at, now) <= LATE_AFTER
+
+
+def _since(at: datetime | None, now: datetime) -> timedelta:
+    """Return how long ago; zero for the future, which only a stepped clock can show."""
+    return max(timedelta(0), now - at) if at is not None else timedelta(0)

@@ -1,0 +1,150 @@
+"""ALIAS and LUA, whose answers PowerDNS computes: set up on nodes, and the nodes that cannot. Verbs.
+
+A node that gets another resolver, or LUA, restarts its PowerDNS. That happens to one node after the other, ring 0
+first, and stops at the first whose PowerDNS does not come back.
+"""
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.fleet import events
+from dnspanel.fleet.models import Node, NodeEvent, NodeGroup, NodeState
+from dnspanel.fleet.node_health import OFFLINE_AFTER
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.reported import describe_computed, reported_types
+from dnspanel.texts import gettext, joined
+from dnspanel.zones.rules.computed_types import COMPUTED, SET_UP
+from replication.dns import rdata, rdtypes
+from replication.errors import NotServed, ReplicationError
+from replication.node_client import NodeClient
+from replication.wire.protocol import ComputedTypes
+
+_MOST_NAMED = 3
+_EVENT = "computed"
+
+logger = logging.getLogger(__name__)
+
+
+def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
+    """Return what each node shall compute: by its group's resolver, or the fleet's; ring 0 always by the fleet's."""
+    groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
+    last = next(reversed(groups.values()), "")  # nodes without a group go with the last one
+    resolvers = {None: last, **groups}
+    return {
+        node.pk: ComputedTypes(
+            (not node.is_ring0 and resolvers[node.group_id]) or settings.ALIAS_RESOLVER, settings.ALLOW_LUA_RECORDS
+        )
+        for node in nodes
+    }
+
+
+def set_up(*, now: datetime) -> list[str]:
+    """Bring every node that was heard recently to what it shall compute; return the names of those that changed.
+
+    One worker at a time does it. A node whose agent refuses, or cannot be reached, is left for the next time; if a
+    PowerDNS does not come back, the others are.
+    """
+    with locked(Lock.COMPUTED_TYPES) as is_mine:
+        return [node.name for node in _set_up(now)] if is_mine else []
+
+
+def _set_up(now: datetime) -> Iterator[Node]:
+    heard = list(_enrolled().filter(reported_at__gt=now - OFFLINE_AFTER, state=NodeState.ACTIVE))
+    choices = choices_of(heard)
+    due = [node for node in heard if _may_choose(node) and _is_due(node, choices[node.pk])]
+    if not due:
+        return
+    context = client_ssl_context(ensure_authority(now=now))
+    for node in due:
+        chosen = choices[node.pk]
+        try:
+            with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
+                client.choose_computed_types(chosen)
+        except NotServed as exc:
+            logger.error("PowerDNS did not come back node=%s: %s", node.name, exc)
+            message = gettext(
+                "Its PowerDNS did not come back as it was set up for ALIAS and LUA: {exc}. No other node is."
+            ).format(exc=exc)
+            _note_once(node, message, now)
+            return
+        except ReplicationError as exc:
+            logger.warning("cannot set up ALIAS and LUA node=%s: %s", node.name, exc)
+        else:
+            # Else it would be due again until its agent is asked for its status.
+            report = {**node.report, "computed_types": chosen.to_json(), "serves_stored_keys": True}
+            Node.objects.filter(pk=node.pk).update(report=report)
+            message = gettext("Its PowerDNS was set up anew: {types}.").format(types=describe_computed(chosen))
+            _note_once(node, message, now)
+            yield node
+
+
+def _note_once(node: Node, message: str, now: datetime) -> None:
+    """Record an event of the node, unless it is what was noted last: what fails is tried again every few seconds."""
+    latest = NodeEvent.objects.filter(node=node, kind=_EVENT).order_by("-id").first()
+    if latest is None or latest.sentence != message:
+        events.note(node_id=node.pk, kind=_EVENT, message=message, now=now)
+
+
+def reasons_against(types: Collection[int]) -> dict[int, str]:
+    """Return for each of these types that some node does not answer the names of such nodes, and the reasons."""
+    concerned = SET_UP.intersection(types)
+    nodes = list(_enrolled()) if concerned else []
+    found = {}
+    for type in sorted(concerned):
+        if not nodes and type == rdtypes.ALIAS and not settings.ALIAS_RESOLVER:
+            found[type] = gettext("ALIAS is not answered: no resolver is set up (PANEL_ALIAS_RESOLVER)")
+        problems = [(node.name, problem) for node in nodes if (problem := _problem(node, type))]
+        if problems:
+            named = [joined("", (name, " (", problem, ")")) for name, problem in problems[:_MOST_NAMED]]
+            if len(problems) > _MOST_NAMED:
+                named.append(gettext("and {count} more").format(count=len(problems) - _MOST_NAMED))
+            found[type] = gettext("{type} is not answered by every node: {nodes}").format(
+                type=rdata.type_to_text(type), nodes=joined(", ", named)
+            )
+    return found
+
+
+def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
+    """Answer the signal of `zones`, which does not know the nodes: return `reasons_against`."""
+    return reasons_against(types)
+
+
+def _problem(node: Node, type: int) -> str:
+    """Return why this node does not answer the type; empty if it does."""
+    report: dict[str, Any] = node.report
+    if not report:
+        return gettext("not heard yet")
+    if type not in COMPUTED:
+        return "" if report.get("serves_stored_keys") else gettext("its PowerDNS has no direct-dnskey=yes")
+    if "computed_types" not in report:
+        return gettext("its agent is too old")
+    found = reported_types(node)
+    if found is None:
+        return gettext("its PowerDNS has not said yet")
+    if type == rdtypes.LUA:
+        return "" if found.lua else gettext("LUA is off")
+    return str(report.get("resolver_problem", "")) if found.resolver else gettext("no resolver is set up")
+
+
+def _is_due(node: Node, choice: ComputedTypes) -> bool:
+    """Return True if the node has to be set up, also if its pdns.conf is of an older agent, which did not
+    answer with stored keys.
+    """
+    found = reported_types(node)
+    return found is not None and (found != choice or node.report.get("serves_stored_keys") is False)
+
+
+def _may_choose(node: Node) -> bool:
+    return bool(node.report.get("takes_computed_types"))
+
+
+def _enrolled() -> "QuerySet[Node]":
+    """Select nodes that answer questions, and ring 0, which comes first."""
+    nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
+    return nodes.order_by("-is_ring0", "name")

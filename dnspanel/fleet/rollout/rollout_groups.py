@@ -1,0 +1,162 @@
+"""Groups of nodes, in the order in which they get publications. Verbs."""
+
+import re
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
+from dnspanel.fleet.errors import GroupRefused
+from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
+from dnspanel.fleet.rollout import deliver_groups
+from dnspanel.texts import gettext
+from dnspanel.zones.rights import access
+from replication.wire.protocol import is_resolver
+
+LONGEST_VERIFY_SECONDS = 24 * 3600
+MOST_GROUPS = 50
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+# Names that the pages use for something else.
+_RESERVED = frozenset({"ring0", "ring-0"})
+
+
+def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
+    """Create a group, behind all others, without nodes. Raise GroupRefused or Forbidden.
+
+    Nodes without a group go with the last one: where there was none before, all of them are in this one now.
+    """
+    _require(by)
+    _check_name(name)
+    _check_seconds(verify_seconds)
+    try:
+        with transaction.atomic():
+            groups = NodeGroup.objects.select_for_update().order_by("order")
+            if len(groups) >= MOST_GROUPS:
+                raise GroupRefused(
+                    gettext("There are {most_groups} groups already, which is as many as there may be.").format(
+                        most_groups=MOST_GROUPS
+                    )
+                )
+            last = max((group.order for group in groups), default=0)
+            if groups:
+                # A node is in the group that it was seen in: a new last group takes no nodes along.
+                Node.objects.filter(group=None, is_ring0=False).update(group=groups[len(groups) - 1])
+            group = NodeGroup.objects.create(name=name, order=last + 1, verify_seconds=verify_seconds)
+            audit.record(action="group.create", by=by, now=now, target=name, verify_seconds=verify_seconds)
+    except IntegrityError as exc:
+        raise GroupRefused(gettext("A group named {name} exists already.").format(name=name), field="name") from exc
+    deliver_groups.advance(now=now)
+    return group
+
+
+def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> None:
+    """Rename the group. Raise GroupRefused or Forbidden."""
+    _require(by)
+    _check_name(name)
+    try:
+        with transaction.atomic():
+            NodeGroup.objects.filter(pk=group.pk).update(name=name)
+            audit.record(action="group.rename", by=by, now=now, target=name, before=group.name)
+    except IntegrityError as exc:
+        raise GroupRefused(gettext("A group named {name} exists already.").format(name=name), field="name") from exc
+
+
+def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datetime) -> None:
+    """Set how long its nodes have to answer well before the next group gets a publication. Raise GroupRefused."""
+    _require(by)
+    _check_seconds(seconds)
+    with transaction.atomic():
+        NodeGroup.objects.filter(pk=group.pk).update(verify_seconds=seconds)
+        before = group.verify_seconds
+        audit.record(action="group.verify", by=by, now=now, target=group.name, verify_seconds=seconds, before=before)
+    deliver_groups.advance(now=now)
+
+
+def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) -> None:
+    """Set the resolver that its nodes follow ALIAS with, the fleet's if it is empty; they get there one after the
+    other.
+
+    Raise GroupRefused for what is no address, or Forbidden.
+    """
+    _require(by)
+    if resolver and not is_resolver(resolver):
+        message = gettext(
+            "An IP address, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300."
+        )
+        raise GroupRefused(gettext("The resolver is no address. {message}").format(message=message), field="resolver")
+    with transaction.atomic():
+        NodeGroup.objects.filter(pk=group.pk).update(resolver=resolver)
+        audit.record(action="group.resolver", by=by, now=now, target=group.name, before=group.resolver, after=resolver)
+
+
+def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:
+    """Swap the group with its neighbour. Raise GroupRefused at the end of the row, or Forbidden."""
+    _require(by)
+    with transaction.atomic():
+        groups = list(NodeGroup.objects.select_for_update().order_by("order"))
+        at = next((number for number, each in enumerate(groups) if each.pk == group.pk), None)
+        to = None if at is None else at - 1 if earlier else at + 1
+        if at is None or to is None or not 0 <= to < len(groups):
+            raise GroupRefused(
+                (
+                    gettext("{name} is the first group already.")
+                    if earlier
+                    else gettext("{name} is the last group already.")
+                ).format(name=group.name)
+            )
+        if len(groups) - 1 in (at, to):
+            # Nodes without a group stay where they are: in the group that was the last.
+            Node.objects.filter(group=None, is_ring0=False).update(group=groups[-1])
+        one, other = groups[at], groups[to]
+        above = groups[-1].order + 1  # the order is unique at every moment
+        NodeGroup.objects.filter(pk=one.pk).update(order=above)
+        NodeGroup.objects.filter(pk=other.pk).update(order=one.order)
+        NodeGroup.objects.filter(pk=one.pk).update(order=other.order)
+        audit.record(action="group.move", by=by, now=now, target=group.name, earlier=earlier)
+    deliver_groups.advance(now=now)
+
+
+def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
+    """Delete the group. Raise GroupRefused while nodes are in it or delivery is stopped behind it, or Forbidden."""
+    _require(by)
+    with transaction.atomic():
+        groups = list(NodeGroup.objects.select_for_update().order_by("order"))
+        inside = Node.objects.filter(group=group).exclude(state=NodeState.RETIRED)
+        if first := inside.order_by("name").first():
+            raise GroupRefused(
+                gettext("{name} is in {name2}; put its nodes into another group first.").format(
+                    name=first.name, name2=group.name
+                )
+            )
+        if Delivery.objects.filter(stopped_group=group).exclude(stopped_reason="").exists():
+            raise GroupRefused(gettext("Delivery is stopped behind {name}; resume it first.").format(name=group.name))
+        homeless = Node.objects.filter(group=None, is_ring0=False).exclude(state=NodeState.RETIRED)
+        if groups and groups[-1].pk == group.pk and len(groups) > 1 and homeless.exists():
+            homeless.update(group=groups[-2])
+        Node.objects.filter(group=group).update(group=None)  # those that have left
+        NodeGroup.objects.filter(pk=group.pk).delete()
+        audit.record(action="group.delete", by=by, now=now, target=group.name)
+    deliver_groups.advance(now=now)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        message = gettext("A group's name has 1 to 63 lower-case letters, digits and hyphens, such as canary.")
+        raise GroupRefused(message, field="name")
+    if name in _RESERVED:
+        raise GroupRefused(
+            gettext("{name} is what the panel's own private server is called.").format(name=name), field="name"
+        )
+
+
+def _check_seconds(seconds: int) -> None:
+    if not 0 <= seconds <= LONGEST_VERIFY_SECONDS:
+        raise GroupRefused(gettext("Between 0 seconds and a day, 86400 seconds."), field="verify_seconds")
+
+
+def _require(by: Author) -> None:
+    if by is not None:
+        access.require(by, Permission.NODES)

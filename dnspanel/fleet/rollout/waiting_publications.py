@@ -1,0 +1,230 @@
+"""Where publications wait: the oldest one that the last nodes do not answer with yet, and what holds it up. Pure.
+
+The way of a publication is: encoder, push worker, canary (ring 0), the groups in their order. The first place on this
+way that has not passed the publication on is the one that is named. A place whose trouble has an alert of its own is
+named as well, but `has_own_alert` says so: one cause is one alert.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from dnspanel.durations import duration_text
+from dnspanel.fleet.node_health import Word
+from dnspanel.fleet.rollout.stages import Clearance, Ring0, Stage
+from dnspanel.texts import gettext, gettext_noop
+
+# A publication is at all nodes within a second. After a minute something does not work, and it is worth a message;
+# after five minutes people wait for changes that do not come.
+LATE_AFTER, LATE_AGAIN = timedelta(seconds=60), timedelta(seconds=30)
+VERY_LATE_AFTER = timedelta(minutes=5)
+
+
+class Place(StrEnum):
+    """A place where a publication waits."""
+
+    HOLD = "hold"
+    ENCODER = "encoder"
+    PUSH = "push"
+    CANARY = "canary"
+    GROUP = "group"
+    NODE = "node"
+    STOPPED = "stopped"
+    PINNED = "pinned"
+
+
+# Places before a node: what waits there makes every node behind, and that is not the nodes' own trouble.
+BEFORE_NODES = frozenset(Place) - {Place.NODE, Place.CANARY}
+# What nodes are then, for no reason of their own.
+FOLLOWS = frozenset({Word.LATE, Word.STALE})
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A node that takes pushes; `since` is when the oldest publication that it lacks was published."""
+
+    node_id: int
+    name: str
+    is_ring0: bool
+    sequence: int  # of the oldest publication that it lacks
+    since: datetime | None  # None: it lacks nothing
+    limit: int | None  # up to where it may go; None: to the head
+    encoded: int  # up to where there are segments for its PowerDNS
+    has_trouble: bool = False  # it is offline, refuses, or gets a snapshot: it has an alert of its own
+    is_moving: bool = False  # it proved or took something a moment ago
+    acked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What publications go through, and what people or trouble have set."""
+
+    clearances: Sequence[Clearance] = ()
+    is_on_hold: bool = False
+    is_stopped: bool = False  # for the whole fleet
+    stopped_behind: Stage | None = None
+    pinned: int | None = None
+    push_works: bool | None = None  # whether the push worker says that it works; None: it says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The oldest publication that the last nodes do not answer with, and where it waits."""
+
+    sequence: int
+    since: datetime
+    place: Place
+    name: str = ""  # of the canary, the group or the node
+    has_own_alert: bool = False
+    is_moving: bool = False
+    verify_time: timedelta = timedelta(0)  # that groups before this place verify every publication for
+
+    def age(self, now: datetime) -> timedelta:
+        """Return how long ago the publication was published."""
+        return max(timedelta(0), now - self.since)
+
+    def late_by(self, now: datetime) -> timedelta:
+        """Return for how long it has waited beyond what groups take to verify; zero if another alert explains it."""
+        return timedelta(0) if self.has_own_alert else max(timedelta(0), self.age(now) - self.verify_time)
+
+
+def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
+    """Return the oldest publication that waits; None while every node that takes pushes answers with everything.
+
+    Nodes with trouble of their own do not count while others wait: they would hide what the others wait for. The
+    canary counts only where it is the whole fleet, since the others go on without it.
+    """
+    last = [follower for follower in followers if not follower.is_ring0] or list(followers)
+    late = [(follower.since, follower) for follower in last if follower.since is not None]
+    if not late:
+        return None
+    well = [(since, follower) for since, follower in late if not follower.has_trouble]
+    since, oldest = min(well or late, key=lambda each: (each[0], each[1].name))
+    if not well:
+        return Waiting(oldest.sequence, since, _place_of(oldest), oldest.name, has_own_alert=True)
+    waiting = _before_nodes(oldest, since, pipeline) or _on_the_way(oldest, since, followers, pipeline)
+    return waiting or _at(oldest, oldest.sequence, since, followers, pipeline, timedelta(0))
+
+
+def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Waiting | None:
+    """Return it if no node can be given the publication."""
+    sequence = oldest.sequence
+    if oldest.encoded < sequence:
+        place = Place.HOLD if pipeline.is_on_hold else Place.ENCODER
+        return Waiting(sequence, since, place, has_own_alert=pipeline.is_on_hold)
+    if pipeline.is_stopped:
+        return Waiting(sequence, since, Place.STOPPED, has_own_alert=True)
+    if pipeline.pinned is not None and pipeline.pinned < sequence:
+        return Waiting(sequence, since, Place.PINNED, has_own_alert=True)
+    return None
+
+
+def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
+    """Return it at the first stage that has nodes without the publication; None if no stage has."""
+    by_id = {follower.node_id: follower for follower in followers}
+    sequence, verify_time = oldest.sequence, timedelta(0)
+    passed: list[Stage] = []
+    for clearance in pipeline.clearances:
+        stage = clearance.stage
+        behind = [by_id[member.id] for member in stage.members if member.id in by_id and member.acked < sequence]
+        well = [follower for follower in behind if not follower.has_trouble]
+        if well and stage.ring0 is not Ring0.AWAY:
+            if clearance.sequence is not None and clearance.sequence < sequence:
+                return _behind(passed, sequence, since, pipeline, verify_time)
+            return _at(well[0], sequence, since, followers, pipeline, verify_time)
+        passed.append(stage)
+        verify_time += timedelta(seconds=stage.verify_seconds)
+    return None
+
+
+def _behind(
+    passed: Sequence[Stage], sequence: int, since: datetime, pipeline: Pipeline, verify_time: timedelta
+) -> Waiting:
+    """Return it at the stage that does not let it pass, though none of its nodes that work lacks it."""
+    stopped = pipeline.stopped_behind
+    gate = next((stage for stage in passed if stage == stopped or _keeps_back(stage, sequence)), None)
+    if gate is None:  # a publication is being taken back, which the push worker does
+        return Waiting(sequence, since, Place.PUSH)
+    if gate == stopped:
+        return Waiting(sequence, since, Place.STOPPED, gate.name, has_own_alert=True)
+    if gate.ring0 is not Ring0.NO:
+        name = gate.members[0].name if gate.members else gate.name
+        return Waiting(sequence, since, Place.CANARY, name, has_own_alert=any(_lacks(gate, sequence)))
+    # Nodes that are all offline have alerts of their own; a group that verifies may take its time.
+    return Waiting(sequence, since, Place.GROUP, gate.name, has_own_alert=not gate.live, verify_time=verify_time)
+
+
+def _keeps_back(stage: Stage, sequence: int) -> bool:
+    if not stage.members or stage.ring0 is Ring0.AWAY:
+        return False
+    return not stage.is_skipped if not stage.live else any(member.verified < sequence for member in stage.live)
+
+
+def _lacks(stage: Stage, sequence: int) -> list[str]:
+    return [member.name for member in stage.members if member.acked < sequence]
+
+
+def _at(
+    node: Follower,
+    sequence: int,
+    since: datetime,
+    followers: Sequence[Follower],
+    pipeline: Pipeline,
+    verify_time: timedelta,
+) -> Waiting:
+    """Return it at this node, which may have it, or at the push worker, which does not send it."""
+    is_sent = node.limit is None or node.limit >= sequence
+    if is_sent and (node.is_moving or _pushes_work(sequence, since, followers, pipeline)):
+        return Waiting(sequence, since, _place_of(node), node.name, is_moving=node.is_moving, verify_time=verify_time)
+    return Waiting(sequence, since, Place.PUSH, verify_time=verify_time)
+
+
+def _pushes_work(sequence: int, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> bool:
+    """Return whether the push worker works: it says so, or another node has the publication, or proved one long after.
+
+    What was proved just after the publication may have been sent before the worker hung.
+    """
+    if pipeline.push_works is not None:
+        return pipeline.push_works
+    return any(
+        each.acked_at is not None
+        and (each.acked_at > since + LATE_AGAIN or (each.acked_at > since and each.sequence > sequence))
+        for each in followers
+    )
+
+
+def _place_of(node: Follower) -> Place:
+    return Place.CANARY if node.is_ring0 else Place.NODE
+
+
+_PLACES: Mapping[Place, str] = {
+    Place.HOLD: gettext_noop("The oldest publication that waits is {time} old: publishing is on hold."),
+    Place.ENCODER: gettext_noop(
+        "Publications do not reach the nodes: the oldest has waited {time} for the encoder, the worker “publish”."
+    ),
+    Place.PUSH: gettext_noop(
+        "Publications do not reach the nodes: the oldest has waited {time} for the worker “push”."
+    ),
+    Place.CANARY: gettext_noop(
+        "Publications do not reach the nodes: the oldest has waited {time} for the canary {name}."
+    ),
+    Place.GROUP: gettext_noop(
+        "Publications do not reach all nodes: the oldest has waited {time} for the group {name}."
+    ),
+    Place.NODE: gettext_noop("Publications do not reach all nodes: the oldest has waited {time} for the node {name}."),
+    Place.STOPPED: gettext_noop("The oldest publication that waits is {time} old: delivery is stopped."),
+    Place.PINNED: gettext_noop("The oldest publication that waits is {time} old: the fleet is pinned."),
+}
+
+
+def describe(waiting: Waiting, now: datetime) -> str:
+    """Return the age of the oldest publication and its place as a sentence."""
+    message = (
+        gettext(
+            "Publications arrive late: {name} is catching up, and the oldest publication that it lacks is {time} old."
+        )
+        if waiting.is_moving
+        else gettext(_PLACES[waiting.place])
+    )
+    return message.format(time=duration_text(waiting.age(now)), name=waiting.name)

@@ -1,0 +1,169 @@
+"""IXFR (RFC 1995): the changes of a zone since a serial, condensed over its revisions to one difference.
+
+RRsets that any revision since then changed are sent as they were at that serial and as they are now. Changes that were
+reverted in between are left out. The whole zone is sent if no revision has the serial, if the zone was signed
+differently since, or if the difference is not shorter than the zone, as the RFC allows.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+
+from dnspanel.gateway import axfr_out
+from dnspanel.secondaries import secondary_catalog
+from dnspanel.secondaries.models import Secondary
+from dnspanel.zones.models import Revision, SigningChange, Zone
+from dnspanel.zones.rights.access import Visibility
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, Serial
+
+AXFR, IXFR, NOTHING = "AXFR", "IXFR", ""
+# RRsets whose difference is held in memory; larger changes of a zone are not listed one by one.
+MOST_CHANGES = 20_000
+# A difference may have this number of records more than the zone has RRsets: those of small zones are short anyway.
+_LEEWAY = 16
+_TIMERS_SIZE = 20  # serial, refresh, retry, expire and minimum, at the end of a SOA
+
+# Of each RRset only today's one is looked up: a join of all would read a zone of a million for one change.
+_CHANGED = """
+SELECT c.name, c.type, c.before, r.ttl, r.rdata, r.disabled
+FROM (
+    SELECT DISTINCT ON (c.owner_key, c.type) c.name, c.owner_key, c.type, c.before
+    FROM zones_revision v JOIN zones_change c ON c.revision_id = v.id
+    WHERE v.zone_id = %(zone)s AND v.number > %(number)s
+    ORDER BY c.owner_key, c.type, v.number
+    LIMIT %(most)s
+) c
+LEFT JOIN LATERAL (
+    SELECT r.ttl, r.rdata, r.disabled FROM zones_rrset r
+    WHERE r.zone_id = %(zone)s AND r.owner_key = c.owner_key AND r.type = c.type LIMIT 1
+) r ON TRUE
+ORDER BY c.owner_key, c.type"""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """The records of an answer; `how` is AXFR, IXFR, or NOTHING where the one SOA says that nothing is new."""
+
+    how: str
+    serial: int
+    records: Iterable[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    deleted: list[bytes]
+    added: list[bytes]
+
+
+@contextmanager
+def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None) -> Iterator[Transfer]:
+    """Give what brings a secondary from this serial (None: from nothing) to now, while the transaction lasts.
+
+    Who sees a part of the zone gets all of that: changes may be about the rest. Raise Unknown for a zone that is gone.
+    """
+    with transaction.atomic():
+        axfr_out.read_one_state()
+        soa = axfr_out.soa_records(zone)[0]
+        serial = serial_in(soa)
+        if since is not None and not Serial(since) < Serial(serial):
+            yield Transfer(NOTHING, serial, [soa])
+            return
+        found = None if since is None or sees is not None else _since(zone, since, soa)
+        if found is None:
+            yield Transfer(AXFR, serial, axfr_out.records_after_soa(zone, sees, soa))
+        else:
+            yield Transfer(IXFR, serial, found)
+
+
+@contextmanager
+def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[Transfer]:
+    """Return the transfer of a secondary's catalog zone, as `transfer_of` does."""
+    with transaction.atomic():
+        axfr_out.read_one_state()
+        secondary = Secondary.objects.get(pk=secondary.pk)
+        name, serial = secondary_catalog.catalog_name(secondary), secondary.catalog_serial
+        (soa,) = _records(secondary_catalog.soa_of(secondary, serial), name)
+        if since is not None and since == serial:
+            yield Transfer(NOTHING, serial, [soa])
+            return
+        found = None if since is None else secondary_catalog.changes_since(secondary, since, most=MOST_CHANGES)
+        if since is None or found is None:
+            yield Transfer(AXFR, serial, _full_catalog(secondary, name, soa))
+            return
+        (old,) = _records(secondary_catalog.soa_of(secondary, since), name)
+        deleted, added = ([record for rrset in rrsets for record in _records(rrset, name)] for rrsets in found)
+        yield Transfer(IXFR, serial, _in_order(soa, old, _Difference(deleted, added)))
+
+
+def serial_in(soa: bytes) -> int:
+    """Return the serial in a SOA record, which ends with five numbers."""
+    return int.from_bytes(soa[-_TIMERS_SIZE : 4 - _TIMERS_SIZE], "big")
+
+
+def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
+    """Return the records of the difference since this serial, or None if the whole zone must be sent."""
+    revision = Revision.objects.filter(zone=zone, serial=serial).order_by("-number").values_list("number").first()
+    if revision is None or _is_signed_otherwise(zone, revision[0]):
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGED, {"zone": zone.pk, "number": revision[0], "most": MOST_CHANGES + 1})
+        rows = cursor.fetchall()
+    if len(rows) > MOST_CHANGES:
+        return None
+    old_soa: bytes | None = None
+    difference = _Difference([], [])
+    for name, type_, before, *after in rows:
+        was = _records_before(name, type_, before, zone.name)
+        if type_ == rdtypes.SOA:
+            old_soa = next(iter(was), None)
+            continue
+        now = [] if after[0] is None else list(axfr_out.records_of((name, type_, *after), zone.name))
+        if zone.is_producer and type_ == rdtypes.PTR and was and now and was != now:
+            return None  # a member published again: Knot DNS ignores a change of the TTL (`ownership_change`)
+        difference.deleted.extend(record for record in was if record not in now)
+        difference.added.extend(record for record in now if record not in was)
+    # Without a SOA of that serial among them, these revisions do not begin where the secondary is.
+    if old_soa is None or serial_in(old_soa) != serial:
+        return None
+    if len(difference.deleted) + len(difference.added) > zone.rrset_count + _LEEWAY:
+        return None
+    return _in_order(soa, old_soa, difference)
+
+
+def _is_signed_otherwise(zone: Zone, number: int) -> bool:
+    """Return True if the signing changed after this revision, at which the secondary may have got the zone signed.
+
+    Signatures, keys and the chain of denial are no RRsets of the zone here, so that no difference could delete them.
+    """
+    return SigningChange.objects.filter(zone=zone, revision_number__gt=number).exists()
+
+
+def _records_before(name: str, type_: int, before: str | None, zone_name: str) -> list[bytes]:
+    if before is None:
+        return []
+    return _records(RRset.from_json(name, type_, json.loads(before)), zone_name)
+
+
+def _in_order(soa: bytes, old: bytes, difference: _Difference) -> list[bytes]:
+    """Return the records in the order of RFC 1995, section 4: the new SOA around one sequence of deletions and
+    additions.
+    """
+    return [soa, old, *difference.deleted, soa, *difference.added, soa]
+
+
+def _full_catalog(secondary: Secondary, name: str, soa: bytes) -> Iterator[bytes]:
+    yield soa
+    for rrset in secondary_catalog.head_of(secondary):
+        yield from _records(rrset, name)
+    for rrset in secondary_catalog.members_of(secondary):
+        yield from _records(rrset, name)
+    yield soa
+
+
+def _records(rrset: RRset, zone_name: str) -> list[bytes]:
+    row = (rrset.name, rrset.type, rrset.ttl, list(rrset.rdata), list(rrset.disabled))
+    return list(axfr_out.records_of(row, zone_name))

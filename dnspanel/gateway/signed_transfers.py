@@ -1,0 +1,186 @@
+"""Transfers of zones that the nodes sign: ring 0's PowerDNS signs the whole zone, and its answer is passed on.
+
+There are no differences: a client with an older serial gets the whole zone (RFC 1995 allows it).
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import dns.rcode
+
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.reads.queries import head
+from dnspanel.gateway import axfr_out, ixfr_out
+from dnspanel.gateway.errors import MessageRefused
+from dnspanel.gateway.ixfr_out import Transfer
+from dnspanel.secondaries import signed_zones
+from dnspanel.texts import gettext
+from dnspanel.transfer.errors import SourceAway
+from dnspanel.transfer.signed_chains import SignedChains
+from dnspanel.transfer.sources.over_dns.axfr_in import Server
+from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage, Record
+from dnspanel.transfer.sources.over_dns.transfer_faults import Broken, NotGiven
+from dnspanel.zones.dnssec.queries import last_change_of, signing_of
+from dnspanel.zones.models import RRset, Zone
+from replication.codec.dnssec import Nsec3
+from replication.codec.keys import APEX, name_from_relative_key, relative_key
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import Serial
+from replication.dns.signed_ttls import SignedTtls
+
+T = TypeVar("T")
+
+SECONDS = 30.0  # for as long ring 0 may be silent
+PATIENCE = 5.0  # for as long it may lack what was published
+_PAUSE = 0.1
+_ROWS_AT_ONCE = 2_000
+# Each of them holds a thread of the gateway.
+_waiting = threading.BoundedSemaphore(3)
+
+
+@contextmanager
+def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
+    """Return the transfer from this serial (None: from nothing) to now. Raise MessageRefused (SERVFAIL).
+
+    Ring 0 gets every publication first. Wait a few seconds for it, because a refused client comes back late.
+    """
+    server, records, soa = _beginning(zone)
+    try:
+        serial = ixfr_out.serial_in(soa)
+        if since is not None and not Serial(since) < Serial(serial):
+            yield Transfer(ixfr_out.NOTHING, serial, [soa])
+        else:
+            state = signing_of(zone)
+            if state.presigned:
+                records = _with_ttls_of_signer(records, zone)
+            if state.other_nsec3:
+                records = with_chains(records, zone.name, tuple(filter(None, (state.nsec3, *state.other_nsec3))))
+            yield Transfer(ixfr_out.AXFR, serial, _all(soa, records, zone))
+    finally:
+        server.connections.cut()
+
+
+def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
+    """Return ring 0, the zone's records there after the SOA, and the SOA, once its serial is at least the published
+    one.
+
+    Raise MessageRefused after PATIENCE.
+    """
+    return patiently(lambda: _opened(zone))
+
+
+def patiently(attempt: Callable[[], T]) -> T:
+    """Repeat the attempt while it raises MessageRefused, at most for PATIENCE. Return its result.
+
+    Raise at once if others wait already, because no thread would be left to answer.
+    """
+    waits = False
+    until = time.monotonic() + PATIENCE
+    try:
+        while True:
+            try:
+                return attempt()
+            except MessageRefused:
+                waits = waits or _waiting.acquire(blocking=False)
+                if not waits or time.monotonic() > until:
+                    raise
+            time.sleep(_PAUSE)
+    finally:
+        if waits:
+            _waiting.release()
+
+
+def _opened(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
+    node = signed_zones.signer()
+    if node is None:
+        raise MessageRefused(
+            dns.rcode.SERVFAIL, gettext("{name} is signed, and there is no ring 0 to sign it").format(name=zone.name)
+        )
+    server = Server(node.dns_address, node.dns_port, None, SECONDS, lambda host, port: [host])
+    with _refusals(zone):
+        records = server.all_of(zone.name)
+        soa = _wire(next(records), zone.name)
+    if reason := _reason_against(zone, ixfr_out.serial_in(soa), node):
+        server.connections.cut()
+        raise MessageRefused(dns.rcode.SERVFAIL, reason)
+    return server, records, soa
+
+
+def _reason_against(zone: Zone, serial: int, node: Node) -> str:
+    """Return why ring 0's zone with this serial must not be passed on. `node` is ring 0, read before the request.
+
+    Its agent commits records, with their serial, before keys and metadata. In between, PowerDNS would sign with the old
+    keys, or not at all, and a rollover would take the serial as proof that the secondary has the new keys.
+    """
+    if Serial(serial) < Serial(zone.serial):
+        return gettext("ring 0 has {name} at {serial} in place of {expected}").format(
+            name=zone.name, serial=serial, expected=zone.serial
+        )
+    change = last_change_of(zone)
+    if change is not None and (node.epoch != head().epoch or node.acked < change.publication_id):
+        return gettext("ring 0 has not proved yet how {name} is signed").format(name=zone.name)
+    return ""
+
+
+def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Record]:
+    """Yield the records of a zone signed elsewhere, each with the TTL in its signature."""
+    ttls = SignedTtls(_signatures_of(zone))
+    for record in records:
+        yield record._replace(ttl=ttls.ttl_of(*record))
+
+
+def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -> Iterator[Record]:
+    """Yield the records of a zone with several NSEC3 chains, and then these chains.
+
+    PowerDNS answers with one chain, and treats the signatures of the other chains as names of that one. So the chain is
+    computed again.
+    """
+    made = SignedChains(zone, chains)
+    made.add(APEX, rdtypes.SOA)  # it is not among the records
+    for record in records:
+        if record.type in (rdtypes.NSEC3, rdtypes.NSEC3PARAM):
+            continue
+        yield record
+        if record.type != rdtypes.NSEC:
+            owner = relative_key(record.name, zone)
+            made.add(owner, record.type)
+            if record.type == rdtypes.RRSIG:
+                made.add_signature(owner, int.from_bytes(record.rdata[:2]), record.ttl)
+    for owner, type, ttl, text in made.records():
+        yield Record(name_from_relative_key(owner, zone), type, ttl, rdata.to_wire(type, text))
+
+
+def _signatures_of(zone: Zone) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the owners in a zone signed elsewhere, each with its RRSIG records."""
+    rows = RRset.objects.filter(zone=zone, type=rdtypes.RRSIG).values_list("name", "rdata")
+    yield from rows.iterator(chunk_size=_ROWS_AT_ONCE)
+
+
+def _all(soa: bytes, records: Iterator[Record], zone: Zone) -> Iterator[bytes]:
+    yield soa
+    with _refusals(zone):
+        for record in records:
+            yield _wire(record, zone.name)
+    yield soa
+
+
+@contextmanager
+def _refusals(zone: Zone) -> Iterator[None]:
+    """Turn ring 0's refusals into MessageRefused.
+
+    In the middle of a transfer that ends it, and the client takes nothing.
+    """
+    try:
+        yield
+    except (NotGiven, Broken, BadMessage, SourceAway) as exc:
+        raise MessageRefused(
+            dns.rcode.SERVFAIL, gettext("ring 0 does not give {name} signed: {exc}").format(name=zone.name, exc=exc)
+        ) from exc
+
+
+def _wire(record: Record, zone_name: str) -> bytes:
+    owner = axfr_out.owner_of(record.name, zone_name)
+    return owner + axfr_out.RECORD.pack(record.type, axfr_out.IN, record.ttl, len(record.rdata)) + record.rdata

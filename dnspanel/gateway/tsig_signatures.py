@@ -1,0 +1,275 @@
+"""TSIG (RFC 8945): the signer of a message, and the signatures of answers.
+
+The keys are looked up in PostgreSQL for every message, so a revoked key stops working at once. dnspython computes; the
+time is an argument.
+"""
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdataclass
+import dns.rdatatype
+import dns.tsig
+import dns.wire
+from dns.rdtypes.ANY.TSIG import TSIG
+
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.errors import BadToken
+from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.accounts.tokens.tokens import actor_by_token, tsig_secret
+from dnspanel.accounts.tokens.tsig_secrets import OF_SECONDARIES
+from dnspanel.gateway import notify_in
+from dnspanel.gateway.errors import TsigRefused
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.primary_keys import key_for
+from dnspanel.secondaries import secondary_keys
+from dnspanel.secondaries.models import Secondary
+from dnspanel.secondaries.server_addresses import is_within
+from dnspanel.texts import gettext
+from replication.dns import names
+from replication.errors import BadName
+
+# The allowed clock difference, whatever the client says (RFC 8945, section 10, recommends it): the client's number
+# decides how long a captured message can be sent again.
+FUDGE = 300
+_OFFICIAL_NAMES = {"hmac-md5": dns.tsig.HMAC_MD5}
+_HEADER = struct.Struct(">HHHHHH")
+_RECORD = struct.Struct(">HHIH")
+# dnspython says no types here.
+_validate: Callable[..., object] = dns.tsig.validate
+_sign: Callable[..., tuple[TSIG, Any]] = dns.tsig.sign
+_make: Callable[..., TSIG] = TSIG
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The signer of a message, and the key."""
+
+    actor: Actor
+    token: Token
+    key: dns.tsig.Key
+    tsig: TSIG
+
+    @property
+    def holder(self) -> str:
+        """Whose key it is, among all keys."""
+        return str(self.token.pk)
+
+    @property
+    def key_name(self) -> str:
+        """The name of the key."""
+        return str(self.token.tsig_name)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedBySecondary:
+    """A message of a secondary, and the one of its keys that signed it."""
+
+    secondary: Secondary
+    key: dns.tsig.Key
+    tsig: TSIG
+
+    @property
+    def holder(self) -> str:
+        """Whose key it is, among all keys."""
+        return f"secondary {self.secondary.pk}"
+
+    @property
+    def key_name(self) -> str:
+        """The name of the key."""
+        return self.secondary.tsig_name
+
+
+@dataclass(frozen=True, slots=True)
+class SignedByPrimary:
+    """A NOTIFY that is signed by the key of its zone's primaries; `row` is where the zone comes from."""
+
+    row: TransferredZone
+    key: dns.tsig.Key
+    tsig: TSIG
+
+    @property
+    def key_name(self) -> str:
+        """The name of the key."""
+        return self.key.name.to_text()
+
+
+Signature = Signed | SignedBySecondary | SignedByPrimary
+
+
+def verify(message: dns.message.Message, wire: bytes, *, address: str, now: datetime) -> Signature | None:
+    """Return the verified signature of this message, or None if it is unsigned. Raise TsigRefused."""
+    if message.tsig is None:
+        return None
+    tsig = message.tsig[0]
+    assert isinstance(tsig, TSIG)
+    owner = message.tsig.name
+    name = _name(owner)
+    if notify_in.is_notice(message):
+        return _verify_primary(message, tsig, owner, wire, now)
+    if name is not None and name.endswith(f".{OF_SECONDARIES}"):
+        return _verify_secondary(name, tsig, owner, wire, address, now)
+    token = None if name is None else _token(name)
+    if token is None:
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text())
+    algorithm = _OFFICIAL_NAMES.get(token.tsig_algorithm) or dns.name.from_text(token.tsig_algorithm)
+    key = dns.tsig.Key(owner, tsig_secret(token), algorithm)
+    with _refusing(tsig, owner, lambda: key):
+        _refuse_invalid(wire, key, tsig, now)
+        actor = actor_by_token(token=token, address=address, now=now)
+    return Signed(actor, token, key, tsig)
+
+
+def _verify_secondary(
+    name: str, tsig: TSIG, owner: dns.name.Name, wire: bytes, address: str, now: datetime
+) -> SignedBySecondary:
+    secondary = secondary_keys.secondary_by_key_name(name)
+    if secondary is None:
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text())
+    with _refusing(tsig, owner, lambda: secondary_keys.key_of(secondary), secondary.pk):
+        key = _signing_key(secondary_keys.good_keys_of(secondary, now), tsig, wire, now)
+    if not is_within(address, secondary.networks, secondary.addresses):
+        # A client must not learn which fault a key has; the secondary's page shows it.
+        reason = gettext("it came from {address}, which is in none of its networks").format(address=address)
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary.pk, reason=reason)
+    return SignedBySecondary(secondary, key, tsig)
+
+
+def _verify_primary(
+    message: dns.message.Message, tsig: TSIG, owner: dns.name.Name, wire: bytes, now: datetime
+) -> SignedByPrimary:
+    """Verify the signature of the zone's primaries. Their key is valid for this zone only; tokens are not accepted."""
+    row = notify_in.row_for(message)
+    key = None if row is None else key_for(row)
+    if row is None or key is None or key.name != owner:
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text())
+    with _refusing(tsig, owner, lambda: key):
+        _refuse_invalid(wire, key, tsig, now)
+    return SignedByPrimary(row, key, tsig)
+
+
+@contextmanager
+def _refusing(
+    tsig: TSIG, owner: dns.name.Name, key: Callable[[], dns.tsig.Key], secondary_id: int | None = None
+) -> Iterator[None]:
+    """Turn signature errors into TsigRefused. A wrong time is reported signed by the key (RFC 8945, section 5.2.3)."""
+    try:
+        yield
+    except dns.tsig.BadTime as exc:
+        raise TsigRefused(dns.rcode.BADTIME, tsig, owner.to_text(), key(), secondary_id=secondary_id) from exc
+    except dns.tsig.BadSignature as exc:
+        raise TsigRefused(dns.rcode.BADSIG, tsig, owner.to_text(), secondary_id=secondary_id) from exc
+    except (dns.tsig.BadAlgorithm, BadToken) as exc:
+        # A client must not learn which fault a key has.
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary_id) from exc
+    except dns.tsig.PeerError as exc:
+        raise ValueError("a request with the error of an answer") from exc
+
+
+def _signing_key(candidates: Sequence[dns.tsig.Key], tsig: TSIG, wire: bytes, now: datetime) -> dns.tsig.Key:
+    """Return the first of the keys that signed the message. Raise the error of the last one."""
+    *older, last = candidates
+    for key in older:
+        try:
+            _refuse_invalid(wire, key, tsig, now)
+        except dns.tsig.BadSignature:
+            continue
+        return key
+    _refuse_invalid(wire, last, tsig, now)
+    return last
+
+
+def _refuse_invalid(wire: bytes, key: dns.tsig.Key, tsig: TSIG, now: datetime) -> None:
+    """Raise what dnspython does for a signature that is not the key's, or not of now."""
+    _validate(wire, key, key.name, tsig, int(now.timestamp()), b"", _start_of_last_record(wire))
+    if abs(tsig.time_signed - int(now.timestamp())) > FUDGE:
+        raise dns.tsig.BadTime
+
+
+class Signer:
+    """Signs the messages of one answer; each signature covers the one before it."""
+
+    def __init__(self, signed: Signature) -> None:
+        self._key, self._request = signed.key, signed.tsig
+        self._context: Any = None
+
+    def sign(self, wire: bytes, now: datetime) -> bytes:
+        """Return the message with its signature."""
+        template = _template(self._request, now)
+        tsig, self._context = _sign(
+            wire, self._key, template, int(now.timestamp()), self._request.mac, self._context, multi=True
+        )
+        return with_tsig(wire, self._key.name, tsig)
+
+    @property
+    def room(self) -> int:
+        """How many bytes a signature adds to a message at most."""
+        fixed = 10 + 6 + 2 + 2 + 2 + 2 + 2
+        return len(self._key.name.to_wire() or b"") + fixed + 64 + len(self._key.algorithm.to_wire() or b"")
+
+
+def sign_refusal(wire: bytes, refusal: TsigRefused, now: datetime) -> bytes:
+    """Return the answer to a message with an invalid signature. It is signed only to report our time to a known key."""
+    request = refusal.tsig
+    owner = dns.name.from_text(refusal.owner)
+    if refusal.key is None:
+        return with_tsig(wire, owner, _template(request, now, error=refusal.error))
+    clock = int(now.timestamp()).to_bytes(6, "big")
+    template = _template(request, now, error=refusal.error, other=clock)
+    tsig, _ = _sign(wire, refusal.key, template, request.time_signed, request.mac)
+    return with_tsig(wire, owner, tsig)
+
+
+def with_tsig(wire: bytes, owner: dns.name.Name, tsig: TSIG) -> bytes:
+    """Return the message with this record at its end."""
+    rdata = tsig.to_wire() or b""
+    id, flags, *counts, additional = _HEADER.unpack_from(wire)
+    header = _HEADER.pack(id, flags, *counts, additional + 1)
+    record = _RECORD.pack(dns.rdatatype.TSIG, dns.rdataclass.ANY, 0, len(rdata))
+    return header + wire[_HEADER.size :] + (owner.to_wire() or b"") + record + rdata
+
+
+def _template(request: TSIG, now: datetime, *, error: int = 0, other: bytes = b"") -> TSIG:
+    return _make(
+        dns.rdataclass.ANY,
+        dns.rdatatype.TSIG,
+        request.algorithm,
+        int(now.timestamp()),
+        FUDGE,
+        b"",
+        request.original_id,
+        error,
+        other,
+    )
+
+
+def _name(owner: dns.name.Name) -> str | None:
+    try:
+        return names.from_wire(owner.to_wire() or b"")
+    except BadName:
+        return None
+
+
+def _token(name: str) -> Token | None:
+    return Token.objects.select_related("owner").filter(kind=TokenKind.TSIG, tsig_name=name).first()
+
+
+def _start_of_last_record(wire: bytes) -> int:
+    """Return the offset of the TSIG in a parsed message. It must be the last record."""
+    parser = dns.wire.Parser(wire)
+    _, _, questions, *counts = parser.get_struct("!HHHHHH")
+    for _ in range(questions):
+        parser.get_name(decompress=True)
+        parser.get_bytes(4)
+    for _ in range(sum(counts) - 1):
+        parser.get_name(decompress=True)
+        *_, length = parser.get_struct("!HHIH")
+        parser.get_bytes(length)
+    return parser.current

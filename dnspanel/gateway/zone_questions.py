@@ -1,0 +1,235 @@
+"""Questions about the content of zones, from clients that are allowed to transfer or update them.
+
+Answers come from what is published in PostgreSQL, so that a client reads its own writes. Ring 0's PowerDNS answers for
+signed zones, and for computed records. Other clients cannot learn here which zones exist.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdatatype
+import dns.rrset
+
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.gateway import lookup, zone_discovery
+from dnspanel.gateway.errors import MessageRefused
+from dnspanel.gateway.from_signer import answer_by_signer
+from dnspanel.gateway.gateway_tls import OverTls
+from dnspanel.gateway.lookup import ANY, Computed, Found, Near
+from dnspanel.gateway.reply import Reply, rrsets_for_reply
+from dnspanel.gateway.tsig_signatures import Signature, Signed, SignedByPrimary, SignedBySecondary
+from dnspanel.gateway.update import name_of
+from dnspanel.secondaries.access import require_transport, zone_open_to, zone_to_transfer
+from dnspanel.secondaries.errors import TransferRefused
+from dnspanel.zones.dnssec.queries import loaded_signing_of
+from dnspanel.zones.errors import unserved_reason
+from dnspanel.zones.models import TsigAct, Zone
+from dnspanel.zones.rights import access, tsig_permissions
+from dnspanel.zones.rights.access import Visibility
+from dnspanel.zones.store import store_rrsets
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The client of a question: its key and address."""
+
+    signed: Signature | None
+    address: str
+    tls: OverTls | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A question that the client is allowed to ask this zone. `sees` is the part of the zone that its key sees."""
+
+    asker: Asker
+    name: str
+    type: int
+    zone: Zone
+    sees: Visibility | None
+
+    def reply(self, *, dnssec: bool, over_tcp: bool) -> Reply | None:
+        """Answer the question. None if this key does not see the answer. Raise MessageRefused if no answer is
+        possible now.
+
+        `dnssec`: the client asks for signatures. A question for ANY is answered over TCP only, as on nodes (RFC 8482
+        section 4.4), so that it amplifies nothing.
+        """
+        if not self.zone.is_transferable:
+            raise MessageRefused(dns.rcode.REFUSED, unserved_reason(self.zone.name))
+        if self.sees is not None and self.type != ANY and not self.sees(self.name, self.type):
+            return None
+        if self.type == ANY and not over_tcp:
+            return Reply(dns.rcode.NOERROR, is_authoritative=True, is_truncated=True)
+        # Secondaries ask for the SOA all the time, and it is the same one, signed or not.
+        is_plain_soa = self.type == rdtypes.SOA and self.name == self.zone.name and not dnssec
+        if not loaded_signing_of(self.zone).is_signed or is_plain_soa:
+            try:
+                return self._from_published()
+            except Computed:
+                pass
+        return self._from_signer(answer_by_signer(self.zone, self.name, self.type, dnssec=dnssec))
+
+    def _from_published(self) -> Reply | None:
+        zones = {self.zone.name: self.zone}
+
+        def read(name: str) -> Near | None:
+            found = self._zone_for(name)
+            if found is not None:
+                zones[found.name] = found
+            return None if found is None else near_in(found, name)
+
+        def addresses(zone_name: str, hosts: Collection[str]) -> Iterable[RRset]:
+            zone = zones[zone_name]
+            at_hosts = store_rrsets.rrsets_at_names({zone.pk: (zone.name, hosts)})[zone.pk]
+            return [r for (_, type_), r in at_hosts.items() if type_ in lookup.ADDRESSES and r.served]
+
+        found = lookup.look_up(self.name, self.type, read, addresses)
+        seen = None if found is None else self._seen_part(found)
+        if seen is None:
+            return None
+        return Reply(
+            seen.rcode,
+            rrsets_for_reply(seen.answer),
+            rrsets_for_reply(seen.authority),
+            rrsets_for_reply(seen.additional),
+            is_authoritative=seen.is_authoritative,
+            is_referral=seen.is_referral,
+        )
+
+    def _zone_for(self, name: str) -> Zone | None:
+        """Return the zone that answers for the target of an alias, or None if it may not be read here."""
+        if name == self.name:
+            return self.zone
+        found = self._reading_of_target(name)
+        if found is None or (found.zone != self.zone and loaded_signing_of(found.zone).is_signed):
+            return None
+        return found.zone
+
+    def _seen_part(self, found: Found) -> Found | None:
+        """Return the part of an answer that the key sees, or None if the rest would change its meaning."""
+        if self.sees is None:
+            return found
+        answer = tuple(rrset for rrset in found.answer if self.sees(rrset.name, rrset.type))
+        additional = tuple(rrset for rrset in found.additional if self.sees(rrset.name, rrset.type))
+        hides_some = len(answer) < len(found.answer)
+        if (hides_some and not (self.type == ANY and answer)) or not self._sees_authority(found.authority):
+            return None
+        return Found(found.rcode, answer, found.authority, additional, found.is_referral)
+
+    def _sees_authority(self, authority: Iterable[RRset]) -> bool:
+        """Return True if the key sees the authority section. Everyone may see the SOA."""
+        assert self.sees is not None
+        return all(rrset.type == rdtypes.SOA or self.sees(rrset.name, rrset.type) for rrset in authority)
+
+    def _from_signer(self, message: dns.message.Message) -> Reply | None:
+        """Return PowerDNS's answer up to the first foreign zone, or None if it has more than the key sees."""
+        hidden: set[dns.name.Name] = set()
+        answer: list[dns.rrset.RRset] = []
+        for rrset in message.answer:
+            if rrset.name in hidden:
+                break
+            answer.append(rrset)
+            if rrset.rdtype == dns.rdatatype.CNAME and not self._may_know(name_of(rrset[0].target)):
+                hidden.add(rrset[0].target)
+        if hidden:  # what is behind it, and whether that is there, is not for this asker
+            return Reply(dns.rcode.NOERROR, tuple(answer), is_authoritative=True)
+        authority, additional = message.authority, message.additional
+        if self.sees is not None:
+            if any(not self.sees(name_of(rrset.name), _type_of(rrset)) for rrset in answer):
+                return None
+            # A proof that a name does not exist names its neighbours.
+            authority = [rrset for rrset in authority if _type_of(rrset) == rdtypes.SOA]
+            additional = []
+        is_authoritative = bool(message.flags & dns.flags.AA)
+        return Reply(
+            message.rcode(),
+            tuple(answer),
+            tuple(authority),
+            tuple(additional),
+            is_authoritative=is_authoritative,
+            is_referral=not is_authoritative,
+        )
+
+    def _may_know(self, name: str) -> bool:
+        """Return True if the target of an alias is in a zone that may be read here."""
+        return name == self.name or self._reading_of_target(name) is not None
+
+    def _reading_of_target(self, name: str) -> "Reading | None":
+        """Return the question about the target of an alias, or None for a zone that is not read here, or
+        only in part.
+        """
+        found = reading_of(self.asker, name, self.type)
+        if found is None or not found.zone.is_transferable:
+            return None
+        return found if found.zone == self.zone or found.sees is None else None
+
+
+def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
+    """Return the question for this client, or None if it may neither transfer nor update a zone around the name.
+
+    If it may not for the closest zone, a zone above answers as far as it delegates the name, as other name servers do.
+    """
+    zones = zone_discovery.zones_around(name)
+    if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)
+        zones = [*zones[1:], zones[0]]
+    for place, zone in enumerate(zones):
+        permitted, sees = _permission(asker, zone)
+        if permitted and (place == 0 or type == rdtypes.DS or _delegates(zone, name, type)):
+            return Reading(asker, name, type, zone, sees)
+    return None
+
+
+def near_in(zone: Zone, name: str) -> Near:
+    """Return the zone's published RRsets near a name, in at most two queries."""
+    close = lookup.names_near(name, zone.name)
+    at_names = store_rrsets.rrsets_at_names({zone.pk: (zone.name, close)})[zone.pk]
+    served = {key: rrset for key, rrset in at_names.items() if rrset.served}
+    owners = {owner for owner, _ in served}
+    if name in owners:
+        return Near(zone.name, served, ())
+    empty = [each for each in close if each not in owners and each != zone.name]
+    return Near(zone.name, served, store_rrsets.names_with_served_below(zone.pk, zone.name, empty))
+
+
+def _delegates(zone: Zone, name: str, type: int) -> bool:
+    return lookup.cut_of(near_in(zone, name), name, type) is not None
+
+
+def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
+    """Return whether the client may transfer or update the zone, and the part that it sees (None: all)."""
+    match asker.signed:
+        case Signed():
+            for act in TsigAct:
+                actor = tsig_permissions.actor_for(asker.signed.actor, zone.name, act)
+                if access.has_right(actor, zone, Right.READ):
+                    return True, access.visibility_of(actor, zone)
+            return False, None
+        case SignedByPrimary():
+            return False, None
+        case _:
+            return _is_transferred_to(asker, zone), None
+
+
+def _is_transferred_to(asker: Asker, zone: Zone) -> bool:
+    """Return True if the client gets the zone by transfer, as a secondary or without a key."""
+    try:
+        if isinstance(asker.signed, SignedBySecondary):
+            certificate = asker.tls.certificate if asker.tls else ""
+            require_transport(asker.signed.secondary, over_tls=asker.tls is not None, certificate=certificate)
+            zone_to_transfer(asker.signed.secondary, zone.name)
+        else:
+            zone_open_to(zone.name, asker.address)
+    except TransferRefused:
+        return False
+    return True
+
+
+def _type_of(rrset: dns.rrset.RRset) -> int:
+    """Return the type that an RRset is about: for signatures, the signed type."""
+    return int(rrset.covers if rrset.rdtype == dns.rdatatype.RRSIG else rrset.rdtype)

@@ -1,0 +1,146 @@
+"""What a primary gives, made RRsets: a whole zone by AXFR, or a change of some RRsets by IXFR.
+
+Nothing of it is taken unless all of it can be: records outside of the zone, another zone, broken rules or signatures
+that cannot be served refuse the transfer.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dnspanel.primaries.errors import TransferFailed
+from dnspanel.texts import gettext, joined
+from dnspanel.transfer import zone_changes
+from dnspanel.transfer.documents import BroughtSignatures, Options, SourceFault
+from dnspanel.transfer.models import Action
+from dnspanel.transfer.sources.over_dns.axfr_in import presentation
+from dnspanel.transfer.sources.over_dns.dns_wire import Record
+from dnspanel.transfer.sources.over_dns.ixfr_in import Increment
+from dnspanel.transfer.zonefile.parse import read_zone
+from dnspanel.transfer.zonefile.writer import ZoneText
+from dnspanel.zones.plan.merge import Changes
+from dnspanel.zones.rules.computed_types import DEPENDING, reasons_against
+from dnspanel.zones.rules.violations import Severity
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rdtypes import type_to_text
+from replication.dns.rrset import Key, RRset, make
+from replication.errors import BadRdata, BadRRset
+
+# The values of an RRset in lower case, and each as it is spelled, with its TTL.
+_Values = dict[str, tuple[str, int]]
+# An IXFR's changes are applied to the current zone. A zone with signatures is compared as a whole.
+_OF_SIGNERS = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM, rdtypes.DNSKEY})
+_OPTIONS = Options(existing="replace", signatures="keep")
+
+
+class DoesNotFit(Exception):
+    """The changes do not apply to the zone as it is here, so the whole zone has to be transferred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """What a transfer makes of a zone: RRsets that change, its SOA among them, and the signatures that it brings."""
+
+    changes: Changes
+    soa: RRset
+    signatures: BroughtSignatures | None
+    how: str
+    size: int
+
+
+def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset]) -> Transfer:
+    """Read a whole zone from these records and compare it with the current RRsets. Raise TransferFailed."""
+    text, size = ZoneText(zone), 0
+    for record in records:
+        if not names.is_within(record.name, zone):
+            raise TransferFailed(
+                gettext("It has a record outside of the zone: {name}").format(name=record.name), is_refused=True
+            )
+        if record.type == rdtypes.LUA:  # programs of others, for our nodes to run
+            raise TransferFailed(
+                gettext("What it gives cannot be served: {name} has a LUA record.").format(name=record.name),
+                is_refused=True,
+            )
+        text.add(record.name, record.ttl, type_to_text(record.type), presentation(record.type, record.rdata))
+        size += len(record.rdata)
+        if text.is_too_large:
+            break
+    document = text.document(zone)
+    if isinstance(document, SourceFault):
+        raise TransferFailed(joined("", (document.reason, ".")), is_refused=True)
+    parsed = read_zone(
+        document, options=_OPTIONS, include=lambda path: None, allow_lua=False, unanswered=reasons_against(DEPENDING)
+    )
+    fault = next((each for each in parsed.faults if each.severity is Severity.ERROR), None)
+    if fault is not None or parsed.name != zone:
+        reason = fault.reason if fault else gettext("it is the zone {name}").format(name=parsed.name)
+        raise TransferFailed(
+            gettext("What it gives cannot be served: {reason}.").format(reason=reason), is_refused=True
+        )
+    changes = dict(zone_changes.changes_of(action=Action.REPLACE, parsed=parsed, current=current))
+    apex = zone, rdtypes.SOA
+    soa = next(zone_changes.rrset_of(each) for each in parsed.rrsets if (each.name, each.type) == apex)
+    changes[apex] = soa
+    return Transfer(changes, soa, parsed.signatures, "axfr", size)
+
+
+def touched_names(zone: str, increment: Increment) -> set[str]:
+    """Return the owner names that the changes touch. Raise TransferFailed for a name outside the zone."""
+    found = {zone}
+    for step in increment.steps:
+        for record in (*step[0], *step[1]):
+            if not names.is_within(record.name, zone):
+                raise TransferFailed(
+                    gettext("It has a record outside of the zone: {name}").format(name=record.name), is_refused=True
+                )
+            found.add(record.name)
+    return found
+
+
+def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Transfer:
+    """Apply the changes to the current RRsets, which must be all RRsets at the touched names.
+
+    Raise DoesNotFit if a removed record is missing or an added record exists already, and for any signed zone.
+    """
+    values: dict[Key, _Values] = {
+        key: {rdata.folded(key[1], text): (text, rrset.ttl) for text in rrset.rdata}
+        for key, rrset in current.items()
+        if key != (zone, rdtypes.SOA)
+    }
+    size = 0
+    for gone, come in increment.steps:
+        size += sum(len(record.rdata) for record in (*gone, *come))
+        _apply(values, gone, come)
+    soa = _rrset((zone, rdtypes.SOA), {"": (_text(increment.soa), increment.soa.ttl)})
+    after = {key: _rrset(key, texts) if texts else None for key, texts in values.items()}
+    changes: Changes = {key: rrset for key, rrset in after.items() if rrset != current.get(key)}
+    return Transfer({**changes, (zone, rdtypes.SOA): soa}, soa, None, "ixfr", size)
+
+
+def _apply(values: dict[Key, _Values], gone: Sequence[Record], come: Sequence[Record]) -> None:
+    for record in gone:
+        folded = rdata.folded(record.type, _text(record))
+        if record.type in _OF_SIGNERS or values.get((record.name, record.type), {}).pop(folded, None) is None:
+            raise DoesNotFit
+    for record in come:
+        texts, text = values.setdefault((record.name, record.type), {}), _text(record)
+        folded = rdata.folded(record.type, text)
+        if record.type in _OF_SIGNERS or record.type == rdtypes.LUA or folded in texts:
+            raise DoesNotFit
+        texts[folded] = text, record.ttl
+
+
+def _text(record: Record) -> str:
+    try:
+        return rdata.from_wire(record.type, record.rdata)
+    except BadRdata as exc:
+        raise DoesNotFit from exc
+
+
+def _rrset(key: Key, values: _Values) -> RRset:
+    ttls = {ttl for _, ttl in values.values()}
+    if len(ttls) > 1:  # which of them it is, the whole zone says
+        raise DoesNotFit
+    try:
+        return make(*key, ttls.pop(), [text for text, _ in values.values()])
+    except BadRRset as exc:
+        raise DoesNotFit from exc

@@ -1,0 +1,84 @@
+"""The panel's LMDB is a cache of PostgreSQL: rebuilt from it, and verified against its digests.
+
+Both read the log at the last segment, not in its current state, so the digests in that segment's row must come out.
+They are computed here by a full compile of every zone, whereas segments come from compiling changes.
+"""
+
+import logging
+from datetime import datetime
+
+from dnspanel.publish.files.full_zone import full_batch, replace_store
+from dnspanel.publish.files.publisher import Publisher, this_publisher
+from dnspanel.publish.files.snapshots import keep_snapshot
+from dnspanel.publish.reading import publication_log
+from dnspanel.publish.reading.publisher_session import Connection, snapshot
+from dnspanel.publish.signals import segment_sealed
+from dnspanel.texts import gettext
+from replication.codec.schema import schema_for
+from replication.errors import Busy, Diverged
+from replication.wire.position import Position
+
+# How long to wait until a running publisher has finished its step.
+_WAIT_SECONDS = 60.0
+
+logger = logging.getLogger(__name__)
+
+
+def rebuild_store(*, schema: int, now: datetime) -> Position | None:
+    """Rebuild the schema's LMDB from PostgreSQL, at the last segment's position, and put it in place.
+
+    Return that position, or None if nothing was published yet. Raise Diverged, keeping the old files, if the result
+    does not match the last segment's row, and Busy while another process publishes.
+    """
+    publisher = this_publisher()
+    with publisher.session.publishing(wait_seconds=_WAIT_SECONDS) as conn:
+        if conn is None:
+            raise Busy(what=gettext("the publisher's lock"))
+        with snapshot(conn):
+            head = publication_log.read_head(conn)
+            encoded = publication_log.read_encoded(conn, schema, head.position.epoch) if head else None
+            if head is None or encoded is None or encoded.digests is None:
+                return None
+        rebuild_at(publisher, conn, head, encoded, schema, now)
+        return Position(head.position.epoch, encoded.sequence)
+
+
+def rebuild_at(
+    publisher: Publisher,
+    conn: Connection,
+    head: publication_log.Head,
+    encoded: publication_log.Encoded,
+    schema: int,
+    now: datetime,
+) -> None:
+    """Rebuild as `rebuild_store`, for callers that hold the publisher's lock and know that something is encoded."""
+    with snapshot(conn):
+        batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
+    if encoded.digests is not None and batch.digests != encoded.digests:
+        raise Diverged(expected=b"".join(encoded.digests), found=b"".join(batch.digests), what="PostgreSQL's content")
+    replace_store(publisher, batch, schema, now)
+
+
+def make_anew(
+    publisher: Publisher,
+    conn: Connection,
+    head: publication_log.Head,
+    encoded: publication_log.Encoded,
+    schema: int,
+    now: datetime,
+) -> Position:
+    """Rebuild the LMDB at the end of the schema's log. Without a log, start it here with a snapshot.
+
+    The caller holds the publisher's lock. Return the position. Raise Diverged, and the errors of storing a snapshot.
+    """
+    if encoded.digests is not None:
+        rebuild_at(publisher, conn, head, encoded, schema, now)
+        return Position(head.position.epoch, encoded.sequence)
+    beginning = publication_log.Encoded(head.position.sequence, None, stalled=False)
+    rebuild_at(publisher, conn, head, beginning, schema, now)
+    store = publisher.store(schema, head.cluster)
+    key = publisher.signing_key(now=now)
+    keep_snapshot(store=store, directory=publisher.directory, key=key, now=now)
+    segment_sealed.send_robust(sender=None, schema=schema)
+    logger.info("the log begins with a snapshot schema=%s sequence=%s", schema, head.position.sequence)
+    return head.position

@@ -1,0 +1,188 @@
+"""What secondaries really answer with: the SOA of each zone, asked over DNS after a publication and in a slow round.
+
+Only the answer proves that a secondary is in sync: a transfer says that it has the zone, not that it serves it. The
+serial does not prove the rest of the zone: from time to time more of it is asked for (`samples`).
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import dns.message
+import dns.rdatatype
+
+from dnspanel.pasted_certificates import fingerprints_of
+from dnspanel.secondaries import members, record, samples, udp_exchange
+from dnspanel.secondaries.exchange_tls import exchange_over_tls
+from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.secondaries.notices import Exchange, Sent
+from dnspanel.secondaries.secondary_keys import key_of
+from dnspanel.secondaries.server_addresses import host_and_port
+from dnspanel.texts import gettext
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 500
+# Every zone is asked for this often, whether or not anything was published; of many zones as often as this rate lets.
+ROUND = timedelta(hours=1)
+# One that is behind is asked again after a quarter of the time that it has been so, within these bounds.
+SOONEST, LATEST = timedelta(seconds=1), timedelta(minutes=5)
+# The wait for a zone that a server did not answer, unless it was published just now.
+AFTER_SILENCE = timedelta(seconds=60)
+# A secondary that is behind for this time after it answered NOTIFY is notified again. It may have failed to fetch the
+# zone, and would try again only after the retry time of its SOA, an hour later.
+STILL_BEHIND_AFTER = timedelta(seconds=15)
+# Zones in sync whose answers are compared after the serials of one call, at most; each of them once in so long, or
+# sooner after a transfer, or while it differs.
+COMPARED_AT_ONCE = 10
+COMPARED_EVERY, COMPARED_AGAIN = timedelta(days=1), timedelta(hours=1)
+# One that differed is compared again soon after it was transferred.
+AFTER_DIFFERENCE = timedelta(minutes=5)
+_SECONDS = 2.0
+_LABEL = "abcdefghijklmnopqrstuvwxyz0123456789_"
+
+
+def secondaries_with_due(*, now: datetime) -> list[int]:
+    """Return the active secondaries that have a zone to be asked for now."""
+    due = Member.objects.filter(secondary__active=True, question_at__lte=now, until=None)
+    return sorted(due.order_by().values_list("secondary", flat=True).distinct())
+
+
+def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange | None = None) -> Sent:
+    """Ask the secondary for the SOA of zones that are due, at most AT_ONCE, and record its answers."""
+    now = clock()
+    secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
+    due = Member.objects.filter(secondary=secondary_id, until=None, question_at__lte=now).order_by("question_at", "pk")
+    waiting = list(due.select_related("zone")[:AT_ONCE])
+    if secondary is None or not waiting:
+        return Sent()
+    questions = [udp_exchange.soa_question(member.zone_name) for member in waiting]
+    address, key = _address_of(secondary, now), key_of(secondary)
+    answers = (send or _exchange_of(secondary))(questions, address=address, key=key, seconds=_SECONDS)
+    answered_at = clock()
+    silent: dict[tuple[str, datetime], list[int]] = {}
+    untold: list[int] = []
+    next_round = answered_at + _round_of(secondary)
+    answered = 0
+    for member, answer in zip(waiting, answers, strict=True):
+        serial = _serial_in(answer.message)
+        if answer.message is not None:
+            answered += 1
+        if serial is None:
+            error = answer.error or gettext("It has no such zone.")
+            silent.setdefault((error, _after_silence(secondary, member, answered_at)), []).append(member.pk)
+        else:
+            next_at = next_round if member.zone and member.zone.serial == serial else _again(member, answered_at)
+            if member.difference:
+                next_at = min(next_at, answered_at + AFTER_DIFFERENCE)
+            record.note_serial(member_id=member.pk, serial=serial, asked_at=now, next_at=next_at, now=answered_at)
+            if _is_to_be_told_again(member, serial, answered_at):
+                untold.append(member.pk)
+    for (error, next_at), ids in silent.items():
+        record.note_no_serial(member_ids=ids, error=error, asked_at=now, next_at=next_at)
+    if untold:
+        record.note_untold(member_ids=untold, now=answered_at)
+    record.note_silence(secondary_id=secondary.pk, is_silent=not answered, now=answered_at)
+    in_sync = [
+        member
+        for member, answer in zip(waiting, answers, strict=True)
+        if member.zone and _serial_in(answer.message) == member.zone.serial and _is_to_be_compared(member, answered_at)
+    ]
+    _compare(secondary, _longest_ago(in_sync), address, send or _exchange_of(secondary), clock)
+    return Sent(len(waiting), answered)
+
+
+def _is_to_be_compared(member: Member, now: datetime) -> bool:
+    """Return True if its answers are due: at first, once a day, and an hour after the last time if it was transferred.
+
+    A secondary does not have to answer questions about a catalog.
+    """
+    if member.zone is None or member.zone.is_catalog:
+        return False
+    if member.compared_at is None or now - member.compared_at >= COMPARED_EVERY:
+        return True
+    is_new = member.transferred_at is not None and member.transferred_at > member.compared_at
+    return bool(member.difference) or (is_new and now - member.compared_at >= COMPARED_AGAIN)
+
+
+def _longest_ago(members_: Sequence[Member]) -> list[Member]:
+    first = sorted(members_, key=lambda each: (each.compared_at is not None, each.compared_at or each.since))
+    return first[:COMPARED_AT_ONCE]
+
+
+def _compare(
+    secondary: Secondary, chosen: Sequence[Member], address: str, send: Exchange, clock: Callable[[], datetime]
+) -> None:
+    """Compare what the secondary answers of these zones with what they hold, and record what differs."""
+    key = key_of(secondary)
+    for member in chosen:
+        if member.zone is None:
+            continue
+        place = "".join(secrets.choice(_LABEL) for _ in range(2))
+        found = samples.difference_of(
+            member.zone, lambda messages: send(messages, address=address, key=key, seconds=_SECONDS), place=place
+        )
+        if found is None:
+            continue
+        if found:
+            logger.warning("secondary=%s zone=%s differs: %s", secondary.name, member.zone_name, found)
+        record.note_comparison(member_id=member.pk, difference=found, now=clock())
+
+
+def _exchange_of(secondary: Secondary) -> Exchange:
+    """Return the way to ask the secondary: over UDP, or over TLS at its TLS port."""
+    if secondary.tls_port is None:
+        return udp_exchange.exchange
+    port, certificates = secondary.tls_port, fingerprints_of(secondary.certificate)
+
+    def over_tls(messages: Sequence[dns.message.Message], *, address: str, **how: Any) -> list[udp_exchange.Answer]:
+        at = host_and_port(address)[0], port
+        return exchange_over_tls(messages, address=at, certificates=certificates, **how)
+
+    return over_tls
+
+
+def _address_of(secondary: Secondary, now: datetime) -> str:
+    """Return its first address; while it does not answer, each address in turn."""
+    turn = int(now.timestamp() / AFTER_SILENCE.total_seconds()) if secondary.silent_since else 0
+    return secondary.addresses[turn % len(secondary.addresses)]
+
+
+def _serial_in(message: dns.message.Message | None) -> int | None:
+    """Return the serial of the SOA in an answer."""
+    for rrset in message.answer if message is not None else ():
+        if rrset.rdtype == dns.rdatatype.SOA and message is not None and rrset.name == message.question[0].name:
+            return int(rrset[0].serial)
+    return None
+
+
+def _again(member: Member, now: datetime) -> datetime:
+    lasting = now - member.behind_since if member.behind_since else timedelta(0)
+    return now + min(max(lasting / 4, SOONEST), LATEST)
+
+
+def _is_to_be_told_again(member: Member, serial: int, now: datetime) -> bool:
+    if member.zone is None or member.zone.serial == serial or member.notify_at is not None:
+        return False
+    return member.notified_at is None or now - member.notified_at >= STILL_BEHIND_AFTER
+
+
+def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:
+    """Return a soon time after a fresh publication or transfer: a server that loads a zone may be silent for a moment.
+
+    Not so for a server that has been silent for longer: it would take the turns of others all the time.
+    """
+    since = max((at for at in (member.behind_since, member.transferred_at) if at is not None), default=None)
+    is_away = secondary.silent_since is not None and now - secondary.silent_since >= AFTER_SILENCE
+    if is_away or since is None or member.zone is None or member.served_serial == member.zone.serial:
+        return now + AFTER_SILENCE
+    # In whole seconds, so that those of one publication are written at once.
+    return now + min(max(timedelta(seconds=(now - since) // timedelta(seconds=4)), SOONEST), AFTER_SILENCE)
+
+
+def _round_of(secondary: Secondary) -> timedelta:
+    """Return how long to wait before the next question for a zone in sync."""
+    count = Member.objects.filter(secondary=secondary, until=None).count()
+    return max(ROUND, timedelta(seconds=count / members.PER_SECOND))

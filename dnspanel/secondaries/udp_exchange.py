@@ -1,0 +1,172 @@
+"""Many messages to one address over UDP, and the answers: with a key, those that prove who gave them."""
+
+import select
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.opcode
+import dns.rcode
+import dns.rdata
+import dns.rdataclass
+import dns.rdatatype
+import dns.rrset
+import dns.tsig
+from django.conf import settings
+
+from dnspanel import outbound
+from dnspanel.secondaries.server_addresses import host_and_port
+from dnspanel.texts import gettext
+from dnspanel.zones.values.soa import served_soa
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset
+
+# The number of messages in progress at once, so that no buffer of the receiver overflows.
+_WINDOW = 64
+LARGEST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for one message; `error` is empty if it was answered as it should be."""
+
+    error: str = ""
+    message: dns.message.Message | None = None
+    proven: bool = True  # else anybody may have sent it, and a better one may still come
+
+
+def not_allowed() -> Answer:
+    """Return the answer for a server that the panel does not ask."""
+    return Answer(gettext("The panel does not send there: PANEL_SECONDARY_NETWORKS."))
+
+
+def unanswered() -> Answer:
+    """Return the answer for a server that sent none in time."""
+    return Answer(gettext("It did not answer."))
+
+
+def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
+    """Return NOTIFY (RFC 1996) for a zone, with its new SOA if it is given.
+
+    With the SOA, the receiver knows at once whether to transfer. Without it, the receiver asks for it.
+    """
+    message = dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=int(dns.flags.AA))
+    message.set_opcode(dns.opcode.NOTIFY)
+    if soa is not None:
+        wire = rdata.to_wire(rdtypes.SOA, served_soa(soa))
+        record = dns.rdata.from_wire(dns.rdataclass.IN, dns.rdatatype.SOA, wire, 0, len(wire))
+        message.answer.append(dns.rrset.from_rdata(dns.name.from_text(zone_name), soa.ttl, record))
+    return message
+
+
+def soa_question(zone_name: str) -> dns.message.Message:
+    """Return the question for a zone's SOA, without recursion."""
+    return dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=0)
+
+
+def exchange(
+    messages: Sequence[dns.message.Message], *, address: str, key: dns.tsig.Key | None, seconds: float
+) -> list[Answer]:
+    """Send the messages and return their answers; each window of them has `seconds`. Check the address again first.
+
+    An answer without a good signature of the key counts only as the reason of a server that rejects the message.
+    Without a key nothing is signed, and any answer from that address counts.
+    """
+    host, port = host_and_port(address)
+    if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
+        return [not_allowed()] * len(messages)
+    answers: list[Answer] = []
+    family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        sock.setblocking(False)  # noqa: FBT003  # it takes no names
+        try:
+            sock.connect((host, port))
+        except OSError as exc:
+            return [
+                Answer(gettext("No way to {address}: {reason}.").format(address=address, reason=exc.strerror))
+            ] * len(messages)
+        for start in range(0, len(messages), _WINDOW):
+            found = _window(sock, messages[start : start + _WINDOW], key, seconds)
+            answers += found
+            if not any(answer.message is not None for answer in found):  # nor will it answer the others
+                break
+    return answers + [answers[-1]] * (len(messages) - len(answers))
+
+
+def _window(
+    sock: socket.socket, messages: Sequence[dns.message.Message], key: dns.tsig.Key | None, seconds: float
+) -> list[Answer]:
+    waiting = with_own_ids(messages)
+    found = [unanswered()] * len(messages)
+    for number, message in enumerate(messages):
+        if key is not None:
+            message.use_tsig(key, algorithm=key.algorithm)
+        try:
+            sock.send(message.to_wire())
+        except OSError as exc:
+            found[number] = Answer(gettext("It cannot be reached: {reason}.").format(reason=exc.strerror))
+    deadline = time.monotonic() + seconds
+    while waiting and (left := deadline - time.monotonic()) > 0 and select.select([sock], [], [], left)[0]:
+        try:
+            wire = sock.recv(LARGEST)
+        except BlockingIOError:
+            continue
+        except OSError as exc:  # ICMP: port unreachable
+            for number in waiting.values():
+                found[number] = Answer(gettext("It cannot be reached: {reason}.").format(reason=exc.strerror))
+            break
+        number = waiting.get(int.from_bytes(wire[:2], "big"), -1)
+        if number >= 0 and (answer := read_answer(wire, messages[number], key)) is not None:
+            found[number] = answer
+            if answer.proven:
+                del waiting[messages[number].id]
+    return found
+
+
+def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
+    """Give each message another id, and return the numbers of the messages by id."""
+    found: dict[int, int] = {}
+    for number, message in enumerate(messages):
+        while message.id in found:
+            message.id = (message.id + 1) % 65536
+        found[message.id] = number
+    return found
+
+
+def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | None) -> Answer | None:
+    """Return what this answer says about the message; None if it says nothing."""
+    try:
+        keyring = None if key is None else {key.name: key}
+        message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)
+    except dns.tsig.PeerError as exc:
+        return Answer(
+            gettext("It does not take the key: {reason}.").format(reason=type(exc).__name__.removeprefix("Peer")),
+            proven=False,
+        )
+    except (dns.exception.DNSException, ValueError):
+        return _read_unsigned(wire, query)
+    if not query.is_response(message):
+        return None
+    if message.rcode() != dns.rcode.NOERROR:
+        return Answer(gettext("It answered {rcode}.").format(rcode=dns.rcode.to_text(message.rcode())), message)
+    return Answer("", message)
+
+
+def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
+    """Return the reason of a server that rejects a message. It is unsigned and proves nothing."""
+    try:
+        message = dns.message.from_wire(wire)
+    except (dns.exception.DNSException, ValueError):
+        return None
+    if message.had_tsig or not query.is_response(message):
+        return None
+    return Answer(
+        gettext("It answered {rcode} without a signature.").format(rcode=dns.rcode.to_text(message.rcode())),
+        proven=False,
+    )

@@ -1,0 +1,250 @@
+"""What to do before and after a zone's delegation moves to our nodes: a checklist.
+
+It is made from the zone, the old server, and the parent's own servers, which a
+resolver leads to. What could not be asked is marked as such, not guessed.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from dnspanel.texts import gettext, ngettext
+from dnspanel.transfer.cutover.dns_probe import Answer, Server
+from dnspanel.transfer.cutover.parent_servers import Delegation, Resolver
+from dnspanel.transfer.exports.exported_rows import Row
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Serial
+
+LONG_TTL = 3600
+_MOST_LISTED = 20
+
+
+class Verdict(StrEnum):
+    """Whether a point of the checklist is fine, or something is left to do."""
+
+    FINE = "fine"
+    TO_DO = "to do"
+    UNKNOWN = "not asked"
+
+
+_MARKS = {Verdict.FINE: "[x]", Verdict.TO_DO: "[ ]", Verdict.UNKNOWN: "[?]"}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of the checklist: a message, and its details line by line."""
+
+    code: str
+    verdict: Verdict
+    message: str
+    lines: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"code": self.code, "verdict": self.verdict, "sentence": self.message, "lines": list(self.lines)}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Point":
+        return cls(stored["code"], Verdict(stored["verdict"]), stored["sentence"], tuple(stored["lines"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A zone between its old server and us: our rows, the old server's SOA, and how many answers differ."""
+
+    zone: str
+    rows: Sequence[Row]
+    old_soa: Answer
+    differences: int
+
+
+def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: datetime) -> list[Point]:
+    """Return the points of the checklist in the order in which people work through them."""
+    servers = list(rdata.folded_all(rdtypes.NS, _texts(sides.rows, sides.zone, rdtypes.NS)))
+    delegation = resolver.delegation(sides.zone)
+    return [
+        _answers(sides),
+        _serial(sides),
+        _long_ttls(sides, now),
+        _addresses(servers, nodes, resolver),
+        *parent_points(sides.zone, servers, _addresses_within(sides, servers), delegation),
+        _ds(sides, delegation),
+    ]
+
+
+def text_of(zone: str, points: Iterable[Point]) -> str:
+    """Return the checklist as text to send around."""
+    lines: list[str] = [gettext("Delegation checklist of {zone}").format(zone=zone)]
+    for point in points:
+        lines.append(f"{_MARKS[point.verdict]} {point.message}")
+        lines.extend(f"    {line}" for line in point.lines)
+    return "\n".join(lines) + "\n"
+
+
+def _answers(sides: Sides) -> Point:
+    if sides.differences:
+        message = ngettext(
+            "{count:,} answer of our nodes differs from the old server’s.",
+            "{count:,} answers of our nodes differ from the old server’s.",
+            sides.differences,
+        ).format(count=sides.differences)
+        return Point("answers", Verdict.TO_DO, message)
+    return Point("answers", Verdict.FINE, gettext("Our nodes answer everything as the old server does."))
+
+
+def _serial(sides: Sides) -> Point:
+    theirs = _serial_of(sides.old_soa, sides.zone)
+    [ours] = [int(text.split(" ")[2]) for text in _texts(sides.rows, sides.zone, rdtypes.SOA)] or [0]
+    if theirs is None:
+        return Point(
+            "serial", Verdict.UNKNOWN, gettext("The old server said no serial; secondaries want ours to be higher.")
+        )
+    if Serial(ours) < Serial(theirs):
+        message = gettext(
+            "Raise the serial: ours, {ours}, is lower than {theirs} of the old server, so secondaries stay there."
+        ).format(ours=ours, theirs=theirs)
+        return Point("serial", Verdict.TO_DO, message)
+    return Point(
+        "serial",
+        Verdict.FINE,
+        gettext("Our serial {ours} is not lower than {theirs} of the old server.").format(ours=ours, theirs=theirs),
+    )
+
+
+def _serial_of(answer: Answer, zone: str) -> int | None:
+    soa = answer.at(zone, rdtypes.SOA)
+    if soa is None or len(soa.rdata) != 1:
+        return None
+    return int(rdata.from_wire(rdtypes.SOA, next(iter(soa.rdata))).split(" ")[2])
+
+
+def _long_ttls(sides: Sides, now: datetime) -> Point:
+    """Warn of long TTLs: caches keep the old server's answers for the TTL, so it is lowered before the move."""
+    long = [row for row in sides.rows if row[2] > LONG_TTL]
+    if not long:
+        return Point("ttl", Verdict.FINE, gettext("No TTL is longer than an hour."))
+    message = gettext("{name} {type}: {ttl} s, in caches until {until} UTC if it is lowered now")
+    lines = [
+        message.format(
+            name=names.relative_text(name, sides.zone),
+            type=rdata.type_to_text(type_),
+            ttl=ttl,
+            until=f"{now + timedelta(seconds=ttl):%Y-%m-%d %H:%M}",
+        )
+        for name, type_, ttl, *_ in sorted(long, key=lambda row: -row[2])[:_MOST_LISTED]
+    ]
+    if len(long) > _MOST_LISTED:
+        lines.append(gettext("and {count:,} more, with shorter ones").format(count=len(long) - _MOST_LISTED))
+    message = ngettext(
+        "Lower TTLs longer than an hour at the old server first: {count:,} RRset.",
+        "Lower TTLs longer than an hour at the old server first: {count:,} RRsets.",
+        len(long),
+    ).format(count=len(long))
+    return Point("ttl", Verdict.TO_DO, message, tuple(lines))
+
+
+def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolver) -> Point:
+    """Check that the names of our NS records lead to our nodes, as the world resolves them today."""
+    ours = {node.address for node in nodes}
+    found = {server: resolver.addresses(server) for server in servers}
+    if any(addresses is None for addresses in found.values()):
+        return Point("nameservers", Verdict.UNKNOWN, gettext("Where the names of the name servers lead was not asked."))
+    astray = [
+        gettext("{server} leads to {addresses}").format(server=server, addresses=", ".join(sorted(addresses)))
+        if addresses
+        else gettext("{server} leads to no public address").format(server=server)
+        for server, addresses in found.items()
+        if not addresses or not addresses <= ours
+    ]
+    if astray:
+        message = gettext("Make every name server of the zone lead to our nodes ({ours}).").format(
+            ours=", ".join(sorted(ours))
+        )
+        return Point("nameservers", Verdict.TO_DO, message, tuple(astray))
+    return Point("nameservers", Verdict.FINE, gettext("Every name server of the zone leads to our nodes."))
+
+
+def parent_points(
+    zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
+) -> list[Point]:
+    """Check that the parent delegates to these name servers of the zone, and has these addresses of those within it."""
+    return [_delegation(servers, delegation), _glue(zone, servers, addresses, delegation)]
+
+
+def _addresses_within(sides: Sides, servers: Sequence[str]) -> dict[str, set[str]]:
+    return {
+        server: {*_texts(sides.rows, server, rdtypes.A), *_texts(sides.rows, server, rdtypes.AAAA)}
+        for server in servers
+        if names.is_within(server, sides.zone)
+    }
+
+
+def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
+    if delegation is None:
+        return Point("parent", Verdict.UNKNOWN, gettext("The parent’s servers were not asked for the delegation."))
+    theirs, ours = delegation.nameservers, frozenset(servers)
+    if not theirs:
+        message = gettext("{parent} does not delegate the zone.").format(parent=delegation.parent)
+        return Point(
+            "parent",
+            Verdict.TO_DO,
+            message,
+            tuple(gettext("add {server}").format(server=server) for server in sorted(ours)),
+        )
+    if theirs == ours:
+        return Point(
+            "parent",
+            Verdict.FINE,
+            gettext("{parent} delegates to the zone’s own name servers.").format(parent=delegation.parent),
+        )
+    lines = [gettext("remove {server}").format(server=server) for server in sorted(theirs - ours)]
+    lines += [gettext("add {server}").format(server=server) for server in sorted(ours - theirs)]
+    lines.append(gettext("resolvers follow within {ttl} s, the TTL there").format(ttl=delegation.ttl))
+    message = gettext("Change the name servers at {parent}").format(parent=delegation.parent)
+    return Point("parent", Verdict.TO_DO, message, tuple(lines))
+
+
+def _glue(
+    zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
+) -> Point:
+    """Check the glue: name servers below the zone itself can only be found if the parent has their addresses."""
+    inside = [server for server in servers if names.is_within(server, zone)]
+    if not inside:
+        return Point("glue", Verdict.FINE, gettext("No glue is needed: no name server lies within the zone."))
+    expected = {server: set(addresses.get(server, ())) for server in inside}
+    lines = [
+        f"{server} {', '.join(sorted(found))}"
+        if found
+        else gettext("{server} has no address here").format(server=server)
+        for server, found in expected.items()
+    ]
+    if delegation is None:
+        return Point(
+            "glue", Verdict.UNKNOWN, gettext("The parent needs glue; whether it has it was not asked."), tuple(lines)
+        )
+    if all(found and delegation.glue.get(server) == found for server, found in expected.items()):
+        return Point("glue", Verdict.FINE, gettext("{parent} has the right glue.").format(parent=delegation.parent))
+    return Point(
+        "glue", Verdict.TO_DO, gettext("Give this glue to {parent}").format(parent=delegation.parent), tuple(lines)
+    )
+
+
+def _ds(sides: Sides, delegation: Delegation | None) -> Point:
+    if delegation is None or delegation.ds is None:
+        return Point("ds", Verdict.UNKNOWN, gettext("Whether the parent has a DS record was not asked."))
+    if not delegation.ds:
+        return Point("ds", Verdict.FINE, gettext("The parent has no DS record: the zone need not be signed."))
+    keys = _texts(sides.rows, sides.zone, rdtypes.DNSKEY)
+    message = gettext(
+        "The zone is signed, and the parent has DS records: move the keys here, or remove the DS "
+        "records and wait {ds_ttl} s before the move; otherwise resolvers that validate answer "
+        "nothing."
+    ).format(ds_ttl=delegation.ds_ttl)
+    lines = [*(f"DS {text}" for text in delegation.ds), *(f"DNSKEY {text}" for text in keys)]
+    return Point("ds", Verdict.TO_DO, message, tuple(lines))
+
+
+def _texts(rows: Iterable[Row], name: str, type: int) -> list[str]:
+    """Return the served rdata of one RRset."""
+    return [text for row in rows if row[0] == name and row[1] == type for text in row[3] if text not in row[4]]

@@ -1,0 +1,333 @@
+"""The life of a comparison of an old server with our nodes. Verbs.
+
+Zones are read, asked about and recorded some at a time; nothing is asked
+while a transaction is open. A worker that dies leaves a comparison that the
+next one goes on with, after the last zone that was recorded.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from dnspanel.accounts.actors.actors import Actor, token_of, user_of
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.models import User
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.database.database_away import is_away
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.texts import gettext
+from dnspanel.transfer import allowed_servers, import_limits, job_rights, places
+from dnspanel.transfer.cutover import compare_answers, delegation_checklist, dns_probe
+from dnspanel.transfer.cutover.compare_answers import Difference
+from dnspanel.transfer.cutover.dns_probe import Answer, Question, Server
+from dnspanel.transfer.cutover.parent_servers import Resolver
+from dnspanel.transfer.errors import SourceAway, TransferError, WrongState
+from dnspanel.transfer.exports.exported_rows import Row, read_zones
+from dnspanel.transfer.exports.exported_zones import EVERYTHING, Selection
+from dnspanel.transfer.models import (
+    CHANGING_ACTIONS,
+    EXPECTED_KINDS,
+    Action,
+    CutoverCheck,
+    CutoverDifference,
+    CutoverZone,
+    DifferenceKind,
+    ImportJob,
+    ImportZone,
+)
+from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.errors import Forbidden, Unknown
+from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.access import zones_visible_to
+from replication.dns import rdtypes
+
+MOST_UNFINISHED = 2  # of one person
+MOST_KEPT = 100_000  # differences of one comparison; the rest is only counted
+# Zones are asked about together until they have this many RRsets; a zone beyond the second limit is left out.
+_RRSETS_AT_ONCE = 2_000
+MOST_RRSETS = 200_000
+_ZONES_AT_ONCE = 200
+_PARENTS_AT_ONCE = 16
+
+logger = logging.getLogger(__name__)
+
+
+class _Stopped(Exception):
+    """A person cancelled the comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The servers that a comparison asks."""
+
+    old: Server
+    nodes: Sequence[Server]
+    resolver: Resolver
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One zone, read for its comparison."""
+
+    name: str
+    rows: Sequence[Row]
+    questions: Sequence[Question]
+
+
+def create_check(  # noqa: PLR0913  # the fields of a check
+    *,
+    server: str,
+    port: int,
+    author: User | Actor,
+    now: datetime,
+    job: ImportJob | None = None,
+    selection: Selection = EVERYTHING,
+    resolver: str = "",
+    resolver_port: int = 53,
+) -> CutoverCheck:
+    """Create a comparison that waits for a worker: of an import's zones, or of a selection.
+
+    Raises ServerRefused for an address that the panel does not ask, WrongState
+    when the person has several unfinished ones, or when no node is active.
+    """
+    allowed_servers.refuse_dns_server("server", server, port, port_field="port")
+    if resolver:
+        allowed_servers.refuse_dns_server("resolver", resolver, resolver_port, port_field="resolver_port")
+    if not Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).exists():
+        raise WrongState(gettext("There is no active node to compare the old server with."))
+    with transaction.atomic(durable=True):
+        unfinished = CutoverCheck.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
+        if unfinished.count() >= MOST_UNFINISHED:
+            raise WrongState(
+                gettext("{most_unfinished} of your comparisons are not finished yet.").format(
+                    most_unfinished=MOST_UNFINISHED
+                )
+            )
+        check = CutoverCheck.objects.create(
+            author=user_of(author),
+            token=token_of(author),
+            created_at=now,
+            job=job,
+            selection=selection.to_json(),
+            server=server,
+            port=port,
+            resolver=resolver,
+            resolver_port=resolver_port,
+        )
+        transaction.on_commit(lambda: work_to_do.send(sender=CutoverCheck, job_id=check.pk), robust=True)
+    return check
+
+
+def check_for(person: access.Person, pk: int) -> CutoverCheck:
+    """Return the comparison.
+
+    Raise Forbidden for a person without the right to edit zones, and Unknown for one that does not see it.
+    """
+    access.require(person, Permission.EDIT)
+    check = job_rights.checks_visible_to(person).filter(pk=pk).first()
+    if check is None:
+        raise Unknown(f"comparison {pk}")
+    return check
+
+
+def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> None:
+    """Cancel a comparison: it goes no further, and what it found stays.
+
+    Raise Unknown for a person that does not see it, and WrongState for a comparison that has ended.
+    """
+    check_for(by, check.pk)
+    if not _unfinished(check.pk).update(state=RunState.CANCELLED, ended_at=now):
+        raise WrongState(gettext("This comparison has ended already."))
+
+
+def unfinished_checks() -> list[int]:
+    """Return the ids of comparisons that have not ended and need a worker."""
+    return list(CutoverCheck.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
+
+
+def run_check(check_id: int, *, parent_port: int = 53) -> str:
+    """Compare every zone of the comparison, unless it has ended, or it is the turn of another worker or person."""
+    author_id = _unfinished(check_id).values_list("author", flat=True).first()
+    if not places.may_read(author_id):
+        return f"comparison={check_id}: other servers are being asked for its author"
+    with locked(Lock.COMPARISON, check_id) as is_mine:
+        check = _unfinished(check_id).select_related("author", "token").first()
+        if check is None or not is_mine:
+            return f"comparison={check_id}: {'nothing to do' if check is None else 'another worker is at it'}"
+        started = time.monotonic()
+        try:
+            _compare(check, parent_port)
+        except _Stopped:
+            return f"comparison={check_id} cancelled"
+        except Exception as exc:
+            if isinstance(exc, DatabaseError) or is_away(exc):
+                raise  # PostgreSQL is away: the comparison is found again
+            message = (
+                str(exc)
+                if isinstance(exc, TransferError | Forbidden)
+                else gettext("A fault of the panel: {fault}").format(fault=repr(exc))
+            )
+            _unfinished(check_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)
+            if not isinstance(exc, TransferError | Forbidden):
+                raise
+            return f"comparison={check_id} failed: {exc}"
+        _unfinished(check_id).update(state=RunState.DONE, ended_at=timezone.now())
+        logger.info("compared comparison=%s seconds=%.1f", check_id, time.monotonic() - started)
+        return f"comparison={check_id} done"
+
+
+def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
+    """Select the zones that are compared: those its author may see."""
+    author = job_rights.actor_of_job(check)
+    zones = Zone.objects.none() if author is None else zones_visible_to(author)
+    if check.job_id is None:
+        return Selection.from_json(check.selection).among(zones)
+    imported = ImportZone.objects.filter(
+        job=check.job_id, action__in=(Action.CREATE, *CHANGING_ACTIONS, Action.NOTHING)
+    )
+    return zones.filter(name__in=imported.values("name"))
+
+
+def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
+    """Return the servers of a comparison, their addresses checked again. Raise ServerRefused or Forbidden."""
+    allowed_servers.refuse_dns_server("", check.server, check.port, port_field="")
+    if check.resolver:
+        allowed_servers.refuse_dns_server("", check.resolver, check.resolver_port, port_field="")
+    found = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
+    nodes = [Server(node.name, node.dns_address, node.dns_port) for node in found]
+    ours = {node.address for node in nodes}
+    told = allowed_servers.may_read_servers(job_rights.actor_of_job(check))
+    called = gettext("{host} port {port}").format(host=check.server, port=check.port)
+    old = Server(called, check.server, check.port, is_described=told)
+    resolver = Resolver(
+        check.resolver,
+        check.resolver_port,
+        parent_port=parent_port,
+        allows=lambda address: address in ours or allowed_servers.is_allowed(address),
+    )
+    return _Sides(old, nodes, resolver)
+
+
+def _compare(check: CutoverCheck, parent_port: int) -> None:
+    zones, sides = zones_of(check), _sides(check, parent_port)
+    last = CutoverZone.objects.filter(check_run=check).order_by("name").values_list("name", flat=True).last()
+    total = zones.count()
+    if not _unfinished(check.pk).update(
+        state=RunState.RUNNING, zones_total=total, started_at=check.started_at or timezone.now()
+    ):
+        raise _Stopped
+    until = time.monotonic() + import_limits.MOST_READ_SECONDS
+    for batch in _batches(zones.filter(name__gt=last or "")):
+        if time.monotonic() > until:
+            raise SourceAway(
+                gettext("It did not come to its end in {value:g} hours.").format(
+                    value=import_limits.MOST_READ_SECONDS / 3600
+                )
+            )
+        _compare_batch(check, sides, batch)
+
+
+def _batches(zones: "QuerySet[Zone]") -> Iterator[list[_Read]]:
+    """Yield zones by name, some at a time."""
+    after = ""
+    while True:
+        found = list(zones.filter(name__gt=after).order_by("name").values_list("name", "rrset_count")[:_ZONES_AT_ONCE])
+        if not found:
+            return
+        chosen: list[str] = []
+        rrsets = 0
+        for name, count in found:
+            if chosen and rrsets + count > _RRSETS_AT_ONCE:
+                break
+            rrsets += count
+            chosen.append(name)
+        after = chosen[-1]
+        yield _read(zones.filter(name__in=chosen, rrset_count__lte=MOST_RRSETS))
+
+
+def _read(zones: "QuerySet[Zone]") -> list[_Read]:
+    with transaction.atomic():
+        connection.ensure_connection()
+        found = []
+        for zone in read_zones(connection.connection, zones):
+            rows = list(zone.rows)
+            found.append(_Read(zone.name, rows, compare_answers.questions_of(zone.name, rows)))
+        return found
+
+
+def _compare_batch(check: CutoverCheck, sides: _Sides, batch: Sequence[_Read]) -> None:
+    """Compare these zones, then record the differences and checklists."""
+    queries = [(zone.name, zone.questions) for zone in batch]
+    differences = list(compare_answers.compare_zones(queries, sides.old, sides.nodes))
+    [soas] = dns_probe.ask([sides.old], [(zone.name, rdtypes.SOA) for zone in batch])
+    if batch and all(answer.rcode is None for answer in soas):
+        raise SourceAway(
+            gettext("{name} does not answer: {failure}.").format(name=sides.old.name, failure=soas[0].failure)
+        )
+    now = timezone.now()
+    counts = Counter((each.zone, each.kind in EXPECTED_KINDS) for each in differences)
+    with ThreadPoolExecutor(_PARENTS_AT_ONCE) as pool:
+        rows = list(pool.map(lambda zone, soa: _zone_row(check, sides, zone, soa, counts, now), batch, soas))
+    with transaction.atomic(durable=True):
+        _record(check, batch, rows, differences)
+
+
+def _zone_row(
+    check: CutoverCheck, sides: _Sides, zone: _Read, soa: Answer, counts: Counter[tuple[str, bool]], now: datetime
+) -> CutoverZone:
+    both_sides = delegation_checklist.Sides(zone.name, zone.rows, soa, counts[zone.name, False])
+    points = delegation_checklist.checklist(both_sides, sides.nodes, sides.resolver, now)
+    return CutoverZone(
+        check_run=check,
+        name=zone.name,
+        questions=len(zone.questions),
+        differences=counts[zone.name, False],
+        expected=counts[zone.name, True],
+        checklist=[point.to_json() for point in points],
+        open_points=sum(point.verdict == delegation_checklist.Verdict.TO_DO for point in points),
+    )
+
+
+def _record(
+    check: CutoverCheck, batch: Sequence[_Read], rows: Sequence[CutoverZone], differences: Sequence[Difference]
+) -> None:
+    expected = sum(each.kind in EXPECTED_KINDS for each in differences)
+    moved = _unfinished(check.pk).update(
+        zones=F("zones") + len(rows),
+        questions=F("questions") + sum(len(zone.questions) for zone in batch),
+        differences=F("differences") + len(differences) - expected,
+        expected=F("expected") + expected,
+    )
+    if not moved:
+        raise _Stopped
+    CutoverZone.objects.bulk_create(rows)
+    room = MOST_KEPT - CutoverDifference.objects.filter(check_run=check).count()
+    CutoverDifference.objects.bulk_create(
+        [_difference_row(check, each) for each in differences[: max(0, room)]], batch_size=2000
+    )
+
+
+def _difference_row(check: CutoverCheck, each: Difference) -> CutoverDifference:
+    return CutoverDifference(
+        check_run=check,
+        zone=each.zone,
+        name=each.name,
+        type=each.type,
+        kind=DifferenceKind(each.kind),
+        node=each.node,
+        old=each.old,
+        new=each.new,
+    )
+
+
+def _unfinished(check_id: int) -> "QuerySet[CutoverCheck]":
+    return CutoverCheck.objects.filter(pk=check_id, state__in=UNFINISHED_STATES)

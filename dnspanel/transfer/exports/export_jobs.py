@@ -1,0 +1,298 @@
+"""The life of an export: requested, written by a worker, kept for a day, deleted. Verbs.
+
+The job holds what was requested and its progress; the file appears under its
+name when it is complete. A worker that dies leaves a job that the next one
+writes from the beginning.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import psycopg
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from dnspanel.accounts.actors.actors import Author, Person, token_of, user_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
+from dnspanel.advisory_locks import Lock, try_lock_until_commit
+from dnspanel.database.database_away import is_away
+from dnspanel.texts import gettext
+from dnspanel.transfer import job_rights, places
+from dnspanel.transfer.errors import PassphraseRefused, WrongState
+from dnspanel.transfer.exports import file as export_file
+from dnspanel.transfer.exports.exported_rows import snapshot, zone_names
+from dnspanel.transfer.exports.exported_zones import Selection
+from dnspanel.transfer.exports.file import Tally
+from dnspanel.transfer.exports.query_file import QueryOptions
+from dnspanel.transfer.models import ExportFormat, ExportJob
+from dnspanel.transfer.sealed_keys import Sealer, refuse_passphrase
+from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
+from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
+from dnspanel.zones.rights.access import zones_visible_to
+
+KEPT = timedelta(hours=24)
+MOST_UNFINISHED = 3  # of one person: exports share the bulk workers with imports
+_TOLD_SECONDS = 0.5
+
+logger = logging.getLogger(__name__)
+
+
+class _Stopped(Exception):
+    """A person cancelled the export."""
+
+
+def exports_directory() -> Path:
+    """Return the directory of finished exports."""
+    return Path(settings.TRANSFER_DIR) / "exports"
+
+
+def export_path(job: ExportJob) -> Path:
+    """Return the path of the file of an export that is done."""
+    return exports_directory() / f"{job.pk}.{export_file.suffix(job.format)}.gz"
+
+
+def create_export(
+    *,
+    selection: Selection,
+    export_format: str,
+    author: Author,
+    now: datetime,
+    options: QueryOptions | None = None,
+    keys_passphrase: str = "",
+) -> ExportJob:
+    """Create an export that waits for a worker; without an author it is the panel's own, of all zones.
+
+    With a passphrase it has the private DNSSEC keys, sealed under that: only in JSON, and only for a person that
+    may export the keys of every zone in it. The passphrase is kept encrypted until the export has ended.
+
+    Raise WrongState to a person with several unfinished ones, Forbidden to a token that sees only parts of
+    zones, PassphraseRefused, and RightMissing, which names a zone whose keys are not for the author.
+    """
+    job_rights.refuse_partial_visibility(author)
+    if keys_passphrase:
+        if export_format != ExportFormat.JSON:
+            raise PassphraseRefused(gettext("Only JSON has a place for private keys."))
+        refuse_passphrase(keys_passphrase)
+        hidden = job_rights.zones_with_hidden_keys(selection.among(_zones_of(author)), author)
+        _refuse_keys(hidden.order_by("name").values_list("name", flat=True).first())
+    where = audit.origin()
+    unfinished = ExportJob.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
+    with transaction.atomic(durable=True):
+        if author is not None and unfinished.count() >= MOST_UNFINISHED:
+            raise WrongState(
+                gettext("{most_unfinished} of your exports are not finished yet: wait for one, or cancel it.").format(
+                    most_unfinished=MOST_UNFINISHED
+                )
+            )
+        job = ExportJob.objects.create(
+            author=user_of(author),
+            token=token_of(author),
+            address=where.address,
+            request_id=where.request_id,
+            created_at=now,
+            format=ExportFormat(export_format),
+            selection=selection.to_json(),
+            options=(options or QueryOptions()).to_json() if export_format == ExportFormat.QUERIES else {},
+            secret=encrypt_secret(keys_passphrase.encode()) if keys_passphrase else None,
+        )
+        transaction.on_commit(lambda: work_to_do.send(sender=ExportJob, job_id=job.pk), robust=True)
+    return job
+
+
+def cancel_export(*, job: ExportJob, now: datetime) -> None:
+    """Cancel an export. It is not written any further, and leaves no file. Raise WrongState for one that has ended."""
+    if not _unfinished(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
+        raise WrongState(gettext("This export has ended already."))
+
+
+def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
+    """Open the file of an export. Raise Unknown if there is no file, or no file any longer.
+
+    An export with keys is only for a person that may still export the keys of every zone in it. Raise RightMissing,
+    or Unknown for a person that does not see such a zone any longer.
+    """
+    try:
+        if job.state != RunState.DONE or job.forgotten_at is not None:
+            raise FileNotFoundError
+        hidden = job_rights.zone_without_key_export(job.keyed_zones, person) if job.keys else None
+        if hidden is not None:
+            if not zones_visible_to(person).filter(pk=hidden.pk).exists():
+                raise FileNotFoundError
+            _refuse_keys(hidden.name)
+        return export_path(job).open("rb")
+    except FileNotFoundError:
+        raise Unknown(f"file of export {job.pk}") from None
+
+
+def unfinished_exports() -> list[int]:
+    """Return the ids of exports that have not ended and need a worker."""
+    return list(ExportJob.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
+
+
+def run_export(job_id: int) -> str:
+    """Write the export, unless it has ended or another worker is at it; return what came of it."""
+    job = _unfinished(job_id).select_related("author", "token").first()
+    if job is None:
+        return f"export={job_id}: nothing to do"
+    if not places.may_compute(job.author_id):
+        return f"export={job_id}: the turn of others"
+    try:
+        with snapshot() as conn:
+            if not _is_mine(conn, job_id):
+                return f"export={job_id}: another worker is at it"
+            return _write(conn, job)
+    except _Stopped:
+        return f"export={job_id} cancelled"
+    except Exception as exc:
+        if isinstance(exc, DatabaseError) or is_away(exc):
+            raise  # PostgreSQL is away: the job is found again
+        failed = {"state": RunState.FAILED, "ended_at": timezone.now(), "failure": _failure_message(exc)}
+        _unfinished(job_id).update(**failed, secret=None)
+        if not isinstance(exc, OSError | Forbidden):
+            raise
+        return f"export={job_id} failed: {exc}"
+
+
+def forget_old_exports(*, now: datetime) -> int:
+    """Delete files of exports that ended a day ago, and files that belong to no export; return how many."""
+    ExportJob.objects.filter(ended_at__lt=now - KEPT, forgotten_at=None).update(forgotten_at=now)
+    if not exports_directory().is_dir():
+        return 0
+    kept = ExportJob.objects.filter(state__in=(*UNFINISHED_STATES, RunState.DONE), forgotten_at=None)
+    kept_ids = {str(pk) for pk in kept.values_list("pk", flat=True)}
+    gone = [path for path in exports_directory().iterdir() if path.name.partition(".")[0] not in kept_ids]
+    for path in gone:
+        path.unlink(missing_ok=True)
+    return len(gone)
+
+
+def _unfinished(job_id: int) -> "QuerySet[ExportJob]":
+    return ExportJob.objects.filter(pk=job_id, state__in=UNFINISHED_STATES)
+
+
+def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
+    """Return True if no other worker writes it; the lock holds until the connection's transaction ends, or
+    its process.
+    """
+    return try_lock_until_commit(conn, Lock.EXPORT, job_id)
+
+
+def zones_of(job: ExportJob) -> "QuerySet[Zone]":
+    """Select the zones that the export is about and that its author may see."""
+    return Selection.from_json(job.selection).among(_zones_of(job_rights.actor_of_job(job)))
+
+
+def _zones_of(author: Author) -> "QuerySet[Zone]":
+    return Zone.objects.filter(deleted_at=None) if author is None else zones_visible_to(author)
+
+
+def _refuse_keys(zone_name: str | None) -> None:
+    if zone_name is not None:
+        raise RightMissing(Right.EXPORT_KEYS, zone_name)
+
+
+def _sealer_of(conn: "psycopg.Connection[Any]", job: ExportJob, zones: "QuerySet[Zone]") -> Sealer | None:
+    """Return what seals the keys, if the export has any. Raise RightMissing, as of the moment that is exported."""
+    if job.secret is None:
+        return None
+    hidden = job_rights.zones_with_hidden_keys(zones, job_rights.actor_of_job(job))
+    _refuse_keys(next(zone_names(conn, hidden), None))
+    return Sealer(decrypt_secret(job.secret).decode())
+
+
+def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
+    now = timezone.now()
+    zones = zones_of(job)
+    begun = _unfinished(job.pk).update(
+        state=RunState.RUNNING, started_at=now, zones_total=zones.count(), zones=0, records=0
+    )
+    if not begun:
+        raise _Stopped
+    sealer = _sealer_of(conn, job, zones)
+    with _file(export_path(job)) as file:
+        out = export_file.Gzip(file, int(now.timestamp()))
+        tally = export_file.write_export(
+            conn,
+            zones,
+            out,
+            export_format=job.format,
+            mtime=int(now.timestamp()),
+            options=QueryOptions.from_json(job.options),
+            sealer=sealer,
+            watch=_teller(job.pk),
+        )
+        out.close()
+        size = file.tell()
+    ended = timezone.now()
+    if not _finish(job, tally, size, with_keys=sealer is not None, now=ended):
+        export_path(job).unlink(missing_ok=True)
+        raise _Stopped
+    seconds = (ended - now).total_seconds()
+    logger.info("exported export=%s zones=%s records=%s seconds=%.1f", job.pk, tally.zones, tally.records, seconds)
+    return f"export={job.pk} zones={tally.zones} records={tally.records}"
+
+
+def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
+    """Mark the export as done, and record in the audit log the person that has the keys in it.
+
+    Return False if it was cancelled before.
+    """
+    counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
+    keyed = {"keyed_zones": tally.keyed}
+    with transaction.atomic(durable=True), audit.coming_from(audit.Origin(job.address, job.request_id)):
+        done = _unfinished(job.pk).update(state=RunState.DONE, ended_at=now, secret=None, **counts, **keyed)
+        if done and with_keys:
+            by = job_rights.actor_of_job(job)
+            audit.record(action="dnssec.keys_export", by=by, now=now, target=f"export {job.pk}", keys=tally.keys)
+    return bool(done)
+
+
+def _teller(job_id: int) -> Any:
+    """Return a function that records twice a second how far the export is, and raises once it is cancelled."""
+    told_at = time.monotonic()
+
+    def tell(tally: Tally) -> None:
+        nonlocal told_at
+        if time.monotonic() - told_at < _TOLD_SECONDS:
+            return
+        told_at = time.monotonic()
+        if not _unfinished(job_id).update(zones=tally.zones, records=tally.records):
+            raise _Stopped
+
+    return tell
+
+
+@contextmanager
+def _file(path: Path) -> Iterator[Any]:
+    """Open a new file that appears under its name once it is complete and synced to disk, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    try:
+        with partial.open("wb", buffering=1 << 20) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _failure_message(exc: Exception) -> str:
+    if isinstance(exc, OSError) and exc.strerror:
+        return gettext("The file could not be written: {reason}.").format(reason=exc.strerror)
+    if isinstance(exc, Forbidden):
+        return str(exc)
+    return gettext("The export stopped at a fault of the panel: {kind}: {reason}").format(
+        kind=exc.__class__.__name__, reason=exc
+    )

@@ -1,0 +1,51 @@
+"""Zones as JSON: one object per line and zone, RRsets as PowerDNS's API has them.
+
+    {"zone": name, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled", "comment"}],
+                               "comments": [{"content"}], "tags": […]}],
+     "dnssec": {"nsec3param": "1 0 0 -" or null, "narrow", "cds": "2,4", "cdnskey",
+                "keys": [{"flags", "algorithm", "active", "published", "dnskey": rdata, "sealed"}]}}
+
+Names are absolute, contents canonical presentation text, types mnemonics. Zones
+that are not signed have no "dnssec", keys without their private parts no "sealed",
+RRsets and records without tags and comments of their own no such members. A zone that is
+served with the signatures that it came with has no keys, and "presigned": true.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from dnspanel.transfer.exports.exported_rows import ExportedZone
+from replication.dns import rdata
+from replication.dns.notes import parse_notes
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_member = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def zone_line(zone: ExportedZone, dnssec: dict[str, Any] | None = None) -> Iterator[str]:
+    """Yield the zone's line, in pieces; `dnssec` is what `signings.Signings` has of it."""
+    opening = f'{{"zone":{_quoted(zone.name)},"rrsets":['
+    for name, type_, ttl, texts, disabled, comment, notes in zone.rows:
+        noted = parse_notes(notes)
+        of_value = dict(noted.comments)
+        records = ",".join([_record(text, of_value.get(text, ""), is_disabled=text in disabled) for text in texts])
+        tags = f',"tags":{_member(list(noted.tags))}' if noted.tags else ""
+        comments = f'{{"content":{_quoted(comment)}}}' if comment else ""
+        yield (
+            f'{opening}{{"name":{_quoted(name)},"type":{_type(type_)},"ttl":{ttl},'
+            f'"records":[{records}],"comments":[{comments}]{tags}}}'
+        )
+        opening = ","
+    yield "]}\n" if dnssec is None else f'],"dnssec":{_member(dnssec)}}}\n'
+
+
+def _record(text: str, comment: str, *, is_disabled: bool) -> str:
+    remarks = f',"comment":{_quoted(comment)}' if comment else ""
+    return f'{{"content":{_quoted(text)},"disabled":{"true" if is_disabled else "false"}{remarks}}}'
+
+
+@cache
+def _type(type: int) -> str:
+    return _quoted(rdata.type_to_text(type))

@@ -1,0 +1,405 @@
+"""What a person does with an import: create, choose, start, pause, cancel, undo, retry. Verbs.
+
+Each verb moves the job from the states it names to the next by one
+conditional UPDATE; WrongState says that the job has moved on in between.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from dnspanel.accounts.actors.actors import Author, token_of, user_of
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.secrets.vault import encrypt_secret
+from dnspanel.texts import gettext
+from dnspanel.transfer import allowed_servers, import_quotas, job_rights
+from dnspanel.transfer.documents import SERVER_SET, Document, Options
+from dnspanel.transfer.errors import QuotaExceeded, WrongState
+from dnspanel.transfer.files import spool
+from dnspanel.transfer.import_quotas import KEPT_DAYS
+from dnspanel.transfer.imports import read, scan
+from dnspanel.transfer.models import (
+    ACTIVE_STATES,
+    ENDED_STATES,
+    Action,
+    ImportJob,
+    ImportPiece,
+    ImportZone,
+    PieceState,
+    SourceKind,
+    State,
+)
+from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.errors import QuotaExceeded as ZoneQuotaExceeded
+from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.models import Revision, Zone
+from dnspanel.zones.plan.deletion_guard import refuse_mass_deletion
+from dnspanel.zones.plan.zone_quotas import refuse_zones
+from dnspanel.zones.settings.server_sets import default_set
+
+CHOICES = ("", "create", "union", "rrsets", "replace", "skip")
+# Options that change what is read; the others only say what becomes of it.
+_READING_OPTIONS = ("ttl", "ttl_least", "ttl_most", "comments", "nameservers", "soa", "signatures")
+_UPLOADED = (SourceKind.FILES, SourceKind.CSV, SourceKind.JSON, SourceKind.POWERDNS_DUMP, SourceKind.POWERDNS_LMDB)
+# Most of them have no apex records, and a zone needs some.
+_PARTIAL = (SourceKind.CSV, SourceKind.JSON)
+
+
+def create_job(  # noqa: PLR0913  # the fields of an import
+    *,
+    source: str,
+    title: str,
+    author: Author,
+    now: datetime,
+    parameters: Mapping[str, Any] | None = None,
+    secret: Mapping[str, str] | None = None,
+    options: Options | None = None,
+    form_id: UUID | None = None,
+) -> ImportJob:
+    """Create an import: it waits for its files, or reads its server at once. A form sent twice makes one.
+
+    Raise Forbidden or ServerRefused if the panel does not connect to that server for this author, and QuotaExceeded
+    for an author with as many imports under way as they may have.
+    """
+    if first := _job_of_form(form_id):
+        return first
+    allowed_servers.refuse_source(author, source, parameters or {})
+    if options is None:
+        options = Options(nameservers="missing", soa="missing") if source in _PARTIAL else Options()
+    with transaction.atomic():
+        import_quotas.refuse_import(author)
+        job = _create(
+            source,
+            title,
+            author,
+            now,
+            options,
+            form_id,
+            parameters=dict(parameters or {}),
+            secret=encrypt_secret(json.dumps(dict(secret)).encode()) if secret else None,
+        )
+    if source not in _UPLOADED:
+        start_scan(job=job, now=now)
+    return job
+
+
+def create_paste(  # noqa: PLR0913  # the fields of an import
+    *,
+    title: str,
+    text: bytes,
+    zone: str,
+    author: Author,
+    now: datetime,
+    options: Options | None = None,
+    form_id: UUID | None = None,
+) -> ImportJob:
+    """Create an import of one pasted zone file; `zone` is its canonical name, or "" if the text says it."""
+    if first := _job_of_form(form_id):
+        return first
+    documents = [Document(path="pasted text", text=text, zone=zone)]
+    return create_of_documents(
+        documents=documents,
+        source=SourceKind.PASTE,
+        title=title,
+        author=author,
+        now=now,
+        options=options,
+        form_id=form_id,
+    )
+
+
+def retry_failed(
+    *, job: ImportJob, texts: Mapping[int, str], author: Author, now: datetime, form_id: UUID | None = None
+) -> ImportJob:
+    """Create an import of corrected zones: {id of an ImportZone of `job`: its text as it should be}."""
+    if first := _job_of_form(form_id):
+        return first
+    rows = {row.pk: row for row in ImportZone.objects.filter(job=job, pk__in=texts, action=Action.FAILED)}
+    if not rows:
+        raise WrongState(gettext("None of these zones waits to be corrected."))
+    documents = []
+    for pk, row in sorted(rows.items()):
+        original = spool.read_document(spool.spool_path(job.pk, row.piece), row.document_offset)
+        documents.append(Document(path=row.path, text=texts[pk].encode(), zone=original.zone or row.name))
+    title = f"{job.title}: {len(documents)} corrected"
+    return create_of_documents(
+        documents=documents,
+        source=SourceKind.RETRY,
+        title=title,
+        author=author,
+        now=now,
+        options=Options.from_json(job.options),
+        retry_of=job,
+        form_id=form_id,
+    )
+
+
+def set_parameters(*, job: ImportJob, parameters: Mapping[str, Any], now: datetime) -> None:
+    """Set how the job reads its files, e.g. with these CSV columns."""
+    _move(job, (State.UPLOADING,), State.UPLOADING, now, parameters=dict(parameters))
+    job.parameters = dict(parameters)
+
+
+def _job_of_form(form_id: UUID | None) -> ImportJob | None:
+    return ImportJob.objects.filter(form_id=form_id).first() if form_id else None
+
+
+def create_of_documents(  # noqa: PLR0913  # the fields of an import
+    *,
+    documents: Sequence[Document],
+    source: str,
+    title: str,
+    author: Author,
+    now: datetime,
+    options: Options | None = None,
+    retry_of: ImportJob | None = None,
+    form_id: UUID | None = None,
+) -> ImportJob:
+    """Create an import of these documents, which is scanned at once.
+
+    Raises QuotaExceeded for an author who has as many imports under way, or as many bytes of files, as they may.
+    """
+    options = options or Options()
+    with transaction.atomic():
+        import_quotas.refuse_import(author)
+        import_quotas.refuse_bytes(author, sum(len(document.text) for document in documents), now=now)
+        parameters = retry_of.parameters if retry_of else {}
+        job = _create(source, title, author, now, options, form_id, parameters=parameters, retry_of=retry_of)
+    read.spool_documents(job=job, documents=documents)
+    start_scan(job=job, now=now)
+    return job
+
+
+def _create(
+    source: str, title: str, author: Author, now: datetime, options: Options, form_id: UUID | None, **fields: Any
+) -> ImportJob:
+    """Create a job, which waits for its files; `fields` are other columns of its row."""
+    return ImportJob.objects.create(
+        title=title,
+        author=user_of(author),
+        token=token_of(author),
+        created_at=now,
+        phase_at=now,
+        source=source,
+        options=_options_json(options, _team_of(author)),
+        state=State.UPLOADING,
+        form_id=form_id,
+        **fields,
+    )
+
+
+def _options_json(options: Options, team: Team | None) -> dict[str, Any]:
+    """Return the options, and which version of a set of name servers is ours: what is read stays the same
+    when it is not.
+    """
+    ours = default_set(team.pk if team else None) if {options.nameservers, options.soa} - {"keep"} else None
+    return options.to_json() | ({SERVER_SET: [ours.template_id, ours.version]} if ours else {})
+
+
+def _team_of(author: Author) -> Team | None:
+    try:
+        return job_rights.team_of_new_zones(author)
+    except RightMissing:
+        return None
+
+
+def start_scan(*, job: ImportJob, now: datetime) -> None:
+    """Begin to read the source, which is complete."""
+    _move(job, (State.UPLOADING,), State.SCANNING, now)
+
+
+def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
+    """Set the job's options; if they change how zones are read, its spool is scanned again."""
+    old = Options.from_json(job.options)
+    reads_anew = any(getattr(old, name) != getattr(options, name) for name in _READING_OPTIONS)
+    stored = options.to_json() | {SERVER_SET: job.options.get(SERVER_SET)}
+    with transaction.atomic(durable=True):
+        if reads_anew:
+            stored = _options_json(options, job_rights.rights_of(job).team)
+        next_state = State.SCANNING if reads_anew else State.CHOOSING
+        _move(job, (State.CHOOSING, State.PLANNED), next_state, now, options=stored)
+        if reads_anew:
+            for piece in ImportPiece.objects.filter(job=job).exclude(state=PieceState.SPOOLED):
+                scan.forget_scan(piece=piece)
+        else:
+            _decide_anew(job, ImportZone.objects.filter(job=job, choice=""))
+
+
+def choose(  # noqa: PLR0913  # one choice, and the filters of a page
+    *,
+    job: ImportJob,
+    choice: str,
+    now: datetime,
+    ids: Collection[int] | None = None,
+    search: str = "",
+    faulty: bool = False,
+    existing: bool | None = None,
+) -> int:
+    """Give these zones, or all that match, this choice ("": as the options say); return how many."""
+    if choice not in CHOICES:
+        raise ValueError(choice)
+    with transaction.atomic(durable=True):
+        _move(job, (State.CHOOSING, State.PLANNED), State.CHOOSING, now)
+        zones = ImportZone.objects.filter(job=job)
+        zones = (
+            zones.filter(pk__in=ids) if ids is not None else matching(zones, search, faulty=faulty, existing=existing)
+        )
+        zones = zones.exclude(action__in=(Action.FAILED, Action.DUPLICATE))
+        count = zones.exclude(choice=choice).count()
+        if count:
+            pks = list(zones.exclude(choice=choice).values_list("pk", flat=True))
+            ImportZone.objects.filter(pk__in=pks).update(choice=choice)
+            _decide_anew(job, ImportZone.objects.filter(pk__in=pks))
+    return count
+
+
+def matching(
+    zones: "QuerySet[ImportZone]", search: str, *, faulty: bool = False, existing: bool | None = None
+) -> "QuerySet[ImportZone]":
+    """Select the zones whose name or file contains the text.
+
+    With `existing`, select only those that exist, or only those that do not.
+    """
+    if faulty:
+        zones = zones.filter(Q(errors__gt=0) | Q(warnings__gt=0))
+    if existing is not None:
+        zones = zones.filter(ops_size=0, zone_id__gt=0) if existing else zones.filter(ops_size__gt=0)
+    return zones.filter(Q(name__icontains=search) | Q(path__icontains=search)) if search else zones
+
+
+def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
+    """Clear the action of these zones; their pieces wait for a dry run."""
+    decided = zones.exclude(action__in=(Action.FAILED, Action.DUPLICATE))
+    pieces = list(decided.values_list("piece", flat=True).distinct())
+    decided.update(action="", added=0, changed=0, removed=0, values_removed=0)
+    ImportPiece.objects.filter(job=job, state=PieceState.PLANNED).update(state=PieceState.SCANNED)
+    scan.count_pieces(job.pk, pieces)
+
+
+def start_plan(*, job: ImportJob, now: datetime) -> None:
+    """Start the dry run, which finds out what publishing would do."""
+    _move(job, (State.CHOOSING,), State.PLANNING, now)
+
+
+def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
+    """Start publishing what the dry run found, in the name of `author`.
+
+    Raises QuotaExceeded if it would create more zones than the author, or the team they will belong to, may have: it is
+    better said now than after half of them.
+    """
+    _refuse_too_many_zones(job, author)
+    _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
+
+
+def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
+    created = ImportPiece.objects.filter(job=job).aggregate(count=Coalesce(Sum("creates"), 0))["count"]
+    if not created:
+        return
+    try:
+        with transaction.atomic():
+            refuse_zones(author, job_rights.team_of_new_zones(author), created)
+    except ZoneQuotaExceeded as exc:
+        raise QuotaExceeded(gettext("{exc} Nothing was imported.").format(exc=exc)) from exc
+    except RightMissing:
+        return  # they may create none at all: each of these zones will wait, and say so
+
+
+def replan_waiting(*, job: ImportJob, now: datetime) -> None:
+    """Plan the zones again that changed since the dry run. Raise WrongState or QuotaExceeded."""
+    with transaction.atomic(durable=True):
+        import_quotas.refuse_import(job_rights.actor_of_job(job))
+        _move(job, (State.DONE,), State.PLANNING, now, ended_at=None)
+        pieces = list(
+            ImportZone.objects.filter(job=job, action=Action.WAITING).values_list("piece", flat=True).distinct()
+        )
+        if not pieces:
+            raise WrongState(gettext("No zone of this import waits."))
+        ImportZone.objects.filter(job=job, action=Action.WAITING).update(action="")
+        ImportPiece.objects.filter(job=job, number__in=pieces).update(state=PieceState.SCANNED)
+        scan.count_pieces(job.pk, pieces)
+
+
+def pause(*, job: ImportJob, now: datetime) -> None:
+    """Work stops after the piece at hand."""
+    if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=True):
+        raise WrongState(gettext("This import is not working on anything."))
+
+
+def resume(*, job: ImportJob, now: datetime) -> None:
+    """Go on after a pause or a failure."""
+    if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=False, failure=""):
+        raise WrongState(gettext("This import is not paused."))
+    work_to_do.send(sender=ImportJob, job_id=job.pk)
+
+
+def cancel(*, job: ImportJob, now: datetime) -> None:
+    """Work stops after the piece at hand; what was published stays, and can be undone."""
+    states = [state for state in State if state not in ENDED_STATES and state != State.UNDOING]
+    _move(job, states, State.CANCELLED, now, ended_at=now, secret=None)
+
+
+def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool = False) -> None:
+    """Begin to take back everything that this import published, where it was not changed since.
+
+    Raise RightMissing for an author that may not take back all of its zones. Raise MassDeletion if they are too
+    many to delete at once, and the author has not `confirmed` it.
+    """
+    job_rights.refuse_undo(job, author)
+    if not confirmed:
+        created = created_zones(job)
+        refuse_mass_deletion(author=author, count=created.count(), now=now, zones=created)
+    people = {"author": user_of(author), "token": token_of(author)}
+    _move(job, (State.DONE, State.CANCELLED), State.UNDOING, now, ended_at=None, **people)
+
+
+def created_zones(job: ImportJob) -> "QuerySet[Zone]":
+    """Return the zones that the import created and that exist: undoing it deletes them."""
+    created = ImportPiece.objects.filter(job=job, created_undone_in=None).exclude(created_in=None).values("created_in")
+    revisions = Revision.objects.filter(publication__in=created)
+    return Zone.objects.filter(pk__in=revisions.values("zone"), deleted_at=None)
+
+
+def delete_job(*, job: ImportJob) -> None:
+    """Forget the import and its files; what it published stays."""
+    if not ImportJob.objects.filter(pk=job.pk).exclude(state__in=ACTIVE_STATES).delete()[0]:
+        raise WrongState(gettext("This import is at work: cancel it first."))
+    spool.remove_files(job.pk)
+
+
+def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, **fields: Any) -> None:
+    if (where := audit.origin()).request_id:
+        fields |= {"address": where.address, "request_id": where.request_id}
+    moved = ImportJob.objects.filter(pk=job.pk, state__in=expected).update(
+        state=state, phase_at=now, phase_begun=False, paused=False, failure="", **fields
+    )
+    if not moved:
+        job.refresh_from_db()
+        raise WrongState(
+            gettext("This import has moved on: it is {get_state_display}.").format(
+                get_state_display=job.get_state_display()
+            )
+        )
+    job.state, job.phase_at, job.paused = state, now, False
+    if state in ACTIVE_STATES:
+        transaction.on_commit(lambda: work_to_do.send(sender=ImportJob, job_id=job.pk), robust=True)
+
+
+def forget_old_files(*, now: datetime) -> int:
+    """Delete the files of imports that ended KEPT_DAYS ago, and of those that are forgotten; return how many had files.
+
+    Their reports stay, and so does undo, which needs none of them.
+    """
+    recent = Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS))
+    directories = [path for path in spool.import_directory(0).parent.glob("*") if path.name.isdigit()]
+    on_disk = {int(path.name) for path in directories}
+    old = on_disk - set(ImportJob.objects.filter(recent, pk__in=on_disk).values_list("pk", flat=True))
+    for job_id in old:
+        spool.remove_files(job_id)
+    return len(old)

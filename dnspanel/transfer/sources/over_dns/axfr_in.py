@@ -1,0 +1,351 @@
+"""Zones from a running server by zone transfer (AXFR, RFC 5936), from a list or a catalog zone, with TSIG.
+
+`Server` gives one zone, or what changed in it since a serial (IXFR, RFC 1995).
+
+A zone that the server does not give is a fault and stops no other; a server
+that cannot be reached at all is SourceAway. Messages are read one at a time
+and end up as text, so a zone takes little more memory than its zone file.
+"""
+
+import math
+import socket
+import ssl
+import struct
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from itertools import chain, count, islice
+from typing import TypeVar
+
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdata
+import dns.rdataclass
+import dns.rdatatype
+import dns.rrset
+import dns.tsig
+
+from dnspanel.texts import gettext
+from dnspanel.transfer import import_limits
+from dnspanel.transfer.allowed_servers import Addresses, every_address
+from dnspanel.transfer.documents import Item, SourceFault
+from dnspanel.transfer.errors import SourceAway, SourceRefused
+from dnspanel.transfer.sources import catalog_members, powerdns
+from dnspanel.transfer.sources.over_dns.dns_over_tls import TlsPeer, TlsRefused, over_tls, words
+from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage, Message, Record
+from dnspanel.transfer.sources.over_dns.ixfr_in import Increment, IncrementReader
+from dnspanel.transfer.sources.over_dns.transfer_faults import TIMEOUT, TLS, Broken, NotGiven, refusal
+from dnspanel.transfer.sources.over_dns.transfer_tsig import Signatures, TsigKey, key_of, parsed_name
+from dnspanel.transfer.sources.prefetch import in_order
+from dnspanel.transfer.sources.source_connections import Connections, connect
+from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
+from replication.dns import names, rdtypes
+from replication.dns.rdtypes import type_to_text
+
+TIMEOUT_SECONDS = 30.0
+WORKERS = 4
+MOST_SILENT = 8  # zones one after the other; a server that gives none of them will give no other
+
+_T = TypeVar("_T")
+
+
+class AxfrSource:
+    """Zones of one server: those of a list, or all members of a catalog zone. `total` counts zones."""
+
+    unit = "zones"
+
+    def __init__(  # noqa: PLR0913  # the settings of a source
+        self,
+        server: str,
+        port: int = 53,
+        zones: Iterable[str] = (),
+        *,
+        catalog: str = "",
+        tsig: TsigKey | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        addresses: Addresses = every_address,
+    ) -> None:
+        """Prepare to read from a server. It may be silent for `timeout` seconds; connections are made to its
+        `addresses`.
+
+        Raise SourceRefused for names or a key that cannot be read.
+        """
+        self._server = Server(server, port, key_of(tsig), timeout, addresses)
+        self._zones = sorted({parsed_name(zone) for zone in zones})
+        self._catalog = parsed_name(catalog) if catalog else ""
+        self.total = len(self._zones)
+        self.done = 0
+
+    def cut(self) -> None:
+        """End every transfer."""
+        self._server.connections.cut()
+
+    def items(self, skip: int = 0) -> Iterator[Item]:
+        """Yield per zone, by name, the groups that a catalog puts it into, then its document or a fault."""
+        members = self._members()
+        self.total, self.done = len(members), 0
+        before = 0
+        for at, member in enumerate(members):
+            if before + len(member.groups) + 1 > skip:
+                break
+            before += len(member.groups) + 1
+            self.done = at + 1
+        return islice(self._items(members[self.done :]), skip - before, None)
+
+    def _items(self, members: list[catalog_members.Member]) -> Iterator[Item]:
+        transfers = in_order(self._server.zone, (member.zone for member in members), WORKERS)
+        silent = 0
+        for member, found in zip(members, transfers, strict=True):
+            silent = silent + 1 if isinstance(found, SourceFault) and found.code == TIMEOUT else 0
+            if silent == MOST_SILENT:
+                raise SourceAway(
+                    gettext("the server at {host} gave none of {most_silent} zones in time").format(
+                        host=self._server.host, most_silent=MOST_SILENT
+                    )
+                )
+            for group in member.groups:
+                yield powerdns.kept_metadata(member.zone, "group", group)
+            self.done += 1
+            yield found
+
+    def _members(self) -> list[catalog_members.Member]:
+        listed = [catalog_members.Member(zone) for zone in self._zones]
+        if not self._catalog:
+            return listed
+        try:
+            found = catalog_members.members(self._catalog, self._server.records(self._catalog))
+        except NotGiven as exc:
+            raise SourceRefused(
+                gettext("the catalog zone {catalog} cannot be read: {exc}").format(catalog=self._catalog, exc=exc)
+            ) from exc
+        except Broken as exc:
+            raise SourceAway(
+                gettext("the catalog zone {catalog} cannot be read: {exc}").format(catalog=self._catalog, exc=exc)
+            ) from exc
+        except catalog_members.BadCatalog as exc:
+            raise SourceRefused(str(exc)) from exc
+        known = {member.zone for member in found}
+        return sorted([*found, *(one for one in listed if one.zone not in known)], key=lambda member: member.zone)
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where zones come from. Each transfer has a connection of its own, and ends before `until` (monotonic time)."""
+
+    host: str
+    port: int
+    key: dns.tsig.Key | None
+    timeout: float
+    addresses: Addresses
+    connections: Connections = field(default_factory=Connections)
+    until: float = math.inf
+    tls: TlsPeer | None = None  # with it, nothing is sent in clear text
+
+    def zone(self, zone: str) -> Item:
+        """Return the zone's document, or the fault of a zone without one. Raise SourceAway."""
+        try:
+            return self._twice(lambda: self._text(zone)).document(zone)
+        except NotGiven as exc:
+            return SourceFault(zone, 0, 0, "", str(exc), exc.code, zone=zone)
+        except Broken as exc:
+            return SourceFault(zone, 0, 0, "", str(exc), "transfer-broken", zone=zone)
+
+    def all_of(self, zone: str) -> Iterator[Record]:
+        """Yield the zone's records by AXFR, the SOA once and first. Raise SourceAway, NotGiven or Broken."""
+        return self._records(zone)
+
+    def answer(self, query: dns.message.Message) -> Message:
+        """Return the answer to a question, signed where we sign. Raise SourceAway, NotGiven or Broken."""
+        with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
+            return next(messages)
+
+    def changes_since(self, zone: str, serial: int, most: int) -> Increment | Iterator[Record] | None:
+        """Ask by IXFR what changed since the serial; return None where that is more than `most` records.
+
+        Where the server answers with all of the zone (RFC 1995 section 4) return its records, as `all_of` does, while
+        they come. An increment without steps: there is nothing newer. Raise as `all_of`.
+        """
+        query = dns.message.make_query(zone, dns.rdatatype.IXFR, flags=0)
+        mname = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.SOA, f". . {serial} 0 0 0 0")
+        query.authority.append(dns.rrset.from_rdata(dns.name.from_text(zone), 0, mname))
+        messages = self._messages(zone, query)
+        message = next(messages)
+        records = message.answers()
+        first = _first_soa(zone, records)
+        reading = IncrementReader(first, serial)
+        while True:
+            for record in records:
+                if not reading.take(record):
+                    return chain([first], self._rest(first, message, chain([record], records), messages))
+                if reading.count > most:
+                    return None
+            if reading.is_complete:
+                if self.key is not None and message.signature is None:
+                    raise NotGiven("tsig", gettext("the server did not sign the end of the changes"))
+                return reading.found
+            message = next(messages)
+            records = message.answers()
+
+    def records(self, zone: str) -> list[catalog_members.Record]:
+        """Return all records of a zone. Raise SourceAway, NotGiven or Broken."""
+        found = self._twice(lambda: list(self._records(zone)))
+        return [catalog_members.Record(one.name, one.type, wire_text(one.type, one.rdata)) for one in found]
+
+    def _twice(self, transfer: Callable[[], _T]) -> _T:
+        """Return what a transfer gives; begin it once more if the connection breaks."""
+        try:
+            return transfer()
+        except Broken:
+            return transfer()
+
+    def _text(self, zone: str) -> ZoneText:
+        text = ZoneText(zone)
+        for name, type, ttl, wire in self._records(zone):
+            text.add(name, ttl, type_to_text(type), presentation(type, wire))
+            if text.is_too_large:
+                raise NotGiven(
+                    "too-large",
+                    gettext("the zone is too large: {titles}").format(titles=import_limits.title("document")),
+                )
+        return text
+
+    def _records(self, zone: str) -> Iterator[Record]:
+        """Yield the zone's records, the SOA once; raise unless the transfer is complete."""
+        messages = self._messages(zone)
+        message = next(messages)
+        records = message.answers()
+        first = _first_soa(zone, records)
+        yield first
+        yield from self._rest(first, message, records, messages)
+
+    def _rest(
+        self, first: Record, message: Message, records: Iterator[Record], messages: Iterator[Message]
+    ) -> Iterator[Record]:
+        """Give the records after the first SOA: those left of this message, then the others; raise unless complete."""
+        while True:
+            for record in records:
+                if record.type != rdtypes.SOA or record.name != first.name:
+                    yield record
+                elif record.rdata != first.rdata:
+                    raise Broken(gettext("the zone changed while it was transferred"))
+                elif next(records, None) is not None:
+                    raise NotGiven("transfer-incomplete", gettext("records follow the end of the zone"))
+                elif self.key is not None and message.signature is None:
+                    raise NotGiven("tsig", gettext("the server did not sign the end of the zone"))
+                else:
+                    return
+            message = next(messages)
+            records = message.answers()
+
+    def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
+        """Yield the server's messages without end, each checked to be part of the answer and to be signed rightly."""
+        query = query or dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
+        if self.key is not None:
+            query.use_tsig(self.key)
+        wire = query.to_wire()
+        signatures = Signatures(self.key, query.mac or b"")
+        with self._connected() as connection:
+            with _speaking():
+                connection.sendall(struct.pack("!H", len(wire)) + wire)
+            for number in count():
+                try:
+                    message = Message(self._received(connection))
+                except BadMessage as exc:
+                    raise NotGiven(
+                        "transfer-incomplete", gettext("the server sent no DNS message: {exc}").format(exc=exc)
+                    ) from exc
+                if message.id != query.id or not message.is_response:
+                    raise NotGiven("transfer-incomplete", gettext("the server sent something that is no answer"))
+                if message.question not in (None, (zone, query.question[0].rdtype)):
+                    raise NotGiven("transfer-incomplete", gettext("the server answered another question"))
+                signatures.check(message)
+                if message.rcode != dns.rcode.NOERROR:
+                    raise refusal(message.rcode)
+                if number == 0 and self.key is not None and message.signature is None:
+                    raise NotGiven("tsig", gettext("the server did not sign its answer"))
+                yield message
+
+    def _connected(self) -> socket.socket:
+        """Connect to the first address that takes a connection. Raise SourceAway or ServerRefused."""
+        try:
+            connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
+        except OSError as exc:
+            raise SourceAway(
+                gettext("no connection to {host} port {port}: {reason}").format(
+                    host=self.host, port=self.port, reason=_reason_of(exc)
+                )
+            ) from exc
+        self.connections.add(connection)
+        return connection if self.tls is None else self._secured(connection, self.tls)
+
+    def _secured(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
+        """Secure the connection by TLS.
+
+        Raise NotGiven for another server than this, SourceAway for one that is away.
+        """
+        where = gettext("{host} port {port}").format(host=self.host, port=self.port)
+        try:
+            secured = over_tls(connection, peer)
+        except TlsRefused as exc:
+            raise NotGiven(TLS, gettext("no TLS with {where}: {reason}").format(where=where, reason=exc)) from exc
+        except OSError as exc:
+            reason = _reason_of(exc)
+            raise SourceAway(gettext("no TLS with {where}: {reason}").format(where=where, reason=reason)) from exc
+        self.connections.add(secured)
+        return secured
+
+    def _received(self, connection: socket.socket) -> bytes:
+        """Receive one message.
+
+        The server may be silent for `timeout` seconds, but not slower than a message in that time.
+        """
+        deadline = min(time.monotonic() + self.timeout, self.until)
+        (size,) = struct.unpack("!H", self._bytes(connection, 2, deadline))
+        return self._bytes(connection, size, deadline)
+
+    def _bytes(self, connection: socket.socket, size: int, deadline: float) -> bytes:
+        out = bytearray()
+        while len(out) < size:
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
+            with _speaking():
+                part = connection.recv(size - len(out))
+            if not part:
+                raise Broken(gettext("the server closed the connection before the end of the zone"))
+            out += part
+        return bytes(out)
+
+
+def _first_soa(zone: str, records: Iterator[Record]) -> Record:
+    """Return the first record of an answer; raise NotGiven unless it is the zone's SOA."""
+    first = next(records, None)
+    if first is None or first.type != rdtypes.SOA or first.name != zone:
+        raise NotGiven("transfer-incomplete", gettext("the server's answer does not begin with the zone's SOA"))
+    return first
+
+
+def _reason_of(exc: OSError) -> str:
+    """Return why there is no connection, as half a sentence."""
+    return gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
+
+
+@contextmanager
+def _speaking() -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError as exc:
+        raise NotGiven(TIMEOUT, gettext("the server did not answer in time")) from exc
+    except ssl.SSLError as exc:
+        raise NotGiven(TLS, gettext("TLS ended: {reason}").format(reason=words(exc))) from exc
+    except OSError as exc:
+        raise Broken(gettext("the connection broke: {strerror}").format(strerror=exc.strerror)) from exc
+
+
+# Of DNSSEC's own making: mostly not imported, and read from this form where their signatures are kept.
+_SYNTHESISED = frozenset({46, 47, 50, 51})
+
+
+def presentation(type: int, wire: bytes) -> str:
+    """Return rdata as a line of a zone's text has it."""
+    return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)

@@ -1,0 +1,54 @@
+"""The connections that a source has open, so that they can be ended from another thread."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Sequence
+from weakref import WeakSet
+
+from dnspanel.texts import gettext
+from dnspanel.transfer.allowed_servers import MOST_ADDRESSES
+
+
+class Connections:
+    """Those of one source. Threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: WeakSet[socket.socket] = WeakSet()
+        self._is_cut = False
+
+    def add(self, connection: socket.socket) -> None:
+        """Add a connection, which is one of the source's as long as it is referenced; a source that was cut
+        gets none.
+        """
+        with self._lock:
+            self._open.add(connection)
+            is_cut = self._is_cut
+        if is_cut:
+            _end(connection)
+
+    def cut(self) -> None:
+        """End every read from the source with an error at once, now and later."""
+        with self._lock:
+            self._is_cut = True
+            found = list(self._open)
+        for connection in found:
+            _end(connection)
+
+
+def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socket:
+    """Connect to the first of some addresses that takes a connection. Raise the OSError of the last that was tried."""
+    failure = OSError(gettext("it has no address"))
+    for address in addresses[:MOST_ADDRESSES]:
+        try:
+            return socket.create_connection((address, port), seconds)
+        except OSError as exc:
+            failure = exc
+    raise failure
+
+
+def _end(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it is closed already
+        # Not the method of an SSLSocket, which would take the TLS state from under the thread that reads.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)

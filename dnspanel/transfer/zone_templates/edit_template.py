@@ -1,0 +1,313 @@
+"""Templates are made, changed, published in versions and deleted. Verbs.
+
+Nothing here changes a zone: zones that are kept in step follow by a run (`runs`), others never do.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.models import Team
+from dnspanel.texts import gettext
+from dnspanel.transfer.zone_templates import access
+from dnspanel.transfer.zone_templates.template_content import try_text, variables_stored, version_of
+from dnspanel.zones.errors import TemplateMoved, TemplateRefused, TemplateUnknown
+from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, ZoneTemplate
+from dnspanel.zones.settings.server_sets import Servers
+from dnspanel.zones.settings.template_text import BUILT_IN, LONGEST_LABEL, Fault, Variable, word_of
+
+MOST_TEMPLATES = 500
+MOST_VERSIONS = 1_000
+LONGEST_NAME = 64
+LONGEST_NOTE = 500
+MOST_TOLD = 50  # faults of a text
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What a version says."""
+
+    text: str
+    variables: Sequence[Variable] = ()
+    note: str = ""
+    servers: Servers | None = None  # of a set of name servers, which the text says too
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a template is called, and whose it is (None: the whole panel's)."""
+
+    name: str
+    team: Team | None = None
+    description: str = ""
+
+
+def create_template(*, head: Head, kind: str, content: Text, by: Author, now: datetime) -> ZoneTemplate:
+    """Create the template, with its version 1. Raise Forbidden or TemplateRefused."""
+    access.require_change_in(by, head.team)
+    head = _checked_head(head)
+    if kind not in TemplateKind.values:
+        raise TemplateRefused({"kind": [gettext("A template is for whole zones, or for records at a name.")]})
+    _refuse_other_kind(kind, content)
+    content = check_text(content)
+    try:
+        with transaction.atomic():
+            # The creation of one waits for that of another: the limit holds.
+            if len(ZoneTemplate.objects.select_for_update().order_by("pk").values_list("pk")) >= MOST_TEMPLATES:
+                raise TemplateRefused(
+                    {
+                        "name": [
+                            gettext("There are {most_templates} templates already.").format(
+                                most_templates=MOST_TEMPLATES
+                            )
+                        ]
+                    }
+                )
+            template = ZoneTemplate.objects.create(
+                name=head.name,
+                kind=kind,
+                team=head.team,
+                description=head.description,
+                created_at=now,
+                changed_at=now,
+            )
+            _store_version(template, 1, content, by, now)
+            audit.record(
+                action="template.create", by=by, now=now, target=head.name, kind=kind, team=_team_name(head.team)
+            )
+    except IntegrityError as exc:
+        raise _taken(head.name) from exc
+    return template
+
+
+def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: datetime) -> ZoneTemplate:
+    """Change the name and the team of the template; its versions stay.
+
+    Raise Forbidden, TemplateRefused or TemplateUnknown.
+    """
+    head = _checked_head(head)
+    try:
+        with transaction.atomic():
+            locked = _locked(template)
+            access.require_change_in(by, locked.team)
+            access.require_change_in(by, head.team)
+            before = Head(locked.name, locked.team, locked.description)
+            if before == head:
+                return locked
+            locked.name, locked.team, locked.description, locked.changed_at = (
+                head.name,
+                head.team,
+                head.description,
+                now,
+            )
+            locked.is_default = locked.is_default and head.team == before.team
+            locked.save(update_fields=["name", "team", "description", "changed_at", "is_default"])
+            audit.record(
+                action="template.change",
+                by=by,
+                now=now,
+                target=head.name,
+                before=before.name,
+                team=_team_name(head.team),
+                team_before=_team_name(before.team),
+            )
+    except IntegrityError as exc:
+        raise _taken(head.name) from exc
+    return locked
+
+
+def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Author, now: datetime) -> TemplateVersion:
+    """Publish a version of the template, which new uses begin with; zones stay as they are.
+
+    A version that says the same as the newest is not created; the newest is returned. Raise Forbidden,
+    TemplateRefused or TemplateUnknown, and TemplateMoved when the newest version is not the one that was `seen`.
+    """
+    content = check_text(content)
+    with transaction.atomic():
+        locked = _locked(template)
+        access.require_change_in(by, locked.team)
+        _refuse_other_kind(locked.kind, content)
+        newest = version_of(locked)
+        if newest.text == content.text and variables_stored(newest) == tuple(content.variables):
+            return newest
+        if locked.version != seen:
+            raise TemplateMoved(found=locked.version)
+        if locked.version >= MOST_VERSIONS:
+            raise TemplateRefused(
+                {
+                    "text": [
+                        gettext("A template has at most {most_versions:,} versions: make another one.").format(
+                            most_versions=MOST_VERSIONS
+                        )
+                    ]
+                }
+            )
+        number = locked.version + 1
+        version = _store_version(locked, number, content, by, now)
+        ZoneTemplate.objects.filter(pk=locked.pk).update(version=number, changed_at=now)
+        audit.record(action="template.publish", by=by, now=now, target=locked.name, version=number, note=content.note)
+    return version
+
+
+def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
+    """Have new zones begin with this set of name servers, or not any longer: those of its team, or of teams without
+    one.
+
+    The set of the same team that was the default before is not the default any longer. Raise Forbidden,
+    TemplateRefused for another kind of template, or TemplateUnknown.
+    """
+    with transaction.atomic():
+        # In one order, whichever is chosen: two who choose at once take turns.
+        kind = TemplateKind.SERVERS
+        of_kind = ZoneTemplate.objects.select_for_update(of=("self",)).filter(kind=kind).order_by("pk")
+        locked = {each.pk: each for each in of_kind.select_related("team")}
+        chosen = locked.get(template.pk)
+        if chosen is None:
+            _locked(template)
+            raise TemplateRefused({"is_default": [gettext("Only a set of name servers is what new zones begin with.")]})
+        access.require_change_in(by, chosen.team)
+        if chosen.is_default == is_default:
+            return
+        ZoneTemplate.objects.filter(team=chosen.team, is_default=True).update(is_default=False)
+        ZoneTemplate.objects.filter(pk=chosen.pk).update(is_default=is_default)
+        audit.record(
+            action="template.default",
+            by=by,
+            now=now,
+            target=chosen.name,
+            team=_team_name(chosen.team),
+            is_default=is_default,
+            before=next((each.name for each in locked.values() if each.is_default and each.team == chosen.team), ""),
+        )
+
+
+def delete_template(*, template: ZoneTemplate, by: Author, now: datetime) -> int:
+    """Delete the template with its versions; return how many zones were kept in step with it.
+
+    These stay as they are, and follow nothing from then on. Raise Forbidden or TemplateUnknown.
+    """
+    with transaction.atomic():
+        locked = _locked(template)
+        access.require_change_in(by, locked.team)
+        links = TemplateLink.objects.filter(template=locked).count()
+        ZoneTemplate.objects.filter(pk=locked.pk).delete()
+        audit.record(
+            action="template.delete",
+            by=by,
+            now=now,
+            target=locked.name,
+            team=_team_name(locked.team),
+            versions=locked.version,
+            linked_zones=links,
+        )
+    return links
+
+
+def _store_version(template: ZoneTemplate, number: int, content: Text, by: Author, now: datetime) -> TemplateVersion:
+    return TemplateVersion.objects.create(
+        template=template,
+        number=number,
+        text=content.text,
+        variables=[variable.to_json() for variable in content.variables],
+        servers=None if content.servers is None else content.servers.to_json(),
+        note=content.note,
+        at=now,
+        author=user_of(by),
+    )
+
+
+def _refuse_other_kind(kind: str, content: Text) -> None:
+    if (kind == TemplateKind.SERVERS) != (content.servers is not None):
+        raise TemplateRefused(
+            {"text": [gettext("A set of name servers is made of names, not of text; and only such a set is.")]}
+        )
+
+
+def _locked(template: ZoneTemplate) -> ZoneTemplate:
+    locked = ZoneTemplate.objects.select_for_update(of=("self",)).select_related("team").filter(pk=template.pk).first()
+    if locked is None:
+        raise TemplateUnknown
+    return locked
+
+
+def _checked_head(head: Head) -> Head:
+    name = " ".join(head.name.split())
+    if not name or not name.isprintable():
+        raise TemplateRefused({"name": [gettext("A template needs a name that can be shown.")]})
+    if len(name) > LONGEST_NAME:
+        raise TemplateRefused(
+            {"name": [gettext("At most {longest_name} characters.").format(longest_name=LONGEST_NAME)]}
+        )
+    return Head(name, head.team, _checked_line("description", head.description))
+
+
+def _checked_line(field: str, text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) > LONGEST_NOTE or not text.isprintable():
+        raise TemplateRefused(
+            {field: [gettext("At most {longest_note} characters that can be shown.").format(longest_note=LONGEST_NOTE)]}
+        )
+    return text
+
+
+def check_text(content: Text) -> Text:
+    """Return the content with its line ends and labels in order, as a version has it.
+
+    Raise TemplateRefused for what no zone could use: faults of the text are at `text`, those of a variable at
+    `variables/` and its name.
+    """
+    note = _checked_line("note", content.note)
+    text = content.text.replace("\r\n", "\n").replace("\r", "\n")
+    variables = tuple(
+        Variable(each.name, " ".join(each.label.split()) or each.name, each.kind, each.default.strip())
+        for each in content.variables
+    )
+    faults = list(_faults_of_variables(variables))
+    if not faults:
+        made = try_text(text, variables)
+        faults = list(made.faults)
+        if not faults and not made.rrsets:
+            faults = [Fault(0, 0, gettext("There is no record in it."))]
+    if faults:
+        fields: dict[str, list[str]] = {}
+        for fault in faults[:MOST_TOLD]:
+            is_of_variable = fault.variable and not fault.line
+            fields.setdefault(f"variables/{fault.variable}" if is_of_variable else "text", []).append(str(fault))
+        raise TemplateRefused(fields)
+    return Text(text, variables, note, content.servers)
+
+
+def _faults_of_variables(variables: Sequence[Variable]) -> Iterator[Fault]:
+    seen = set()
+    for each in variables:
+        if each.name in seen:
+            yield Fault(0, 0, gettext("The variable {name} is declared twice.").format(name=each.name), each.name)
+        seen.add(each.name)
+        if each.name in BUILT_IN:
+            yield Fault(0, 0, gettext("{name} is known without being declared.").format(name=each.name), each.name)
+        if len(each.label) > LONGEST_LABEL or not each.label.isprintable():
+            yield Fault(
+                0,
+                0,
+                gettext("A label has at most {longest_label} characters that can be shown.").format(
+                    longest_label=LONGEST_LABEL
+                ),
+                each.name,
+            )
+        elif each.default:
+            try:
+                word_of(each, each.default)
+            except ValueError as exc:
+                yield Fault(0, 0, gettext("The default: {exc}").format(exc=exc), each.name)
+
+
+def _team_name(team: Team | None) -> str:
+    return team.name if team else ""
+
+
+def _taken(name: str) -> TemplateRefused:
+    return TemplateRefused({"name": [gettext("There is a template {name} already.").format(name=name)]})

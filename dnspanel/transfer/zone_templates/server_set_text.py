@@ -1,0 +1,115 @@
+"""What a set of name servers says, as people and programs write it: names, addresses and nodes, checked.
+
+    ns1.example.net. 192.0.2.1 2001:db8::1
+    ns2.example.net. node:fra1
+
+Reads the nodes; nothing is written here: a set is made and changed as any other template (`edit`).
+"""
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.texts import gettext, joined
+from dnspanel.transfer.zone_templates.edit_template import Text
+from dnspanel.zones.errors import TemplateRefused
+from dnspanel.zones.settings.server_sets import Host, Servers
+from replication.dns import names
+from replication.errors import BadName
+
+MOST_HOSTS = 20  # more than a referral over UDP holds
+MOST_ADDRESSES = 16  # of one host, and nodes
+LEAST_TTL, MOST_TTL = 60, 604_800
+NODE = "node:"
+
+
+def parse_hosts(text: str) -> tuple[Host, ...]:
+    """Return the name servers of a text, one a line. Raise TemplateRefused at `hosts`."""
+    lines = [words for line in text.splitlines()[: 2 * MOST_HOSTS] if (words := line.split())]
+    hosts, faults = [], []
+    for words in lines:
+        nodes = [word[len(NODE) :] for word in words[1:] if word.startswith(NODE)]
+        addresses = [word for word in words[1:] if not word.startswith(NODE)]
+        try:
+            hosts.append(read_host(words[0], addresses, nodes))
+        except ValueError as exc:
+            faults.append(str(exc))
+    if faults:
+        raise TemplateRefused({"hosts": faults})
+    return tuple(hosts)
+
+
+def format_hosts(hosts: Iterable[Host]) -> str:
+    """Return the name servers as `parse_hosts` reads them."""
+    return "\n".join(map(str, hosts))
+
+
+def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host:
+    """Return the name server in canonical form. Raise ValueError with the reason for a person."""
+    found = read_name(name)
+    if len(addresses) + len(nodes) > MOST_ADDRESSES:
+        raise ValueError(
+            gettext("{found} has at most {most_addresses} addresses and nodes.").format(
+                found=found, most_addresses=MOST_ADDRESSES
+            )
+        )
+    if addresses and nodes:
+        raise ValueError(
+            gettext("{found} has addresses, or the nodes whose addresses it has: not both.").format(found=found)
+        )
+    return Host(found, read_addresses(addresses), tuple(dict.fromkeys(nodes)))
+
+
+def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return IPv4 and IPv6 addresses in canonical form, each once, sorted.
+
+    Raise ValueError with the reason for a person.
+    """
+    found = set()
+    for text in texts:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError as exc:
+            raise ValueError(gettext("“{text}” is no IP address.").format(text=text[:60])) from exc
+        if isinstance(address, ipaddress.IPv6Address) and (address.scope_id or address.ipv4_mapped):
+            raise ValueError(gettext("“{text}” is no address that everybody reaches.").format(text=text[:60]))
+        found.add(address)
+    return tuple(map(str, sorted(found, key=lambda each: (each.version, int(each)))))
+
+
+def read_name(text: str) -> str:
+    """Return a name in canonical form. Raise ValueError with the reason for a person."""
+    try:
+        name = names.parse(text)
+    except BadName as exc:
+        raise ValueError(joined(".", (exc, ""))) from exc
+    if name == names.ROOT:
+        raise ValueError(gettext("The root is no name of a server."))
+    return name
+
+
+def content_of(servers: Servers, note: str = "") -> Text:
+    """Return what a version of the set says, for `edit`. Raise TemplateRefused for what cannot be, at its field."""
+    faults: dict[str, list[str]] = {}
+    if not servers.hosts:
+        faults["hosts"] = [gettext("A set has at least one name server.")]
+    elif len(servers.hosts) > MOST_HOSTS:
+        faults["hosts"] = [gettext("A set has at most {most_hosts} name servers.").format(most_hosts=MOST_HOSTS)]
+    elif len(set(servers.names)) != len(servers.hosts):
+        faults["hosts"] = [gettext("A name server is named twice.")]
+    elif unknown := _unknown_nodes({node for host in servers.hosts for node in host.nodes}):
+        faults["hosts"] = [gettext("There is no node {node}.").format(node=node) for node in unknown]
+    if not LEAST_TTL <= servers.ttl <= MOST_TTL:
+        faults["ttl"] = [
+            gettext("From {least_ttl} to {most_ttl:,} seconds.").format(least_ttl=LEAST_TTL, most_ttl=MOST_TTL)
+        ]
+    if faults:
+        raise TemplateRefused(faults)
+    return Text(servers.text, (), note, servers)
+
+
+def _unknown_nodes(named: set[str]) -> list[str]:
+    if not named:
+        return []
+    known = Node.objects.exclude(state=NodeState.RETIRED).filter(name__in=named).values_list("name", flat=True)
+    return sorted(named - set(known))

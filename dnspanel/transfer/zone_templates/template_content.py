@@ -1,0 +1,182 @@
+"""What a version of a template makes of values, for one zone: RRsets, and every fault with its place.
+
+    text ─► expand ─► Reader ─► Content ─► rules about the records by themselves ─► Made
+    (template_text)  (the one parser of zone files)
+
+What the records break beside others of a zone is decided where they are drafted or published, as for every edit.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+
+from dnspanel.texts import gettext, gettext_noop
+from dnspanel.transfer.documents import Document, SourceFault
+from dnspanel.transfer.zone_changes import rrset_of
+from dnspanel.transfer.zonefile.check_zone import APEX_SOA
+from dnspanel.transfer.zonefile.reader import Reader
+from dnspanel.transfer.zonefile.record_parser import Enough, Scope
+from dnspanel.transfer.zonefile.report import report_notes, report_violations
+from dnspanel.transfer.zonefile.zonefile_content import Content
+from dnspanel.transfer.zonefile.zonefile_tokens import Sheet, Unreadable
+from dnspanel.zones.models import TemplateVersion, ZoneTemplate
+from dnspanel.zones.settings.server_sets import Servers
+from dnspanel.zones.settings.template_text import (
+    BadText,
+    Expanded,
+    Fault,
+    Variable,
+    expand,
+    expanded_values,
+    variables_of,
+)
+from replication.dns import rdtypes
+from replication.dns.rrset import Key, RRset
+
+DEFAULT_TTL = 3600  # of records without a $TTL above them
+MOST_RRSETS = 1_000
+# The zone that a text is tried with before any zone has it.
+SAMPLE_ZONE = "example.com."
+
+_REFUSED_DIRECTIVES = {
+    "$INCLUDE": gettext_noop("a template has everything in its own text: $INCLUDE is not read here"),
+    "$GENERATE": gettext_noop("write the records one by one: $GENERATE is not read in a template"),
+}
+# What the rest of the zone has.
+_NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The RRsets that a template makes; only if there are no faults.
+
+    `servers`: those that it names in the SOA of a zone.
+    """
+
+    rrsets: tuple[RRset, ...]
+    faults: tuple[Fault, ...] = ()
+    servers: Servers | None = None
+
+    @property
+    def by_key(self) -> dict[Key, RRset]:
+        return {(rrset.name, rrset.type): rrset for rrset in self.rrsets}
+
+    @property
+    def names_in_soa(self) -> bool:
+        """Whether it says anything of the SOA of a zone, which it has no record for."""
+        return self.servers is not None and bool(self.servers.primary or self.servers.hostmaster)
+
+    def over(self, current: Mapping[Key, RRset], apex: str) -> dict[Key, RRset]:
+        """Return what it makes, by key, and the zone's SOA with the servers named in it."""
+        made = self.by_key
+        if self.servers is not None and self.names_in_soa and (soa := current.get((apex, rdtypes.SOA))) is not None:
+            made[apex, rdtypes.SOA] = self.servers.named_in(soa)
+        return made
+
+
+def variables_stored(version: TemplateVersion) -> tuple[Variable, ...]:
+    """Return the variables that a version declares."""
+    return tuple(map(Variable.from_json, version.variables))
+
+
+def version_of(template: ZoneTemplate, number: int | None = None) -> TemplateVersion:
+    """Return a version of the template, the newest unless a number is given. Raise TemplateVersion.DoesNotExist."""
+    return TemplateVersion.objects.get(template=template, number=template.version if number is None else number)
+
+
+def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: str, name: str = "") -> Made:
+    """Return what this version makes of values for a zone, at a name (canonical) inside it, which is its apex
+    unless given.
+    """
+    made = make_records(version.text, variables_stored(version), values, zone=zone, name=name or zone)
+    return made if version.servers is None else replace(made, servers=Servers.from_json(version.servers))
+
+
+def try_text(text: str, variables: Sequence[Variable]) -> Made:
+    """Return what the text makes of defaults and samples; undeclared or unused variables are faults."""
+    try:
+        used = variables_of(text)
+    except BadText as exc:
+        return Made((), exc.faults)
+    declared = {variable.name for variable in variables}
+    faults = [
+        Fault(0, 0, gettext("The variable {name} has no kind yet.").format(name=name), name)
+        for name in used
+        if name not in declared
+    ]
+    unused = declared.difference(used)
+    faults += [
+        Fault(0, 0, gettext("The text has no variable {name}.").format(name=name), name) for name in sorted(unused)
+    ]
+    if faults:
+        return Made((), tuple(faults))
+    values = {variable.name: variable.sample for variable in variables}
+    return make_records(text, variables, values, zone=SAMPLE_ZONE, name=SAMPLE_ZONE)
+
+
+def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str) -> Made:
+    """Return what the text makes of values; every fault is at its place in the text, or at the variable's value."""
+    try:
+        expanded = expand(text, expanded_values(variables, values, zone=zone, name=name))
+    except BadText as exc:
+        return Made((), exc.faults)
+    if faults := _directives(expanded):
+        return Made((), faults)
+    reader = Reader(zone, Scope(comments=True, allow_lua=settings.ALLOW_LUA_RECORDS), include=lambda path: None)
+    reader.set_origin(name)
+    reader.default_ttl = DEFAULT_TTL
+    document = Document("", expanded.text.encode("utf-8", "surrogateescape"), zone)
+    rrsets: tuple[RRset, ...] = ()
+    try:
+        reader.read_sheet(Sheet(document, 0))
+        rrsets = _finish(reader)
+    except Enough:
+        pass
+    found = tuple(_placed(fault, expanded) for fault in reader.faults if _is_error(fault))
+    return Made(() if found else rrsets, found)
+
+
+def _finish(reader: Reader) -> tuple[RRset, ...]:
+    content: Content = reader.content
+    ordered = content.finish()
+    if APEX_SOA in content.sets:
+        reason = gettext("a zone has its own SOA: templates have none")
+        reader.report(content.place_of(APEX_SOA), Unreadable(reason, "template-soa"))
+    if len(ordered) > MOST_RRSETS:
+        reason = gettext("a template makes at most {most_rrsets:,} RRsets; this one makes {count:,}").format(
+            most_rrsets=MOST_RRSETS, count=len(ordered)
+        )
+        reader.report(None, Unreadable(reason, "template-size"))
+    report_notes(reader)
+    report_violations(reader, ordered)
+    if any(_is_error(fault) for fault in reader.faults):
+        return ()
+    sets = (content.sets[record] for record in ordered)
+    return tuple(map(rrset_of, sets))
+
+
+def _is_error(fault: SourceFault) -> bool:
+    if fault.code in _NOT_ITS_OWN:
+        return False
+    return fault.is_loss  # an import warns and goes on; a template would lose the line without anybody looking
+
+
+def _placed(fault: SourceFault, expanded: Expanded) -> Fault:
+    column, variable = expanded.place(fault.line, fault.column)
+    return Fault(fault.line, column, fault.reason, variable)
+
+
+def _directives(expanded: Expanded) -> tuple[Fault, ...]:
+    """Return a fault for each line that begins with a directive that would read other files, or make any
+    number of records.
+    """
+    found = []
+    for number, line in enumerate(expanded.text.split("\n"), 1):
+        start = line.lstrip(" \t")
+        word = start[:10].upper()
+        for directive, message in _REFUSED_DIRECTIVES.items():
+            if word.startswith(directive):
+                column, variable = expanded.place(number, len(line) - len(start) + 1)
+                found.append(Fault(number, column, gettext(message), variable))
+    return tuple(found)

@@ -1,0 +1,142 @@
+"""The signatures that a zone file brings, where they are kept: a check that they are those of the zone, and its chain.
+
+RRSIGs stay at their owners, those over NSEC3 at the labels of the hashes. NSEC and NSEC3 are left out: PowerDNS
+makes them, with the parameters that the file names, so that the signatures are right.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from dnspanel.texts import gettext
+from dnspanel.transfer.documents import MOST_OTHER_CHAINS, BroughtSignatures, ReadyRRset
+from dnspanel.transfer.zonefile.reader import Reader
+from dnspanel.transfer.zonefile.zonefile_chain import chain_fault
+from dnspanel.transfer.zonefile.zonefile_content import APEX, type_tail
+from dnspanel.transfer.zonefile.zonefile_tokens import Unreadable
+from dnspanel.zones.dnssec.key_material import key_tag
+from dnspanel.zones.dnssec.other_keys import OF_SIGNER, read_dnskey
+from dnspanel.zones.dnssec.signing_state import read_nsec3param
+from dnspanel.zones.errors import BadPublicKey, DnssecRefused
+from dnspanel.zones.signing.sign import refuse_nsec3
+from replication.codec.dnssec import Nsec3
+from replication.dns import rdtypes
+
+_TAIL = type_tail(rdtypes.RRSIG)
+_AT_APEX = APEX + _TAIL
+
+
+def signatures_of(reader: Reader) -> BroughtSignatures | None:
+    """Return what the zone brings; None if it is not signed, and then nothing is left of what it has of signatures.
+
+    It is signed if its SOA and its DNSKEY have each a signature that names the zone and a key of its DNSKEY.
+    `with_chain` says what its chain is.
+    """
+    entries = tuple(_texts(reader, APEX + type_tail(rdtypes.DNSKEY)))
+    tags = set()
+    for text in entries:
+        try:
+            key = read_dnskey(text)
+            tags.add((str(key.algorithm), str(key_tag(key.flags, key.algorithm, key.public))))
+        except BadPublicKey:
+            continue
+    signed = set()
+    for text in _texts(reader, _AT_APEX):
+        type, algorithm, _, _, _, _, tag, signer, *_ = text.split()
+        if signer == reader.zone and (algorithm, tag) in tags:
+            signed.add(type)
+    if not {"SOA", "DNSKEY"} <= signed:
+        _leave_out(reader)
+        reason = gettext(
+            "the zone is not signed: its SOA and its DNSKEY have no RRSIG by a key of its DNSKEY; it "
+            "is imported without signatures"
+        )
+        reader.warn(None, Unreadable(reason, "signatures-missing"))
+        return None
+    _take_least_ttls(reader)
+    ends = [text.split(" ", 5)[4] for record in _records(reader) for text in _texts(reader, record)]
+    return BroughtSignatures(None, entries, min(ends))
+
+
+def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]) -> BroughtSignatures:
+    """Return the signatures with the parameters of the chain that they are over, of those that the zone has.
+
+    It is an error unless PowerDNS makes one of these chains exactly. NSEC3 whose parameters are elsewhere is not
+    judged.
+    """
+    fault: Unreadable | None = None
+    if not reader.chain.parameters and not reader.chain.nsec and _covers_nsec3(rrsets):
+        return replace(brought, nsec3_elsewhere=True)
+    for candidate in reader.chain.candidates():
+        try:
+            nsec3 = None if candidate is None else _served(candidate)
+        except (ValueError, DnssecRefused) as exc:
+            fault = fault or Unreadable(
+                gettext("the parameters of its NSEC3 cannot be served: {exc}").format(exc=exc), "nsec3-parameters"
+            )
+            continue
+        if not (reason := chain_fault(reader.zone, rrsets, nsec3, reader.chain)):
+            return replace(brought, nsec3=nsec3, other_nsec3=_others(reader, nsec3))
+        fault = fault or Unreadable(reason, "signatures-chain")
+    if fault is not None:
+        reader.report(None, fault)
+    return brought
+
+
+def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
+    """Return the chains of its other NSEC3PARAM records, as far as they could be served too."""
+    found = []
+    for candidate in filter(None, reader.chain.candidates()):
+        with suppress(ValueError, DnssecRefused):
+            found.append(_served(candidate))
+    return tuple(each for each in found if each != chosen)[:MOST_OTHER_CHAINS]
+
+
+def _served(candidate: tuple[str, str, bool]) -> Nsec3:
+    """Return the parameters of a chain. Raise ValueError or DnssecRefused for what cannot be served."""
+    iterations, salt, opt_out = candidate
+    found = read_nsec3param(f"1 {int(opt_out)} {iterations} {salt}", narrow=False)
+    refuse_nsec3(found)
+    return found
+
+
+def _covers_nsec3(rrsets: Sequence[ReadyRRset]) -> bool:
+    """Return True if a signature is over an NSEC3."""
+    signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
+    return any(text.startswith("NSEC3 ") for rrset in signatures for text in rrset.texts)
+
+
+def _records(reader: Reader) -> list[bytes]:
+    return [record for record in reader.content.sets if record.endswith(_TAIL)]
+
+
+def _texts(reader: Reader, record: bytes) -> Iterator[str]:
+    """Yield the rdata of an RRset that is being read."""
+    known = reader.content.more.get(record)
+    if known is not None:
+        yield from (text for text, _ in known.values())
+    elif record in reader.content.sets:
+        yield from reader.content.sets[record].texts
+
+
+def _take_least_ttls(reader: Reader) -> None:
+    """Give the RRSIGs of an owner one TTL, since they are one RRset here: what a node says that is asked for them.
+
+    Each has the TTL of what it signs (RFC 4034 section 3). What leaves as a zone has that again, see `SignedTtls`.
+    """
+    content = reader.content
+    for record in _records(reader):
+        rrset = content.sets[record]
+        content.other_ttls.pop(record, None)
+        content.low_ttls.discard(record)
+        content.sets[record] = rrset._replace(ttl=reader.least_ttls.get(record, rrset.ttl))
+
+
+def _leave_out(reader: Reader) -> None:
+    content = reader.content
+    for record in (*_records(reader), *(APEX + type_tail(type) for type in sorted(OF_SIGNER))):
+        if record in content.sets:
+            type, place = content.sets[record].type, content.places[record]
+            count, first = reader.left_out.get(type, (0, place))
+            reader.left_out[type] = count + sum(1 for _ in _texts(reader, record)), min(first, place)
+            content.remove(record)

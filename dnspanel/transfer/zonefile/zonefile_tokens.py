@@ -1,0 +1,263 @@
+"""A zone file's text cut into lines, entries and tokens, each with its place (RFC 1035 5.1).
+
+An *entry* is one directive or record: a line, or several while a parenthesis
+is open. Tokens keep their escapes; those in quotes are kept without the
+quotes.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dnspanel.texts import gettext
+from dnspanel.transfer import import_limits
+from dnspanel.transfer.documents import Document
+from dnspanel.zones.rules.violations import Severity
+
+# Printable ASCII, tab and line feed.
+_PLAIN = bytes((9, 10, *range(0x20, 0x7F)))
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_LINE_ENDS = re.compile(rb"\r\n|\r|\n")
+# How many lines an open parenthesis is followed in a file in which one was never closed.
+_FOLLOWED = 50
+# What is left of a line that is too long, to show it.
+_DISPLAYED = 200
+
+
+class Unreadable(Exception):
+    """The reason why an entry cannot be read, and its line (from 0, within the entry) and column (from 1).
+
+    An entry that is not an ERROR is left out, and the rest of the zone is read.
+    """
+
+    def __init__(  # noqa: PLR0913  # the fields of a fault
+        self,
+        reason: str,
+        code: str,
+        column: int = 1,
+        line: int = 0,
+        *,
+        fix: str = "",
+        source: str | None = None,
+        severity: Severity = Severity.ERROR,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+        self.column = column
+        self.line = line
+        self.fix = fix
+        self.source = source
+        self.severity = severity
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word of an entry, or one quoted string; `line` counts from 0 within the entry, `column` from 1."""
+
+    text: str
+    quoted: bool
+    line: int
+    column: int
+
+    @property
+    def written(self) -> str:
+        """The token as it is in the file."""
+        return f'"{self.text}"' if self.quoted else self.text
+
+    @property
+    def end(self) -> int:
+        """The column behind it."""
+        return self.column + len(self.text) + 2 * self.quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One directive or record. `blank` says that it begins with white space, so that the last owner counts."""
+
+    blank: bool
+    tokens: list[Token]
+    comment: str
+    lines: int
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One file of a zone, in lines. `base` makes its places different from other files'.
+
+    A file with a `fault` cannot be read: it is in UTF-16, or has too long a line: only its beginning is kept.
+    """
+
+    document: Document
+    base: int
+    lines: list[str] = field(init=False)
+    plain: bool = field(init=False)  # nothing but printable ASCII and tabs
+    closes: bool = field(init=False, default=True)  # no parenthesis has been left open so far
+    fault: Unreadable | None = field(init=False, default=None)
+    fault_line: int = field(init=False, default=0)  # from 0
+
+    def __post_init__(self) -> None:
+        raw = self.document.text
+        if raw.startswith(_UTF8_MARK):
+            raw = raw[len(_UTF8_MARK) :]
+        self.plain = not raw.translate(None, _PLAIN)
+        if not self.plain and b"\r" in raw:
+            raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            self.plain = not raw.translate(None, _PLAIN)
+        text = raw.decode("ascii") if self.plain else raw.decode("utf-8", "surrogateescape")
+        self.lines = text.split("\n")
+        if len(raw) > import_limits.MOST_LINE_BYTES:
+            self._cut_long_lines()
+        if raw.startswith(_UTF16_MARKS):
+            reason = gettext("wrong encoding: the file is in UTF-16, from offset 0 on; zone files are ASCII or UTF-8")
+            self.fault, self.fault_line = Unreadable(reason, "wrong-encoding"), 0
+
+    def _cut_long_lines(self) -> None:
+        for number, line in enumerate(self.lines):
+            if len(line) > import_limits.MOST_LINE_BYTES:
+                self.lines[number] = line[:_DISPLAYED]
+                if self.fault is None:
+                    self.fault, self.fault_line = Unreadable(import_limits.title("line"), "line-length"), number
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines with their places."""
+        return enumerate(self.lines, self.base)
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset in the file's bytes of a line (from 0) and column (from 1)."""
+        raw = self.document.text
+        start = len(_UTF8_MARK) if raw.startswith(_UTF8_MARK) else 0
+        for _, end in zip(range(line), _LINE_ENDS.finditer(raw), strict=False):
+            start = end.end()
+        return start + len(self.lines[line][: column - 1].encode("utf-8", "surrogateescape"))
+
+    def block(self, at: int) -> list[str]:
+        """Return the lines of the entry that begins at a line (from 0): one, or several if a parenthesis is open.
+
+        Raise Unreadable if it is never closed.
+        """
+        line = self.lines[at]
+        if "(" not in line:
+            return [line]
+        depth = 0
+        last = len(self.lines) if self.closes else min(at + _FOLLOWED, len(self.lines))
+        for end in range(at, last):
+            bare = _NOT_BARE.sub("", self.lines[end])
+            depth += bare.count("(") - bare.count(")")
+            if depth <= 0:
+                return self.lines[at : end + 1]
+        self.closes = False
+        raise Unreadable(gettext("this parenthesis is never closed"), "parenthesis", _first_open(line))
+
+
+# Escapes, quoted strings and comments: what holds no parenthesis that counts.
+_NOT_BARE = re.compile(r'\\.|"(?:[^"\\]|\\.)*"?|;.*')
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t]+)
+    | (?P<comment>;.*)
+    | (?P<layout>[()])
+    | "(?P<quoted>(?:[^"\\]|\\.)*)"
+    | (?P<word>(?:[^\x00-\x20\x7f;()"\\]|\\.)+)
+    """,
+    re.VERBOSE,
+)
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _first_open(line: str) -> int:
+    return next((match.start() + 1 for match in _TOKEN.finditer(line) if match[0] == "("), line.find("(") + 1)
+
+
+def read_entry(lines: list[str]) -> Entry:
+    """Return the tokens of an entry's lines. Raise Unreadable."""
+    tokens: list[Token] = []
+    depth, comment = 0, ""
+    for number, line in enumerate(lines):
+        position, comment = 0, ""
+        while position < len(line):
+            match = _TOKEN.match(line, position)
+            if match is None:
+                raise Unreadable(*_what_is_wrong(line, position), position + 1, number)
+            kind = match.lastgroup
+            if kind == "word" or kind == "quoted":
+                tokens.append(Token(match[kind], kind == "quoted", number, position + 1))
+            elif kind == "comment":
+                comment = match[0][1:]
+            elif kind == "layout":
+                depth += 1 if match[0] == "(" else -1
+                if depth < 0:
+                    raise Unreadable(gettext("this parenthesis closes nothing"), "parenthesis", position + 1, number)
+            position = match.end()
+    for token in tokens:
+        if half := _HALF.search(token.text):
+            raise Unreadable("", "wrong-encoding", token.column + half.start() + token.quoted, token.line)
+    return Entry(lines[0][:1] in (" ", "\t"), tokens, clean_comment(comment), len(lines))
+
+
+def joined(tokens: list[Token]) -> str:
+    """Join the tokens as one text, with one space where there was any: `alpn="h2"` stays one word."""
+    text = ""
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        apart = before is not None and (before.line != token.line or before.end != token.column)
+        text += " " * apart + token.written
+    return text
+
+
+def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
+    char = line[position]
+    if char == '"':
+        return gettext("this quote is not closed on its line"), "quote"
+    if char == "\\":
+        return gettext("a backslash at the end of the line escapes nothing"), "escape"
+    reason = gettext("the control character {code} cannot stand here").format(code=f"U+{ord(char):04X}")
+    return reason, "control-character"
+
+
+def printable(text: str) -> str:
+    """Return text that can be stored and displayed: without lone surrogates, which represent bytes that are
+    not UTF-8.
+    """
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
+def clean_comment(text: str) -> str:
+    """Return a comment on one line, without control characters."""
+    return " ".join(_CONTROL.sub(" ", printable(text)).split())
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_COMMENTED = re.compile(r'((?:[^;"\\]|\\.|"(?:[^"\\]|\\.)*")*);(.*)')
+
+
+def part_comment(line: str) -> tuple[str, str] | None:
+    """Split off the comment at the end of a line; None for a line without one."""
+    match = _COMMENTED.fullmatch(line)
+    return None if match is None else (match[1], clean_comment(match[2]))
+
+
+def comment_of(line: str) -> str:
+    """Return the comment at the end of a line."""
+    parted = part_comment(line)
+    return parted[1] if parted else ""
+
+
+def flatten(lines: list[str]) -> str | None:
+    """Return an entry of several lines on one line, without comments; None if it has not just one pair of
+    parentheses.
+    """
+    found: list[str] = []
+
+    def flat(match: re.Match[str]) -> str:
+        text = match[0]
+        if text[0] in '"\\':
+            return text
+        found.append(text[0])
+        return " "
+
+    line = _PARTS.sub(flat, "\n".join(lines))
+    return line if [part for part in found if part in "()"] == ["(", ")"] else None
+
+
+# Quoted strings and escapes, which stay; comments, parentheses and ends of lines, which do not.
+_PARTS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\\.|;.*|[()\n]')

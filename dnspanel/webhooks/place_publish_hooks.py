@@ -1,0 +1,219 @@
+"""Add, change, test and lift publish hooks, for people who can govern their zones. Verbs.
+
+A change makes another version of the hook, so that its earlier answers do not count.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import transaction
+from django.db.models import Q
+
+from dnspanel.accounts.actors.actors import Author, Person, actor_of
+from dnspanel.accounts.secrets.vault import encrypt_secret
+from dnspanel.texts import gettext
+from dnspanel.webhooks.address_guard import Resolve, checked_addresses, parse_target
+from dnspanel.webhooks.ask_hooks import ask_hooks
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer
+from dnspanel.webhooks.hooks import OVERLAP
+from dnspanel.webhooks.sign_events import new_secret
+from dnspanel.zones.errors import RuleRefused
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.hook_health import Reply, note_replies
+from dnspanel.zones.governance.hook_questions import HookAnswer, example_question
+from dnspanel.zones.governance.publish_rules import Scope, may_govern, scope_of
+from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
+
+MOST = 20  # of the panel: those about one publication are asked at once, by a thread each
+LEAST_SECONDS, MOST_SECONDS = 1, 10
+LONGEST_NAME = 40
+# A hook without requests for this time is asked about an example; a silent hook, sooner.
+QUIET_FOR, SILENT_FOR = timedelta(minutes=5), timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class HookTerms:
+    """Where to ask, how long to wait, and what happens to a publication without an answer."""
+
+    url: str
+    seconds: int = 5
+    when_silent: str = WhenSilent.REFUSE
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewHook:
+    """A hook, and the secret that signs its questions and answers, which is shown only now."""
+
+    hook: PublishHook
+    secret: str
+
+
+def add_hook(
+    *, scope: Scope, terms: HookTerms, reason: str, author: Author, now: datetime, resolve: Resolve | None = None
+) -> NewHook:
+    """Add a hook. From now on, nothing of these zones is published without its yes to exactly that.
+
+    Raise RightMissing, and RuleRefused for bad terms or more than MOST hooks.
+    """
+    columns = _checked(terms, resolve)
+    secret = new_secret()
+    with transaction.atomic():
+        publish_rules.begin(PublishHook, scope, author, MOST)
+        hook = PublishHook.objects.create(
+            **publish_rules.placed(scope, reason, author, now), **columns, secret=encrypt_secret(secret.encode())
+        )
+        publish_rules.record("hook.place", hook, author, now, **_told(columns))
+    return NewHook(hook, secret)
+
+
+def change_hook(  # noqa: PLR0913  # the fields of a hook
+    *,
+    hook: PublishHook,
+    scope: Scope,
+    terms: HookTerms,
+    reason: str,
+    author: Person,
+    now: datetime,
+    resolve: Resolve | None = None,
+) -> PublishHook:
+    """Change the hook from the next question on, and return it. Its secret stays.
+
+    The author must be able to govern the zones before and after. Raise RuleUnknown, RightMissing, and RuleRefused for
+    bad terms or if the hook was changed since `hook` was read.
+    """
+    columns = _checked(terms, resolve, before=hook)
+    with transaction.atomic():
+        found = publish_rules.governed(PublishHook, hook.pk, author)
+        publish_rules.require_scope(scope, actor_of(author))
+        if found.version != hook.version:
+            raise RuleRefused("", gettext("Somebody has changed it meanwhile. Load it again."))
+        columns |= publish_rules.scoped(scope, reason)
+        before = {name: getattr(found, name) for name in columns}
+        changed = [name for name, value in columns.items() if before[name] != value]
+        if not changed:
+            return found
+        scope_before = found.scope
+        for name in changed:
+            setattr(found, name, columns[name])
+        # It is another one, which may be in order where that of before was not.
+        found.version, found.failing_since, found.failures, found.error = hook.version + 1, None, 0, ""
+        found.questioned_at = None
+        found.save()
+        of_its_own = {name for name in changed if name in HookTerms.__dataclass_fields__}
+        publish_rules.record(
+            "hook.change",
+            found,
+            actor_of(author),
+            now,
+            scope_before=scope_before,
+            changed=sorted(changed),
+            before=_told({name: before[name] for name in of_its_own}),
+            after=_told({name: columns[name] for name in of_its_own}),
+        )
+    return found
+
+
+def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
+    """Set a new secret. For a day the old one signs questions too, and answers can use either.
+
+    Raise RuleUnknown, RightMissing.
+    """
+    secret = new_secret()
+    with transaction.atomic():
+        found = publish_rules.governed(PublishHook, hook_id, author)
+        found.old_secret, found.old_secret_until = found.secret, now + OVERLAP
+        found.secret = encrypt_secret(secret.encode())
+        found.save(update_fields=["secret", "old_secret", "old_secret_until"])
+        publish_rules.record("hook.rotate", found, actor_of(author), now)
+    return NewHook(found, secret)
+
+
+def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> HookAnswer:
+    """Ask the hook an example that is marked as a test, record its health, and return the answer.
+
+    Raise RuleUnknown, RightMissing.
+    """
+    with transaction.atomic(durable=True):
+        found = publish_rules.governed(PublishHook, hook_id, author)
+    question = example_question(found, actor_of(author))
+    (answer,) = ask_hooks(questions=[question])
+    now = clock()
+    note_replies([Reply(question, answer)], now=now, is_test=True)
+    publish_rules.record("hook.test", found, actor_of(author), now, answer=answer.word, told=answer.reason)
+    return answer
+
+
+def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
+    """Ask an example of hooks that were not asked recently or were silent. Return how many they are.
+
+    So a hook that is down raises an alert before a person publishes, and the alert ends once the hook answers again.
+    """
+    now = clock()
+    quiet = Q(questioned_at=None) | Q(questioned_at__lte=now - QUIET_FOR)
+    silent = Q(failing_since__isnull=False, questioned_at__lte=now - SILENT_FOR)
+    questions = [example_question(hook, None) for hook in PublishHook.objects.filter(quiet | silent).order_by("pk")]
+    if questions:
+        answers = ask_hooks(questions=questions)
+        replies = [Reply(*each) for each in zip(questions, answers, strict=True)]
+        note_replies(replies, now=clock(), is_test=True, is_listed=False)
+    return len(questions)
+
+
+def lift_hook(*, hook_id: int, author: Person, now: datetime) -> None:
+    """Remove the hook. Raise RuleUnknown, RightMissing."""
+    publish_rules.lift(PublishHook, hook_id, "hook.lift", author, now)
+
+
+def hooks(person: Person) -> list[PublishHook]:
+    """Return the hooks that this person can lift; there are at most MOST."""
+    found = PublishHook.objects.select_related("zone", "team", "placed_by").order_by("-pk")
+    return [hook for hook in found if may_govern(person, scope_of(hook))]
+
+
+def hook_for(person: Person, hook_id: int) -> PublishHook:
+    """Return the hook of this person with this id. Raise RuleUnknown."""
+    return publish_rules.rule_with_id(hooks(person), hook_id)
+
+
+def replies_of(hook: PublishHook) -> list[HookReply]:
+    """Return the recent answers of the hook, newest first; `hook_health` limits their number."""
+    return list(HookReply.objects.filter(hook=hook).order_by("-pk"))
+
+
+def _checked(terms: HookTerms, resolve: Resolve | None, before: PublishHook | None = None) -> dict[str, Any]:
+    """Return the columns of these terms. Raise RuleRefused. A URL that `before` has is not resolved again."""
+    name = " ".join(terms.name.split())
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise RuleRefused(
+            "name",
+            gettext("At most {longest_name} characters, all of which can be printed.").format(
+                longest_name=LONGEST_NAME
+            ),
+        )
+    if not LEAST_SECONDS <= terms.seconds <= MOST_SECONDS:
+        raise RuleRefused(
+            "seconds",
+            gettext("Wait between {least_seconds} and {most_seconds} seconds.").format(
+                least_seconds=LEAST_SECONDS, most_seconds=MOST_SECONDS
+            ),
+        )
+    if terms.when_silent not in WhenSilent.values:
+        raise RuleRefused("when_silent", gettext("Say refuse or pass."))
+    try:
+        if before is None or terms.url != before.url:
+            checked_addresses(parse_target(terms.url), resolve=resolve)
+    except (AddressRefused, NoAnswer) as exc:
+        raise RuleRefused("url", str(exc)) from exc
+    return {"name": name, "url": terms.url, "seconds": terms.seconds, "when_silent": str(terms.when_silent)}
+
+
+def _told(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return the values for the audit log: only the host of the URL, because a path can be a password."""
+    return {
+        "host" if name == "url" else name: urlsplit(value).hostname or "" if name == "url" else value
+        for name, value in columns.items()
+    }

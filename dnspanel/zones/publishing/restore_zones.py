@@ -1,0 +1,341 @@
+"""Zones come back from the trash: any number of them in one publication, or in one for each piece. Verbs.
+
+What keeps one zone back keeps only that zone: it stays in the trash, and the outcome says why. Everything that holds
+for one zone holds for each of many: rights, the name, zones above and below, the chain of trust, freezes, publish
+hooks, quotas.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from dnspanel.accounts.actors.actors import Author, Person, actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.models import AuditEntry
+from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
+from dnspanel.zones.dnssec.queries import presigned_zones
+from dnspanel.zones.errors import Forbidden, NamesRefused, NameTaken, RightMissing, ZoneError
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.governance.parts import Part
+from dnspanel.zones.lists.queries import found_zones
+from dnspanel.zones.lists.selection import TooMany
+from dnspanel.zones.log.sequence_log import NewRevision, append_publication, join_parts, publication_of_form
+from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone, gone_at
+from dnspanel.zones.names import nesting
+from dnspanel.zones.plan import readable, zone_quotas
+from dnspanel.zones.publishing import bulk, pieces, ready_zones
+from dnspanel.zones.publishing.many_settings import MOST_ZONES, ZonesOutcome
+from dnspanel.zones.publishing.ready_zones import InTransaction, nothing
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.lock_rules import refuse_locked
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.store.last_serials import last_serials
+from dnspanel.zones.values import soa
+from replication.dns import rdtypes
+from replication.dns.rrset import Change
+
+# Of one publication: nodes load all of it in one transaction.
+PIECE_ZONES = 1_000
+PIECE_RRSETS = 50_000
+
+GONE = "zone.gone"  # the act that removes a zone from the trash before its time
+
+_TRIES = 3  # while others create zones of the same names
+
+
+@dataclass(frozen=True, slots=True)
+class TrashSelection:
+    """Zones of the trash: each that fits everything that is given here."""
+
+    ids: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    search: str = ""
+    publication: int | None = None  # the one that deleted them last
+    deleted_since: datetime | None = None
+
+
+@dataclass(slots=True)
+class Restored:
+    """The publications that brought zones back, and what came of each zone."""
+
+    publications: list[Publication] = field(default_factory=list)
+    outcome: ZonesOutcome = field(default_factory=ZonesOutcome)
+
+    @property
+    def last(self) -> Publication | None:
+        """The newest publication; a node that has it has all of them."""
+        return self.publications[-1] if self.publications else None
+
+
+def selected_from_trash(selection: TrashSelection, author: Person, most: int = MOST_ZONES) -> list[Zone]:
+    """Return the zones that the author sees in the trash, those deleted last first. Raise TooMany, and Forbidden."""
+    actor = actor_of(author)
+    if actor is None or not actor.may_somewhere(Right.DELETE_ZONE):
+        raise Forbidden(Permission.EDIT)
+    zones = found_zones(access.trash_visible_to(author), selection.search)
+    if selection.ids:
+        zones = zones.filter(pk__in=selection.ids)
+    if selection.names:
+        zones = zones.filter(name__in=selection.names)
+    if selection.publication is not None:
+        deleted = Revision.objects.filter(publication=selection.publication, kind=RevisionKind.DELETE)
+        zones = zones.filter(pk__in=deleted.values("zone"), sequence=selection.publication)
+    if selection.deleted_since is not None:
+        zones = zones.filter(deleted_at__gte=selection.deleted_since)
+    found = list(zones.order_by("-deleted_at", "-pk")[: most + 1])
+    if len(found) > most:
+        raise TooMany
+    return found
+
+
+def newest_in_trash(author: Person) -> QuerySet[Zone]:
+    """Return the zones that the author sees in the trash, of several of one name the one that was deleted last."""
+    later = Zone.objects.filter(name=OuterRef("name"), deleted_at__gt=OuterRef("deleted_at"))
+    return access.trash_visible_to(author).exclude(Exists(later))
+
+
+def gone_for_good(publication: Publication) -> list[str]:
+    """Return the names of the zones that a publication deleted and that a person has deleted for good since.
+
+    When the time of the trash is over, all that are still in it go, and nothing names them.
+    """
+    deleted_at = gone_stamp(publication.at)
+    gone = AuditEntry.objects.filter(action=GONE, at__gte=publication.at, details__deleted_at=deleted_at)
+    return sorted(gone.values_list("target", flat=True))
+
+
+def is_out_of_trash(publication: Publication, now: datetime) -> bool:
+    """Return True if what a publication deleted has been in the trash for longer than zones stay there."""
+    return gone_at(publication.at) <= now
+
+
+def preview_restore(*, zones: Sequence[Zone], author: Author, now: datetime, reason: str = "") -> ZonesOutcome:
+    """Return what `restore_zones` would do now, without asking publish hooks. Write nothing."""
+    total = ZonesOutcome()
+    for piece in _pieces(zones):
+        with transaction.atomic(durable=True):
+            _, outcome = _bring_back(piece, author, reason, now, {})
+            transaction.set_rollback(True)
+        _join(total, outcome)
+    return total
+
+
+def restore_zones(
+    *,
+    zones: Sequence[Zone],
+    acting: Acting,
+    in_transaction: InTransaction = nothing,
+    joins: Publication | None = None,
+) -> Restored:
+    """Restore these zones with higher serials: in one publication, or one for each piece of many.
+
+    The outcome names each zone that stays in the trash, and why. A zone that is restored already is unchanged.
+    `in_transaction` runs in the transaction of each publication. `form_id` is that of the last one: the same form sent
+    twice publishes once. The publications are parts of one write, that of `joins` if given. Raise PublishingOnHold or
+    another ZoneError before the first piece; errors in later pieces leave the rest in the trash.
+    """
+    if (first := _published_by(acting.form_id)) is not None:
+        return first
+    cut = list(_pieces(zones))
+    done = Restored()
+    has_room = True
+
+    def join_and_go_on(publication: Publication) -> None:
+        if joins is not None or len(cut) > 1:
+            first = joins or next(iter(done.publications), None)
+            join_parts([publication] if first is None else [first, publication])
+        in_transaction(publication)
+
+    for number, piece in enumerate(cut, 1):
+        id = acting.form_id if number == len(cut) else None
+        has_room = has_room and (number == 1 or pieces.make_room())
+        try:
+            publication, outcome = _restore_piece(piece, replace(acting, form_id=id), join_and_go_on)
+        except ZoneError as exc:
+            if not done.publications:
+                raise
+            done.outcome.refused += [(zone, str(exc)) for each in cut[number - 1 :] for zone in each]
+            break
+        _join(done.outcome, outcome)
+        if publication is not None:
+            done.publications.append(publication)
+    return done
+
+
+def gone_stamp(deleted_at: datetime) -> str:
+    """Return the time of a deletion as the audit log has it of a zone that is gone for good."""
+    return f"{deleted_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
+    """Write the SOA of each of these zones, which are live by now, and return the revisions that bring them back.
+
+    Each SOA has the zone's next serial, and one above that of any other zone that was deleted with the name since,
+    because secondaries must see that it moved on; but not that of a zone with the
+    signatures that it came with, which are of its serial too, nor that of a zone that is transferred, which is its
+    primary's. A DS for a zone here that leads to none of its keys is disabled. A zone that no node had is not brought
+    to them. `append_publication` must follow in the same transaction.
+    """
+    fixed = presigned_zones([zone.pk for zone in zones]) | {zone.pk for zone in zones if zone.transferred_from}
+    broken: dict[str, list[str]] = {}
+    for parent, child, _ in nesting.broken_below([zone.pk for zone in zones if zone.pk not in fixed]):
+        broken.setdefault(parent, []).append(child)
+    near = store_rrsets.rrsets_at_names(
+        {zone.pk: (zone.name, {zone.name, *broken.get(zone.name, ())}) for zone in zones}
+    )
+    last = last_serials([zone.name for zone in zones if zone.pk not in fixed])
+    revisions = []
+    for zone in zones:
+        soa_before = near[zone.pk][zone.name, rdtypes.SOA]
+        serial, changes = soa.serial_of(soa_before), list[Change]()
+        if zone.pk not in fixed:
+            serial = soa.beyond(zone.soa_edits.after(serial, now), last.get(zone.name))
+            changes.append(Change(zone.name, rdtypes.SOA, soa_before, soa.with_serial(soa_before, serial)))
+            for child in broken.get(zone.name, ()):
+                ds = near[zone.pk][child, rdtypes.DS]
+                changes.append(Change(child, rdtypes.DS, ds, replace(ds, disabled=ds.rdata)))
+        revisions.append(
+            NewRevision(
+                zone.pk,
+                zone.name,
+                RevisionKind.RESTORE if zone.is_served else RevisionKind.AWAIT,
+                zone.revision + 1,
+                serial.value,
+                zone.rrset_count,
+                changed=len(broken.get(zone.name, ())),
+                changes=changes,
+            )
+        )
+    store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
+    return revisions
+
+
+def _pieces(zones: Iterable[Zone]) -> Iterator[list[Zone]]:
+    """Cut the zones into pieces that are one publication each, those deleted last first."""
+    piece: list[Zone] = []
+    rrsets = 0
+    for zone in zones:
+        if piece and (len(piece) == PIECE_ZONES or rrsets + zone.rrset_count > PIECE_RRSETS):
+            yield piece
+            piece, rrsets = [], 0
+        piece.append(zone)
+        rrsets += zone.rrset_count
+    if piece:
+        yield piece
+
+
+def _restore_piece(
+    zones: Sequence[Zone],
+    acting: Acting,
+    in_transaction: InTransaction,
+) -> tuple[Publication | None, ZonesOutcome]:
+    def restore(left: Mapping[int, str]) -> tuple[Publication | None, ZonesOutcome]:
+        with transaction.atomic(durable=True):
+            revisions, outcome = _bring_back(zones, acting.author, acting.reason, acting.now, left)
+            if not revisions:
+                return None, outcome
+            publication = append_publication(revisions=revisions, acting=acting)
+            in_transaction(publication)
+            return publication, outcome
+
+    for _ in range(_TRIES):
+        try:
+            return bulk.leaving_refused(restore)
+        except IntegrityError as exc:  # the same form, or another request that created a zone of one of these names
+            clash = exc
+            if (first := _published_by(acting.form_id)) is not None:
+                return first.last, first.outcome
+    return publication_of_form(acting.form_id, otherwise=clash), ZonesOutcome()
+
+
+def _bring_back(
+    zones: Sequence[Zone], author: Author, reason: str, now: datetime, left: Mapping[int, str]
+) -> tuple[list[NewRevision], ZonesOutcome]:
+    """Make those of these zones live that may come back; return their revisions, and what becomes of each zone."""
+    ready_zones.prefer_indexes()
+    outcome = ZonesOutcome()
+    coming = _coming(zones, author, reason, now, left, outcome)
+    while coming:
+        try:
+            with transaction.atomic():
+                Zone.objects.filter(pk__in=[zone.pk for zone in coming]).update(deleted_at=None)
+                revisions = restorations(coming, now)
+                own = [zone.pk for zone in coming]
+                nesting.refuse_names(zone_names=[zone.name for zone in coming], own=own, author=author)
+        except NamesRefused as refused:
+            outcome.refused += [
+                (zone, str(refused.refusals[zone.name])) for zone in coming if zone.name in refused.refusals
+            ]
+            coming = [zone for zone in coming if zone.name not in refused.refusals]
+        else:
+            outcome.changed = coming
+            return revisions, outcome
+    return [], outcome
+
+
+def _coming(
+    zones: Sequence[Zone], author: Author, reason: str, now: datetime, left: Mapping[int, str], outcome: ZonesOutcome
+) -> list[Zone]:
+    """Lock the zones; return those that nothing keeps in the trash by itself. The outcome has the others."""
+    rows = Zone.objects.select_for_update(of=("self",), no_key=True).select_related("team", "created_by")
+    found = {zone.pk: zone for zone in rows.filter(pk__in=[zone.pk for zone in zones]).order_by("pk")}
+    trashed = [zone for each in zones if (zone := found.get(each.pk)) is not None and zone.deleted_at is not None]
+    outcome.unchanged = len(found) - len(trashed)
+    outcome.refused += [(zone, gettext("It has left the trash for good.")) for zone in zones if zone.pk not in found]
+    parts = {zone.pk: Part(zone.pk, RevisionKind.RESTORE, ()) for zone in trashed}
+    over = publish_guards.reasons_over(trashed, author=author, reason=reason, now=now)
+    kept = {
+        **{zone.pk: over[zone.name] for zone in trashed if zone.name in over},
+        **publish_guards.reasons_against(trashed, parts, author=author, reason=reason, now=now),
+        **{pk: str(refusal) for pk, refusal in readable.refusals_of_stored(trashed).items()},
+        **left,
+    }
+    taken = ready_zones.existing_zones([zone.name for zone in trashed])
+    coming: dict[str, Zone] = {}
+    for zone in sorted(trashed, key=lambda each: (each.deleted_at, each.pk), reverse=True):
+        if refusal := _refusal(zone, author, kept, taken, coming):
+            outcome.refused.append((zone, refusal))
+        else:
+            coming[zone.name] = zone
+    without_room = {} if author is None else zone_quotas.without_room(list(coming.values()), author)
+    outcome.refused += [(zone, without_room[zone.pk]) for zone in coming.values() if zone.pk in without_room]
+    return [zone for zone in coming.values() if zone.pk not in without_room]
+
+
+def _refusal(
+    zone: Zone, author: Author, kept: Mapping[int, str], taken: Mapping[str, object], coming: Mapping[str, Zone]
+) -> str:
+    """Return what keeps one zone in the trash, whatever becomes of the others of another name."""
+    try:
+        access.require_right(author, zone, Right.DELETE_ZONE)
+        refuse_locked(author, zone, None)
+    except RightMissing as exc:
+        return str(exc)
+    if zone.name in taken:
+        return str(NameTaken(zone.name))
+    if zone.name in coming:
+        return gettext("Another zone of this name was deleted later: that one comes back.")
+    return kept.get(zone.pk, "")
+
+
+def _published_by(form_id: UUID | None) -> Restored | None:
+    """Return what this form brought back when it was sent first; None if it did not."""
+    first = Publication.objects.filter(form_id=form_id).first() if form_id else None
+    if first is None:
+        return None
+    parts = pieces.parts_of(first)
+    revisions = Revision.objects.filter(publication__in=parts, kind__in=(RevisionKind.RESTORE, RevisionKind.AWAIT))
+    back = Zone.objects.filter(pk__in=revisions.values("zone"))
+    return Restored(parts, ZonesOutcome(list(back.order_by("name"))))
+
+
+def _join(total: ZonesOutcome, part: ZonesOutcome) -> None:
+    total.changed += part.changed
+    total.refused += part.refused
+    total.unchanged += part.unchanged

@@ -1,0 +1,232 @@
+"""The identity of this agent: its key and certificate, and the accepted signing keys. All of them may change.
+
+    node.key node.pem      for TLS
+    ca.pem                 the panel's authority; never changes while this is the same node
+    identity.json          name, cluster, schema, and the keys that sign segments
+    next.key               a key with a requested certificate
+    next.pem               that certificate with its key in one file: from here on the rotation is decided
+
+A rotation is decided by one rename, that of next.pem. A process that starts with a next.pem finishes the rotation. So a
+crash at any moment leaves either the old pair or the new one, never a certificate with another one's key.
+"""
+
+import logging
+import os
+import ssl
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, overload
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from replication.agent.agent_config import IDENTITY_FILE, Identity, format_identity
+from replication.errors import BadBytes, WrongCluster
+from replication.wire.keyring import decode_keyring
+
+NEXT_KEY_FILE, NEXT_FILE = "next.key", "next.pem"
+
+logger = logging.getLogger(__name__)
+
+
+class SigningKeys(Sequence[bytes]):
+    """The keys that are accepted now; a replacement is seen at once by all who share this object."""
+
+    def __init__(self, keys: tuple[bytes, ...]) -> None:
+        self._keys = keys
+
+    def replace(self, keys: tuple[bytes, ...]) -> None:
+        self._keys = keys
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+        return self._keys[index]
+
+
+class Enrolled(Protocol):
+    """A configuration that says where the identity is: a node's or a front's."""
+
+    @property
+    def identity(self) -> Identity: ...
+    @property
+    def key_path(self) -> Path: ...
+    @property
+    def certificate_path(self) -> Path: ...
+    @property
+    def ca_path(self) -> Path: ...
+
+
+class IdentityKeeper:
+    """The identity of a running agent. `context` is what the next connection is shaken hands with."""
+
+    def __init__(self, config: Enrolled) -> None:
+        self._config = config
+        self._directory = config.key_path.parent
+        self._lock = threading.Lock()
+        self.identity = config.identity
+        self.signing_keys = SigningKeys(config.identity.signing_keys)
+        self._finish()
+        self.context = server_context(config.certificate_path, config.key_path, config.ca_path)
+        self.certificate_expires_at = _expires_at(config.certificate_path)
+
+    def request(self) -> str:
+        """Return a signing request for a new key. A second call returns one for the same key."""
+        with self._lock:
+            kept = self._directory / NEXT_KEY_FILE
+            if not kept.exists():
+                write_atomically(kept, format_key(ec.generate_private_key(ec.SECP256R1())))
+            return signing_request(_load_key(kept))
+
+    def install(self, certificate_pem: str, ca_pem: str) -> None:
+        """Install the certificate for the next connections. A second call changes nothing.
+
+        Raise BadBytes unless it is of our authority, for this node, for the key that `request` made, and valid now.
+        """
+        with self._lock:
+            certificate = self._checked(certificate_pem, ca_pem)
+            kept, config = self._directory / NEXT_KEY_FILE, self._config
+            if certificate.public_key() == _load_key(config.key_path).public_key():
+                write_atomically(config.certificate_path, certificate_pem)
+            elif kept.exists() and certificate.public_key() == _load_key(kept).public_key():
+                write_atomically(self._directory / NEXT_FILE, kept.read_text() + certificate_pem)
+                self._finish()
+            else:
+                raise BadBytes(what="certificate", reason="it is for a key that this agent does not have")
+            self.context = server_context(config.certificate_path, config.key_path, config.ca_path)
+            self.certificate_expires_at = _expires_at(config.certificate_path)
+        logger.info("certificate replaced; it expires %s", certificate.not_valid_after_utc.date())
+
+    def take_keys(self, sealed: bytes) -> None:
+        """Accept segments of these keys and of no others from now on. An older list changes nothing.
+
+        Raise BadBytes, BadSignature, WrongCluster.
+        """
+        with self._lock:
+            keyring = decode_keyring(sealed, self.signing_keys)
+            if keyring.cluster != self.identity.cluster:
+                raise WrongCluster(ours=self.identity.cluster, theirs=keyring.cluster)
+            if keyring.generation < self.identity.keys_generation:
+                return
+            self._write(replace(self.identity, signing_keys=keyring.keys, keys_generation=keyring.generation))
+        logger.info("signing keys: %s", " ".join(key.hex()[:16] for key in keyring.keys))
+
+    def change_schema(self, schema: int) -> None:
+        """Store another PowerDNS schema of the node's files."""
+        with self._lock:
+            self._write(replace(self.identity, schema=schema))
+
+    def _write(self, identity: Identity) -> None:
+        write_atomically(self._directory / IDENTITY_FILE, format_identity(identity))
+        self.identity = identity
+        self.signing_keys.replace(identity.signing_keys)
+
+    def _finish(self) -> None:
+        """Carry out the rotation that was decided, if there is one; repeating any step is harmless."""
+        decided = self._directory / NEXT_FILE
+        if not decided.exists():
+            return
+        key, _, certificate = decided.read_text().partition("-----BEGIN CERTIFICATE-----")
+        write_atomically(self._config.key_path, key)
+        write_atomically(self._config.certificate_path, "-----BEGIN CERTIFICATE-----" + certificate)
+        (self._directory / NEXT_KEY_FILE).unlink(missing_ok=True)
+        decided.unlink()
+        _sync_directory(self._directory)
+
+    def _checked(self, certificate_pem: str, ca_pem: str) -> x509.Certificate:
+        try:
+            certificate = x509.load_pem_x509_certificate(certificate_pem.encode())
+            ca = x509.load_pem_x509_certificate(self._config.ca_path.read_bytes())
+            if x509.load_pem_x509_certificate(ca_pem.encode()) != ca:
+                raise ValueError("it comes with an authority that is not this node's")
+            certificate.verify_directly_issued_by(ca)
+            [name] = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+            if name.value != self.identity.node:
+                raise ValueError(f"it is for {name.value!r}, this is {self.identity.node}")
+            if certificate.not_valid_after_utc <= datetime.now(UTC):
+                raise ValueError(f"it expired {certificate.not_valid_after_utc}")
+        except Exception as exc:  # cryptography raises its own, ValueError and TypeError
+            raise BadBytes(what="certificate", reason=str(exc) or type(exc).__name__) from exc
+        return certificate
+
+
+# OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which has no name in `ssl`.
+_NO_CHECK_TIME = 0x200000
+
+
+def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
+    """Return a context of TLS 1.3 with our certificate, for clients of our CA.
+
+    The caller checks with `is_valid_at` whether the client's certificate is valid now: a panel that this server's clock
+    rejects should learn that, and nothing else.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= _NO_CHECK_TIME
+    context.num_tickets = 0
+    return context
+
+
+def is_valid_at(certificate: Mapping[str, Any], now: float) -> bool:
+    """Return whether a certificate, as `getpeercert` returns it, is valid at this time."""
+    begin, end = (ssl.cert_time_to_seconds(str(certificate[name])) for name in ("notBefore", "notAfter"))
+    return begin <= now <= end
+
+
+def signing_request(key: ec.EllipticCurvePrivateKey) -> str:
+    """Return a PEM signing request for this key. The panel decides the contents of the certificate."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "node")])
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    return request.public_bytes(serialization.Encoding.PEM).decode("ascii")
+
+
+def format_key(key: ec.EllipticCurvePrivateKey) -> str:
+    """Format a private key as PEM, without a password: the file's mode protects it."""
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return pem.decode("ascii")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file that only this user may read; after a crash or power loss it holds the old text or the new one."""
+    partial = path.with_name(path.name + ".part")
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise BadBytes(what=str(path), reason="it is not an elliptic curve key")
+    return key
+
+
+def _expires_at(path: Path) -> float:
+    return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc.timestamp()

@@ -1,0 +1,254 @@
+"""How a server asks to become a node: with a one-time code, and a key that never leaves it.
+
+The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`, and a certificate of that CA
+signs the whole answer. So it proves that it comes from the panel that made the code, and for this request, even if the
+connection to it proves nothing.
+"""
+
+import hashlib
+import json
+import shutil
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from replication.agent.agent_config import (
+    CA_FILE,
+    CERTIFICATE_FILE,
+    IDENTITY_FILE,
+    KEY_FILE,
+    Identity,
+    format_identity,
+    parse_identity,
+)
+from replication.agent.agent_identity import NEXT_FILE, NEXT_KEY_FILE, format_key, signing_request, write_atomically
+from replication.errors import BadBytes, Permanent, ReplicationError, Transient, UnknownSchema
+from replication.wire.enrolment import JoinSettings, decode_answer, request_fingerprint
+
+REQUEST_FILE = "node.csr"
+CODE_FILE = "code.sha256"  # of the code that this identity was made with
+POLL_SECONDS = 2.0
+FINGERPRINT_DIGITS = 32
+_MAX_ANSWER = 1 << 20
+
+
+class NotEnrolled(Permanent):
+    """The panel refused, or is not the panel that made the code."""
+
+
+class PanelUnreachable(Transient):
+    """The panel did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A person has to approve; `fingerprint` is what that person should see.
+
+    `settings` are not proved to be the panel's yet: what they contradict is refused early, and nothing is made of them.
+    """
+
+    fingerprint: str
+    settings: JoinSettings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """What came as the panel's answer; it is the panel's once `_checked` has said so."""
+
+    message: Mapping[str, Any]
+
+
+def enroll(
+    panel: str,
+    code: str,
+    directory: Path,
+    *,
+    say: Callable[[str], None],
+    check: Callable[[JoinSettings], None] = lambda settings: None,
+    wait: Callable[[float], None] = time.sleep,
+) -> Identity:
+    """Make this server a node: `directory` then holds its key, certificate and identity.
+
+    1. Make a key and a signing request, unless an earlier try left them: the panel knows us by the request.
+    2. Ask, and while a person has to approve, ask again.
+    3. Check the CA against the code, the answer's signature against the CA, and the certificate against the key.
+    4. Write the files, the identity last: only then does the agent find the directory complete.
+
+    `check` sees what the panel has for this server before a person approves, and may raise. Raises NotEnrolled.
+    Interrupted anywhere, it can be repeated with the same code.
+    """
+    _, _, expected_ca = code.partition(".")
+    if len(expected_ca) != FINGERPRINT_DIGITS:
+        raise NotEnrolled("the code is not complete: it ends in a dot and 32 digits")
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    request = _signing_request(directory)
+    fingerprint = request_fingerprint(x509.load_pem_x509_csr(request.encode()))
+    last_message = ""
+    while True:
+        try:
+            answer = ask_panel(panel, code, request)
+        except PanelUnreachable as exc:
+            message = f"The panel does not answer ({exc}); asking again."
+        else:
+            if isinstance(answer, Enrolled):
+                break
+            if answer.fingerprint != fingerprint:
+                raise NotEnrolled(
+                    f"the panel got another request ({answer.fingerprint}) than this server sent ({fingerprint}): "
+                    "somebody is in between. Do not approve it; make a new code"
+                )
+            if answer.settings is not None:
+                check(answer.settings)
+            message = f"Waiting for approval. The panel has to show the fingerprint {fingerprint}"
+        if message != last_message:
+            say(message)
+            last_message = message
+        wait(POLL_SECONDS)
+    fields = _checked(answer.message, expected_ca, fingerprint, directory)
+    identity = _identity(fields)
+    if identity.settings is not None:
+        check(identity.settings)
+    write_atomically(directory / CA_FILE, fields["ca"])
+    write_atomically(directory / CERTIFICATE_FILE, fields["certificate"])
+    write_atomically(directory / IDENTITY_FILE, format_identity(identity))
+    (directory / REQUEST_FILE).unlink()
+    say(f"This server is now node {identity.node}; its identity is in {directory}.")
+    return identity
+
+
+def ensure_enrolled(
+    panel: str, code: str, directory: Path, *, say: Callable[[str], None], check: Callable[[JoinSettings], None]
+) -> None:
+    """Enroll with this code, unless the identity in `directory` was made with it. Raises NotEnrolled.
+
+    A server that has an identity already gets a new one beside it, which replaces the old one when it is complete.
+    Until a person has approved, the agent that runs here goes on with the old key.
+    """
+    beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
+    if (beside / IDENTITY_FILE).exists():  # an earlier run ended before this step
+        _replace_directory(directory, beside)
+    digest = hashlib.sha256(code.encode()).hexdigest()
+    is_known = used.exists()
+    if not (directory / IDENTITY_FILE).exists():
+        enroll(panel, code, directory, say=say, check=check)
+    elif not is_known or used.read_text() != digest:
+        try:
+            enroll(panel, code, beside, say=say, check=check)
+        except NotEnrolled as exc:
+            if is_known:
+                raise
+            # Of a join before codes were noted: the code may be the one that made this identity.
+            say(f"This server keeps the identity that it has: {exc}")
+            return
+        _replace_directory(directory, beside)
+    write_atomically(used, digest)
+
+
+def _replace_directory(directory: Path, by: Path) -> None:
+    old = directory.with_name(f"{directory.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if directory.exists():
+        directory.rename(old)
+    by.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
+    """Send the request once. Raises NotEnrolled or PanelUnreachable."""
+    url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
+    body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")
+    # The answer must show the CA that the code names, so TLS may be self-signed.
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with urllib.request.urlopen(request, timeout=15, context=context) as response:
+            status, answer = response.status, response.read(_MAX_ANSWER)
+    except urllib.error.HTTPError as exc:
+        with exc:
+            message = _message_in(exc.read(_MAX_ANSWER))
+        if exc.code >= 500:
+            raise PanelUnreachable(message or f"status {exc.code}") from exc
+        raise NotEnrolled(f"the panel refused: {message or exc.code}") from exc
+    except (OSError, ValueError) as exc:
+        raise PanelUnreachable(str(exc)) from exc
+    return _parse_answer(status, answer)
+
+
+def _parse_answer(status: int, answer: bytes) -> Waiting | Enrolled:
+    try:
+        message: Mapping[str, Any] = json.loads(answer)
+        if not isinstance(message, dict):
+            raise TypeError("it is no JSON object")
+        if status != 202:
+            return Enrolled(message)
+        settings = JoinSettings.from_json(message["settings"]) if "settings" in message else None
+        return Waiting(str(message["fingerprint"]), settings)
+    except (ValueError, KeyError, TypeError, RecursionError, BadBytes) as exc:
+        raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
+
+
+def _identity(fields: Mapping[str, Any]) -> Identity:
+    try:
+        return parse_identity(fields)
+    except (ValueError, UnknownSchema) as exc:
+        raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
+
+
+def _message_in(answer: bytes) -> str:
+    """Return the message in a refusal, or ""."""
+    try:
+        return str(json.loads(answer)["message"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def _signing_request(directory: Path) -> str:
+    """Return the request that waits in the directory, or a new one with a new key."""
+    kept = directory / REQUEST_FILE
+    if kept.exists():
+        return kept.read_text()
+    for left in (NEXT_FILE, NEXT_KEY_FILE):  # of a rotation of the former identity
+        (directory / left).unlink(missing_ok=True)
+    key = ec.generate_private_key(ec.SECP256R1())
+    write_atomically(directory / KEY_FILE, format_key(key))
+    text = signing_request(key)
+    write_atomically(kept, text)
+    return text
+
+
+def _checked(message: Mapping[str, Any], expected_ca: str, fingerprint: str, directory: Path) -> Mapping[str, Any]:
+    """Return the panel's message. Raise NotEnrolled if it is not authentic.
+
+    The CA must be the code's, a panel of that CA must have signed the whole answer to this request, and the certificate
+    must be for our key.
+    """
+    try:
+        ca = x509.load_pem_x509_certificate(str(message["ca"]).encode())
+        found = hashlib.sha256(ca.public_bytes(serialization.Encoding.DER)).hexdigest()[:FINGERPRINT_DIGITS]
+        if found != expected_ca.lower():
+            raise NotEnrolled(f"the answer has the CA {found}, the code names {expected_ca}: this is another panel")
+        fields = decode_answer(message, request=fingerprint, now=datetime.now(UTC))
+        certificate = x509.load_pem_x509_certificate(str(fields["certificate"]).encode())
+        certificate.verify_directly_issued_by(ca)
+    except NotEnrolled:
+        raise
+    except ReplicationError as exc:
+        raise NotEnrolled(f"the panel's answer cannot be believed: {exc}") from exc
+    except Exception as exc:  # cryptography raises its own, ValueError and TypeError
+        raise NotEnrolled(f"the certificate in the answer cannot be used: {exc}") from exc
+    key = serialization.load_pem_private_key((directory / KEY_FILE).read_bytes(), password=None)
+    if certificate.public_key() != key.public_key():
+        raise NotEnrolled("the certificate in the answer is for another key")
+    return fields

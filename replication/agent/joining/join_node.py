@@ -1,0 +1,193 @@
+"""Make a server a node with one command: enrollment, configuration, LMDB files, and the two systemd units.
+
+    /etc/dnspanel-agent/agent.toml       the agent's configuration; what an operator may change
+    /var/lib/dnspanel-agent/identity/    key and certificate; the key never leaves the server
+    /var/lib/dnspanel-agent/state/       the agent's lock, and what is being received
+    /var/lib/dnspanel-agent/lmdb/        PowerDNS's files, written by the agent
+    /var/lib/dnspanel-agent/pdns/        pdns.conf, written by the agent
+
+/etc/powerdns and the files of a PowerDNS that ran here before stay as they are. Run again after an interruption,
+it goes on where it was; on a server that is a node already it renews pdns.conf and units, and with a new code it
+enrolls the server again.
+"""
+
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.agent.agent_config import AgentConfig, read_config, read_identity
+from replication.agent.joining.ask_to_enroll import ensure_enrolled
+from replication.agent.joining.install_agent import (
+    CannotJoin,
+    Say,
+    describe_differences,
+    give,
+    make_directories,
+    refuse_contradictions,
+    refuse_unfit,
+    start,
+    write_config,
+    write_for,
+    write_unit_files,
+)
+from replication.wire.enrolment import JoinSettings, Role
+
+CONFIG = Path("/etc/dnspanel-agent/agent.toml")
+DIRECTORY = Path("/var/lib/dnspanel-agent")
+UNITS = Path("/etc/systemd/system")
+SOCKET_DIRECTORY = Path("/run/pdns")  # RuntimeDirectory of Debian's unit
+AGENT_UNIT = "dnspanel-agent.service"
+# With a panel that does not say which ports it has.
+OLD_DNS_PORT, OLD_LISTEN_PORT = 53, 8533
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What the operator chose, and the paths to write to."""
+
+    panel: str
+    code: str
+    dns_address: str = ""  # this and the two ports: empty or 0 is what the panel has
+    dns_port: int = 0
+    listen_port: int = 0
+    api_port: int = 8081
+    user: str = "pdns"
+    config: Path = CONFIG
+    directory: Path = DIRECTORY
+    socket_directory: Path = SOCKET_DIRECTORY
+    units: Path = UNITS
+    pdns_server: str = "pdns_server"
+    caches: bool = True
+
+    @property
+    def identity(self) -> Path:
+        return self.directory / "identity"
+
+    @property
+    def pdns_conf(self) -> Path:
+        return self.directory / "pdns" / "pdns.conf"
+
+
+def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], say: Say) -> AgentConfig:
+    """Make the server a node: enrolled, configured, its units written. Starting them is the caller's.
+
+    1. Check that everything needed is present, before anything is written.
+    2. Enroll, unless that was done with this code; waits for a person's approval. What was typed and contradicts the
+       panel is refused before an administrator approves.
+    3. agent.toml, with the addresses and ports that the panel has. One that an operator has already is kept.
+    4. LMDB files and pdns.conf, as the user that PowerDNS runs as.
+    5. Units.
+
+    Raises CannotJoin, NotEnrolled, BadConfig or OSError.
+    """
+    refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
+    directories = ("identity", "state", "lmdb", "pdns")
+    make_directories(joining.directory, directories, config=joining.config, user=joining.user)
+
+    def check(settings: JoinSettings) -> None:
+        refuse_contradictions(settings, program="dnspanel-agent", given=_given(joining, settings))
+
+    ensure_enrolled(joining.panel, joining.code, joining.identity, say=say, check=check)
+    settings = _settings(joining)
+    write_config(joining.user, joining.config, _values(joining, settings))
+    give(joining.directory, joining.user)
+    _run_as_user(joining, "prepare")
+    config = read_config(joining.config)
+    describe_differences(joining.config, _written(config, settings), say)
+    write_for(joining.user, joining.pdns_conf, render_pdns_conf(config))
+    write_units(joining)
+    say(f"{config.identity.node} is set up: configuration in {joining.config}, everything else in {joining.directory}.")
+    return config
+
+
+def write_units(joining: Joining) -> None:
+    """Write the agent's unit, and the drop-in that gives pdns.service the agent's pdns.conf, as in this release."""
+    values = {
+        "python": sys.executable,
+        "config": str(joining.config),
+        "directory": str(joining.directory),
+        "user": joining.user,
+        "pdns_server": shutil.which(joining.pdns_server) or joining.pdns_server,
+    }
+    drop_in = joining.units / "pdns.service.d" / "dnspanel.conf"
+    write_unit_files("replication.agent", {joining.units / AGENT_UNIT: AGENT_UNIT, drop_in: "pdns.conf"}, values)
+
+
+def start_units(say: Say) -> None:
+    """Start PowerDNS and the agent, now and after each boot. Without systemd, say what to start. Raise CannotJoin."""
+    start(
+        ("pdns.service", AGENT_UNIT),
+        say,
+        running="PowerDNS and the agent are running; the panel brings the zones.",
+        otherwise="Start PowerDNS and the agent with the commands in their units.",
+    )
+
+
+def _given(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, object]]:
+    return {
+        "--dns-address": (joining.dns_address, settings.dns_address),
+        "--dns-port": (joining.dns_port, settings.dns_port),
+        "--listen-port": (joining.listen_port, settings.agent_port),
+    }
+
+
+def _written(config: AgentConfig, settings: JoinSettings) -> dict[str, tuple[object, object]]:
+    return {
+        "dns_address": (config.dns_address, settings.dns_address),
+        "dns_port": (config.dns_port, settings.dns_port),
+        "listen_port": (config.listen_port, settings.agent_port),
+    }
+
+
+def _settings(joining: Joining) -> JoinSettings:
+    """Return the panel's settings of this server; with an older panel, the typed ones. Raise CannotJoin."""
+    faults: list[str] = []
+    identity = read_identity(joining.identity, faults)
+    if identity is not None and identity.settings is not None:
+        return identity.settings
+    if not joining.dns_address and identity is not None:
+        faults.append("This panel does not send addresses: say --dns-address, and --dns-port where it is not 53.")
+    if faults:
+        raise CannotJoin(faults=faults)
+    dns_port, listen_port = joining.dns_port or OLD_DNS_PORT, joining.listen_port or OLD_LISTEN_PORT
+    return JoinSettings(Role.NODE, joining.dns_address, dns_port, listen_port)
+
+
+def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | bool]:
+    """Return what agent.toml begins with. The canary keeps no answers, so that nothing has to be purged there."""
+    return {
+        "identity_dir": str(joining.identity),
+        "state_dir": str(joining.directory / "state"),
+        "lmdb_path": str(joining.directory / "lmdb" / "pdns.lmdb"),
+        "pdns_conf": str(joining.pdns_conf),
+        "pdns_server": shutil.which(joining.pdns_server) or joining.pdns_server,
+        "control_socket": str(joining.socket_directory / "pdns.controlsocket"),
+        "dns_address": settings.dns_address,
+        "dns_port": settings.dns_port,
+        "receiver_threads": os.cpu_count() or 1,
+        "listen_port": settings.agent_port,
+        "api_port": joining.api_port,
+        "api_key": secrets.token_urlsafe(32),
+        "caches": joining.caches and settings.role != Role.CANARY,
+    }
+
+
+def _run_as_user(joining: Joining, command: str) -> None:
+    """Run one of the agent's commands as the user whose files it makes. Raises CannotJoin."""
+    account = pwd.getpwnam(joining.user)
+    done = subprocess.run(
+        [sys.executable, "-m", "replication.agent", command, "--config", str(joining.config)],
+        user=account.pw_uid,
+        group=account.pw_gid,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise CannotJoin(faults=[done.stderr.strip() or f"{command} failed"])

@@ -1,0 +1,211 @@
+"""The types that PowerDNS computes, ALIAS and LUA: configured as the panel says, and checked to be answered.
+
+    <state_dir>/computed-types.json     what the panel chose last (`ComputedTypes`); pdns.conf is written from it
+    <state_dir>/unanswered.json         the records that lack a good answer: [[hex of the row's key, *Unanswered]]
+
+Configuring means that PowerDNS stops and starts again, on another pdns.conf. Afterwards the running PowerDNS's own
+statement counts, whatever wrote its pdns.conf.
+"""
+
+import json
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
+
+from replication import verify
+from replication.agent.agent_config import AgentConfig
+from replication.agent.agent_identity import IdentityKeeper, write_atomically
+from replication.agent.powerdns.pdnsconf import render, settings_of
+from replication.agent.powerdns.running_config import Configuration, RunningConfig
+from replication.errors import BadBytes, NotServed
+from replication.store.store import Store
+from replication.wire.protocol import MAX_LISTED_UNANSWERED, NEITHER, ComputedTypes, Unanswered, split_resolver
+
+CHOICE_FILE, UNANSWERED_FILE = "computed-types.json", "unanswered.json"
+# How long a push waits for computed answers at most, and how long one that lacked is waited for when asked again.
+PROOF_SECONDS = 1.0
+# After it was told to quit, PowerDNS is back on its new pdns.conf within this time, or something is wrong.
+RESTART_SECONDS = 15.0
+_RESTART_PAUSE_SECONDS = 0.1
+RESOLVER_SECONDS = 1.0
+# How often the resolver is asked whether it is there, and an ALIAS or LUA record without an answer is asked for again.
+CHECK_EVERY_SECONDS = 10.0
+
+logger = logging.getLogger(__name__)
+
+
+def read_computed_types(state_dir: Path) -> ComputedTypes:
+    """Return the panel's last choice; neither ALIAS nor LUA before the first one."""
+    try:
+        return ComputedTypes.from_json(json.loads((state_dir / CHOICE_FILE).read_text()))
+    except FileNotFoundError:
+        return NEITHER
+
+
+def pdns_conf_of(config: AgentConfig, *, schema: int) -> str:
+    """Return the text of this node's pdns.conf, with the panel's last choice."""
+    return render(settings_of(config, schema=schema, computed_types=read_computed_types(config.state_dir)))
+
+
+class ComputedTypesKeeper:
+    """Configures ALIAS and LUA, and knows whether they are answered. `running`: None while PowerDNS does not say."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        store: Store,
+        powerdns: RunningConfig,
+        *,
+        end_powerdns: Callable[[], bool],
+        identity: IdentityKeeper,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config, self._store, self._powerdns, self._clock = config, store, powerdns, clock
+        self._end_powerdns, self._identity = end_powerdns, identity
+        self._choosing = threading.Lock()
+        self._known: Configuration | None = None  # what `running` was read from
+        self._checked_at = float("-inf")
+        self._lock = threading.Lock()
+        self._unanswered = _read_unanswered(config.state_dir)
+        self.running: ComputedTypes | None = None
+        self.serves_stored_keys = False
+        self.resolver_problem = ""
+
+    @property
+    def may_choose(self) -> bool:
+        """Whether the agent writes pdns.conf."""
+        return self._config.pdns_conf is not None
+
+    @property
+    def unanswered(self) -> tuple[Unanswered, ...]:
+        """The ALIAS and LUA records that had no good answer when they were last asked for."""
+        with self._lock:
+            return tuple(self._unanswered.values())
+
+    def choose(self, message: object) -> None:
+        """Make the running PowerDNS answer the types that the panel chose. A second call does no harm.
+
+        1. Store the choice, then write pdns.conf from it.
+        2. If the running PowerDNS differs, tell it to quit; its supervisor starts it again.
+        3. Wait until the new one says that it has the choice.
+
+        Raise BadBytes for a bad choice and if pdns.conf is not the agent's, NotServed if PowerDNS does not come back. A
+        stopped PowerDNS gets the choice when it starts.
+        """
+        chosen = ComputedTypes.from_json(message if isinstance(message, dict) else {})
+        path = self._config.pdns_conf
+        if path is None:
+            reason = "agent.toml names no pdns_conf: set resolver, expand-alias and enable-lua-records there yourself"
+            raise BadBytes(what="computed types", reason=reason)
+        with self._choosing:
+            write_atomically(self._config.state_dir / CHOICE_FILE, json.dumps(chosen.to_json()))
+            write_atomically(path, pdns_conf_of(self._config, schema=self._identity.identity.schema))
+            self._learn()
+            if self._runs(chosen) or not self._end_powerdns():
+                return
+            logger.warning("PowerDNS starts anew resolver=%s lua=%s", chosen.resolver or "none", chosen.lua)
+            self._wait_for(chosen)
+
+    def _runs(self, chosen: ComputedTypes) -> bool:
+        """Return True if the running PowerDNS has this choice and the rest of this release's pdns.conf."""
+        return self.running == chosen and self.serves_stored_keys
+
+    def _wait_for(self, chosen: ComputedTypes) -> None:
+        until = self._clock() + RESTART_SECONDS
+        while True:
+            self._learn()
+            if self._runs(chosen):
+                return
+            if self._clock() > until:
+                found = "nobody" if self.running is None else "a PowerDNS without it: does it read this pdns.conf?"
+                raise NotServed(question="the configuration of PowerDNS", expected="the new pdns.conf", found=found)
+            time.sleep(_RESTART_PAUSE_SECONDS)
+
+    def check(self) -> None:
+        """Check each second: PowerDNS's settings, its resolver's answers, and records that lacked an answer."""
+        self._learn()
+        now = self._clock()
+        if now - self._checked_at < CHECK_EVERY_SECONDS:
+            return
+        self._checked_at = now
+        resolver = self.running.resolver if self.running else ""
+        self.resolver_problem = ask_resolver(resolver) if resolver else ""
+        with self._lock:
+            lacking = set(self._unanswered)
+        self.prove(lacking)
+
+    def prove(self, record_keys: Iterable[bytes]) -> tuple[Unanswered, ...]:
+        """Ask for those of these rows that are computed, note which have no good answer, and return all that lack."""
+        requested = {key for key in record_keys if verify.is_computed(key)}
+        if not requested:
+            return self.unanswered
+        questions = list(verify.computed_questions(self._store, requested))
+        problems = verify.unanswered(questions, self._config.dns_address, self._config.dns_port, seconds=PROOF_SECONDS)
+        with self._lock:
+            before = self._unanswered
+            kept = {key: found for key, found in before.items() if key not in requested}
+            self._unanswered = dict(islice((kept | problems).items(), MAX_LISTED_UNANSWERED))
+            if self._unanswered != before:
+                write_atomically(self._config.state_dir / UNANSWERED_FILE, _format_unanswered(self._unanswered))
+        for found in set(problems.values()).difference(before.values()):
+            logger.warning("unanswered zone=%s name=%s type=%s: %s", *found)
+            self._checked_at = float("-inf")  # is it the resolver?
+        return self.unanswered
+
+    def _learn(self) -> None:
+        """Take note of what PowerDNS says of itself, if another one runs."""
+        found = self._powerdns.read()
+        if found is self._known:
+            return
+        self._known = found
+        self.running = None if found is None else computed_types_in(found)
+        self.serves_stored_keys = found is not None and found.get("direct-dnskey", "no") == "yes"
+        if found is not None:
+            self._checked_at = float("-inf")
+
+
+def _read_unanswered(state_dir: Path) -> dict[bytes, Unanswered]:
+    """Return what lacked an answer when the last agent ended."""
+    try:
+        listed = json.loads((state_dir / UNANSWERED_FILE).read_text())
+    except FileNotFoundError:
+        return {}
+    return {bytes.fromhex(key): Unanswered(*found) for key, *found in listed}
+
+
+def _format_unanswered(found: Mapping[bytes, Unanswered]) -> str:
+    return json.dumps([[key.hex(), *each] for key, each in found.items()])
+
+
+def computed_types_in(found: Configuration) -> ComputedTypes:
+    """Return the computed types that a PowerDNS with this configuration answers."""
+    expands = found.get("expand-alias", "no") == "yes"
+    resolver = found.get("resolver", "")
+    lua = found.get("enable-lua-records", "no")
+    return ComputedTypes("" if not expands or resolver == "no" else resolver, lua in ("yes", "shared"))
+
+
+def ask_resolver(resolver: str) -> str:
+    """Return why a resolver is unusable: it does not answer for the root's name servers, or refuses; "" if it
+    is usable.
+    """
+    host, port = split_resolver(resolver)
+    query = dns.message.make_query(".", "NS")
+    query.id = secrets.randbelow(1 << 16)
+    try:
+        answer = dns.query.udp(query, host, timeout=RESOLVER_SECONDS, port=port, raise_on_truncation=False)
+    except (dns.exception.DNSException, OSError, EOFError):
+        return f"its resolver {resolver} does not answer"
+    if answer.rcode() == dns.rcode.REFUSED or not answer.flags & dns.flags.RA:
+        return f"its resolver {resolver} does not resolve for it"
+    return ""

@@ -1,0 +1,256 @@
+"""Replacing the LMDB files that PowerDNS serves from, for a node that cannot be repaired in place.
+
+Two cases need it: unreadable files, and a PowerDNS of another schema. Neither stops PowerDNS from answering as long as
+it can. Until then the agent accepts no segments, says why, and waits for a snapshot. When that is received and
+verified, its two files are what PowerDNS needs, byte for byte:
+
+1. Link (or copy) them next to the old ones as `<lmdb_path>.next`, open and check them, and unseal their DNSSEC keys.
+2. Write `swap.json` in the agent's directory: from here on the swap will happen.
+3. Put them and their lock files in place by four renames. Processes with the old ones open keep them.
+4. Write identity.json and, if the agent knows its place, pdns.conf for the new schema.
+5. Tell PowerDNS to quit. Its supervisor starts it again, on the new files.
+6. Delete `swap.json`, and restart the agent.
+
+An agent that finds `swap.json` at its start does steps 3 to 6 first.
+
+    <state_dir>/quarantine      why the files are not used any longer, as text; deleted by the swap
+    <state_dir>/swap.json       {"schema": n}: the new files are to replace the old ones
+    <state_dir>/running         exists while an agent runs; if it exists at the start, the last agent did not end well
+    <state_dir>/stand-in/       an empty store that the agent has open while it cannot use the node's
+"""
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from replication.agent.agent_config import AgentConfig
+from replication.agent.agent_identity import IdentityKeeper, write_atomically
+from replication.agent.powerdns.installed import InstalledPowerdns, schema_of_release
+from replication.agent.powerdns.powerdns_computed_types import pdns_conf_of
+from replication.agent.updates.purge import ControlSocket
+from replication.codec.sealed import SecretOf
+from replication.errors import BadBytes, BadSnapshot, DiskFull, NotServed
+from replication.store.store import Store
+from replication.wire.position import Position
+
+QUARANTINE_FILE, SWAP_FILE, RUNNING_FILE, STAND_IN = "quarantine", "swap.json", "running", "stand-in"
+# So long the start of an agent waits until all rows were read once; then that goes on beside it.
+PROBE_SECONDS = 1.5
+QUIT_SECONDS = 5.0
+_QUIT_PAUSE_SECONDS = 0.1
+# The records file before the main file, each with its lock file first: PowerDNS opens them the other way round.
+_PARTS = ("-0-lock", "-0", "-lock", "")
+
+logger = logging.getLogger(__name__)
+
+
+class Rebuild:
+    """Whether this node needs new files, and how it gets them. `reason` is empty while it uses what it has."""
+
+    def __init__(
+        self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket, *, sealing_keys: SecretOf
+    ) -> None:
+        self._config, self._identity, self._control = config, identity, control
+        self._sealing_keys = sealing_keys
+        self._installed = InstalledPowerdns(config.pdns_server)
+        self.anew = threading.Event()
+        self.probed = threading.Event()
+        self.reason = ""
+        self.is_open = False
+        self._finish_swap()
+
+    @property
+    def installed_release(self) -> str:
+        """The release of the PowerDNS on disk; empty where that is unknown."""
+        return self._installed.release
+
+    def needed_schema(self, running_release: str) -> int:
+        """Return the schema that the installed PowerDNS needs, or the running one; 0 while it is unknown."""
+        return schema_of_release(self.installed_release or running_release)
+
+    def open_store(self) -> Store:
+        """Open the node's files; or, if they are unusable, a stand-in that accepts nothing, with the `reason`."""
+        self.reason = self._quarantined() or self._probe()
+        if not self.reason:
+            try:
+                store = open_store(self._config, self._identity.identity.schema, self._sealing_keys)
+                self.is_open = True
+                return store
+            except BadBytes as exc:
+                self.reason = str(exc)
+        self.probed.set()
+        logger.error("quarantined: %s", self.reason)
+        directory = self._config.state_dir / STAND_IN
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(mode=0o700)
+        identity = self._identity.identity
+        store = Store.open(directory / "lmdb", identity.schema, self._config.map_size, cluster=identity.cluster)
+        store.refuse_segments()
+        return store
+
+    def close(self) -> None:
+        """Note that this agent ends normally."""
+        (self._config.state_dir / RUNNING_FILE).unlink(missing_ok=True)
+
+    def _probe(self) -> str:
+        """Return why the files are unusable, if the last agent crashed and that is found out soon.
+
+        If it is found out later, this agent restarts. Until then as little of them as possible is read.
+        """
+        running, path = self._config.state_dir / RUNNING_FILE, self._config.lmdb_path
+        is_first = not running.exists() or not path.exists()
+        running.touch()
+        if is_first:
+            self.probed.set()
+            return ""
+        reading = self._start_reading()
+        reading.join(PROBE_SECONDS)
+        return self._quarantined()
+
+    def suspect_damage(self, reason: str) -> None:
+        """Have every row read, because of what may be damage; quarantine the files if they cannot be read."""
+        if self.is_open and self.probed.is_set():
+            logger.warning("reading every row, because: %s", reason)
+            self.probed.clear()
+            self._start_reading()
+
+    def _start_reading(self) -> threading.Thread:
+        """Have every row read by another process; `probed` tells when it ended, and the quarantine if it failed."""
+        path = os.path.realpath(self._config.lmdb_path)
+        command = [sys.executable, "-m", "replication.agent.probe", path]
+        probe = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+        def wait() -> None:
+            _, stderr = probe.communicate()
+            if probe.returncode:
+                ended = f"reading it ended with signal {-probe.returncode}" if probe.returncode < 0 else stderr.strip()
+                self.quarantine(f"{path} is damaged ({ended[-200:]})")
+            self.probed.set()
+
+        reading = threading.Thread(target=wait, name="probe", daemon=True)
+        reading.start()
+        return reading
+
+    def quarantine(self, reason: str) -> None:
+        """Stop using the damaged files from now on. An agent that has them open restarts."""
+        write_atomically(self._config.state_dir / QUARANTINE_FILE, reason)
+        if self.is_open and not self.reason:
+            self.anew.set()
+
+    def start_anew(self) -> None:
+        """Restart this agent, after answers in progress."""
+        self.anew.set()
+
+    def is_needed_for(self, schema: int) -> bool:
+        """Return True if a snapshot of this schema cannot be installed in place."""
+        return bool(self.reason) or schema != self._identity.identity.schema
+
+    def refuse_other_schema(self, schema: int, running_release: str = "") -> None:
+        """Raise BadSnapshot for files that neither the present ones nor the installed PowerDNS ask for."""
+        ours, needed = self._identity.identity.schema, self.needed_schema(running_release)
+        if schema not in (ours, needed or schema):
+            raise BadSnapshot(reason=f"it is for schema {schema}; this node has {ours}, its PowerDNS needs {needed}")
+
+    def place(self, path: Path, schema: int, position: Position) -> None:
+        """Put the files at `path` in place of the node's, and end PowerDNS so that it takes them.
+
+        Their DNSSEC keys are opened first. Raises BadSnapshot if they are not what they should be, UnknownSealingKey,
+        or DiskFull; then nothing was put in place.
+        """
+        beside = _beside(self._config.lmdb_path)
+        try:
+            for part in _PARTS:
+                Path(f"{beside}{part}").unlink(missing_ok=True)
+            for part in ("-0", ""):
+                _link(Path(f"{path}{part}"), Path(f"{beside}{part}"))
+        except OSError as exc:
+            raise DiskFull(path=str(beside), reason=str(exc)) from exc
+        cluster = self._identity.identity.cluster
+        with Store.open(
+            beside, schema, self._config.map_size, cluster=cluster, create=False, sealing_keys=self._sealing_keys
+        ) as store:
+            if store.position() != position:
+                raise BadSnapshot(reason=f"its files are at {store.position()}, the manifest says {position}")
+            store.open_keys()
+        write_atomically(self._config.state_dir / SWAP_FILE, json.dumps({"schema": schema}))
+        self._finish_swap()
+
+    def _finish_swap(self) -> None:
+        """Do steps 3 to 6, as far as they are missing; nothing if no swap was decided."""
+        swap = self._config.state_dir / SWAP_FILE
+        if not swap.exists():
+            return
+        schema = int(json.loads(swap.read_text())["schema"])
+        path = self._config.lmdb_path
+        for part in _PARTS:
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(f"{_beside(path)}{part}", f"{os.path.realpath(path)}{part}")
+        _sync_directory(path.parent)
+        self._identity.change_schema(schema)
+        if self._config.pdns_conf is not None:
+            write_atomically(self._config.pdns_conf, pdns_conf_of(self._config, schema=schema))
+        self.end_powerdns()
+        (self._config.state_dir / QUARANTINE_FILE).unlink(missing_ok=True)
+        swap.unlink()
+        logger.warning("whole new files are in place path=%s schema=%d", path, schema)
+
+    def end_powerdns(self) -> bool:
+        """Make PowerDNS quit and return once it has; False if none runs."""
+        before = self._control.listener()
+        if before is None:
+            return False
+        with contextlib.suppress(NotServed):
+            self._control.send("quit")  # it answers "Exiting", and does so a second later
+        until = time.monotonic() + QUIT_SECONDS
+        while self._control.listener() == before:
+            if time.monotonic() > until:
+                logger.warning("PowerDNS was told to quit %.0f s ago and did not", QUIT_SECONDS)
+                break
+            time.sleep(_QUIT_PAUSE_SECONDS)
+        return True
+
+    def _quarantined(self) -> str:
+        with contextlib.suppress(FileNotFoundError):
+            return (self._config.state_dir / QUARANTINE_FILE).read_text() or "the files are damaged"
+        return ""
+
+
+def open_store(config: AgentConfig, schema: int, sealing_keys: SecretOf | None = None) -> Store:
+    """Open the node's LMDB files; create missing ones. Raise BadBytes for unusable files."""
+    config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Store.open(
+        config.lmdb_path, schema, config.map_size, cluster=config.identity.cluster, sealing_keys=sealing_keys
+    )
+
+
+def _beside(path: Path) -> str:
+    return os.path.realpath(path) + ".next"
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link the file under another name, or copy it from another file system; synced."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+        os.chmod(target, 0o600)
+    descriptor = os.open(target, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

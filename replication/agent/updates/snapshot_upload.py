@@ -1,0 +1,296 @@
+"""Snapshots on their way into this node: received chunk by chunk, stored across restarts, installed when complete.
+
+    <state_dir>/snapshot/<id>/   one snapshot at a time; others are removed when a new one is offered
+        manifest                 sealed, as it was offered
+        lmdb, lmdb-0             the main file and the records file, filled chunk by chunk
+        chunks                   a byte for each chunk: 1 once it is verified and synced
+
+After a rebuild PowerDNS's files are these very files (`rebuild` links them), until that is acknowledged.
+Nothing is used before the manifest's signature and the hashes of all chunks are right.
+"""
+
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.agent.updates.apply_push import Applier
+from replication.agent.updates.rebuild_node import Rebuild
+from replication.disk import disk_of
+from replication.errors import BadSnapshot, Busy, DiskFull, MapFull, ReplicationError, WrongCluster
+from replication.store.snapshot import MANIFEST_NAME, Manifest, SnapshotFile, open_manifest, snapshot_id
+from replication.store.store import RECORDS_MAP_SIZE, Copied, Store
+from replication.wire.protocol import Ack
+
+DIRECTORY = "snapshot"
+# The disk keeps this much for what else happens while a snapshot is taken.
+SPARE_DISK_BYTES = 64 << 20
+_FILES = {SnapshotFile.MAIN: "lmdb", SnapshotFile.RECORDS: "lmdb-0"}
+_CHUNKS = "chunks"
+# So long after its start an agent waits to be asked for the acknowledgement of a rebuild.
+_FORGET_SECONDS = 60.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reception:
+    """A snapshot on disk, as far as it has come."""
+
+    name: str
+    directory: Path
+    manifest: Manifest
+    lmdb_path: Path
+
+    @property
+    def path(self) -> Path:
+        """The main file. The records file is next to it, as in PowerDNS."""
+        return self.directory / _FILES[SnapshotFile.MAIN]
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether PowerDNS's files are these."""
+        try:
+            return self.path.samefile(self.lmdb_path)
+        except OSError:
+            return False
+
+    def missing(self) -> list[int]:
+        """Return the numbers of missing chunks."""
+        if self.is_placed:
+            return []
+        received = (self.directory / _CHUNKS).read_bytes()
+        return [number for number in range(len(self.manifest.chunks)) if received[number : number + 1] != b"\x01"]
+
+    def begin(self, sealed: bytes) -> None:
+        """Create files of the right size without content. The manifest comes last and makes them count."""
+        self.directory.mkdir(mode=0o700, parents=True)
+        for file, name in _FILES.items():
+            with open(os.open(self.directory / name, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as empty:
+                empty.truncate(self.manifest.file_size(file))
+        (self.directory / _CHUNKS).write_bytes(bytes(len(self.manifest.chunks)))
+        partial = self.directory / f"{MANIFEST_NAME}.part"
+        partial.write_bytes(sealed)
+        partial.replace(self.directory / MANIFEST_NAME)
+
+    def write(self, number: int, stored: bytes) -> None:
+        """Take one chunk: written, synced, and only then noted."""
+        chunk = self.manifest.chunks[number]
+        raw = chunk.open(stored)
+        with (self.directory / _FILES[chunk.file]).open("r+b") as file:
+            file.seek(chunk.offset)
+            file.write(raw)
+            file.flush()
+            os.fdatasync(file.fileno())
+            os.posix_fadvise(file.fileno(), chunk.offset, len(raw), os.POSIX_FADV_DONTNEED)
+        with (self.directory / _CHUNKS).open("r+b") as noted:
+            noted.seek(number)
+            noted.write(b"\x01")
+
+
+class Snapshots:
+    """Receives and installs snapshots. One request at a time; others are refused with Busy."""
+
+    def __init__(  # noqa: PLR0913  # the settings of a node
+        self,
+        state_dir: Path,
+        store: Store,
+        applier: Applier,
+        rebuild: Rebuild,
+        *,
+        signing_keys: Sequence[bytes],
+        lmdb_path: Path,
+        map_size: int,
+    ) -> None:
+        self._directory = state_dir / DIRECTORY
+        self._store, self._applier, self._rebuild = store, applier, rebuild
+        self._signing_keys, self._lmdb_path, self._map_size = signing_keys, lmdb_path, map_size
+        self._started = time.monotonic()
+        self._lock = threading.Lock()
+        self._reception = self._found()
+        self._resumed = ""
+
+    @property
+    def progress(self) -> tuple[str, int, int] | None:
+        """The snapshot on its way: its id, chunks here, chunks in all."""
+        reception = self._reception
+        if reception is None:
+            return None
+        try:
+            chunks = len(reception.manifest.chunks)
+            return reception.name, chunks - len(reception.missing()), chunks
+        except FileNotFoundError:  # it was installed just now
+            return None
+
+    def offer(self, name: str, sealed: bytes) -> list[int]:
+        """Begin with a snapshot, or go on with it; return the numbers of the chunks that lack.
+
+        Raises BadSignature, BadSnapshot, WrongCluster, UnknownSchema, MapFull, DiskFull, or Busy.
+        """
+        with self._alone(), self._noting(), _disk_errors(self._directory):
+            manifest = open_manifest(sealed, self._signing_keys)
+            if snapshot_id(sealed) != name:
+                raise BadSnapshot(reason="it is offered under another name")
+            self._refuse_unfit(manifest)
+            if self._reception is None or self._reception.name != name:
+                self._forget_all()
+                self._refuse_without_room(manifest)
+                self._reception = _Reception(name, self._directory / name, manifest, self._lmdb_path)
+                self._reception.begin(sealed)
+                logger.info(
+                    "snapshot offered id=%s position=%s chunks=%d bytes=%d",
+                    name,
+                    manifest.position,
+                    len(manifest.chunks),
+                    manifest.stored_size,
+                )
+            return self._reception.missing()
+
+    def take_chunk(self, name: str, number: int, stored: bytes) -> None:
+        """Verify and keep one chunk. Raises BadSnapshot for one that is not what the manifest names, or DiskFull."""
+        with self._alone(), self._noting(), _disk_errors(self._directory):
+            reception = self._received(name)
+            if not 0 <= number < len(reception.manifest.chunks):
+                raise BadSnapshot(reason=f"it has no chunk {number}")
+            reception.write(number, stored)
+
+    def install(self, name: str, *, unproven: Collection[str] = ()) -> Ack:
+        """Make the snapshot what PowerDNS answers from; return once it does. `unproven` is as in `Applier.apply`.
+
+        Raises BadSnapshot while chunks lack, what `Store.install` raises, and NotServed. Where whole new files have
+        to be put in place (`rebuild`) it raises Busy when they are, and this agent starts anew: ask again then.
+        """
+        with self._alone():
+            reception = self._received(name)
+            if missing := reception.missing():
+                raise BadSnapshot(reason=f"{len(missing)} of its chunks are not here")
+            manifest = reception.manifest
+            if not reception.is_placed and self._rebuild.is_needed_for(manifest.schema):
+                with self._noting():
+                    self._rebuild.place(reception.path, manifest.schema, manifest.position)
+                    self._rebuild.start_anew()
+                raise Busy(what="the agent, which starts anew with the new files,")
+            ack = self._install(reception, unproven)
+            self._forget_all()
+            return ack
+
+    def resume(self) -> None:
+        """Continue an interrupted installation if all of it is here. Called every second.
+
+        One attempt per start; where it fails, the panel sees that in the status and sends a snapshot again.
+        """
+        name = self._store.installing()
+        if name is None and time.monotonic() - self._started > _FORGET_SECONDS:
+            self._forget_placed()
+        if name is None or name == self._resumed or self._lock.locked():
+            return
+        if self._reception is None or self._reception.name != name or self._reception.missing():
+            return
+        self._resumed = name
+
+        def run() -> None:
+            try:
+                self.install(name)
+            except ReplicationError as exc:
+                logger.warning("snapshot not installed id=%s: %s", name, exc)
+
+        threading.Thread(target=run, name="install", daemon=True).start()
+
+    def _forget_placed(self) -> None:
+        """Drop a snapshot whose files have been in place for too long to be asked for."""
+        if self._reception is not None and self._reception.is_placed:
+            with suppress(Busy), self._alone():
+                self._forget_all()
+
+    def _install(self, reception: _Reception, unproven: Collection[str]) -> Ack:
+        manifest = reception.manifest
+        copied = Copied(manifest.position, manifest.digest_main, manifest.digest_records)
+        if reception.is_placed:
+            return self._applier.install(lambda _: None, unproven=unproven)
+        return self._applier.install(
+            lambda make_zones_known: self._store.install(
+                reception.name, reception.path, copied, time_ns=manifest.time_ns, before_removal=make_zones_known
+            ),
+            unproven=unproven,
+        )
+
+    def _refuse_unfit(self, manifest: Manifest) -> None:
+        """Raise unless this node could be installed from it."""
+        if manifest.cluster != self._store.cluster:
+            raise WrongCluster(ours=self._store.cluster, theirs=manifest.cluster)
+        self._rebuild.refuse_other_schema(manifest.schema)
+        at = self._store.position()
+        if at is not None and at.epoch == manifest.position.epoch and at > manifest.position:
+            raise BadSnapshot(reason=f"it is of sequence {manifest.position.sequence}, this node is at {at.sequence}")
+        for file, map_size in zip(SnapshotFile, (self._map_size, min(self._map_size, RECORDS_MAP_SIZE)), strict=True):
+            if manifest.file_size(file) > map_size:
+                raise MapFull(path=f"the {file.name.lower()} file", map_size=map_size)
+
+    def _refuse_without_room(self, manifest: Manifest) -> None:
+        """Raise DiskFull unless the chunks fit, and what the files in place may grow by."""
+        growth = max(0, manifest.raw_size - sum(use.used_bytes for use in self._store.use()))
+        disk = disk_of(self._directory.parent)
+        free = disk.free_bytes
+        if free < manifest.raw_size + growth + SPARE_DISK_BYTES:
+            needs = f"{growth} more beside it and {SPARE_DISK_BYTES} to spare"
+            reason = f"a snapshot of {manifest.raw_size} bytes needs {needs}, and {free} are free"
+            raise DiskFull(path=str(self._directory), reason=reason)
+        if disk.inodes and disk.free_inodes < len(manifest.chunks):
+            reason = f"a snapshot of {len(manifest.chunks)} files does not fit, and {disk.free_inodes} inodes are free"
+            raise DiskFull(path=str(self._directory), reason=reason)
+
+    def _received(self, name: str) -> _Reception:
+        if self._reception is None or self._reception.name != name:
+            raise BadSnapshot(reason="it was not offered")
+        return self._reception
+
+    def _found(self) -> _Reception | None:
+        """Return what an earlier process received, and delete everything else."""
+        for directory in self._directory.glob("*"):
+            try:
+                sealed = (directory / MANIFEST_NAME).read_bytes()
+                if snapshot_id(sealed) == directory.name:
+                    manifest = open_manifest(sealed, self._signing_keys)
+                    return _Reception(directory.name, directory, manifest, self._lmdb_path)
+            except (OSError, ReplicationError):
+                logger.info("snapshot dropped id=%s", directory.name)
+            shutil.rmtree(directory, ignore_errors=True)
+        return None
+
+    def _forget_all(self) -> None:
+        self._reception = None
+        shutil.rmtree(self._directory, ignore_errors=True)
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._lock.acquire(blocking=False):
+            raise Busy(what="the snapshot that is being installed")
+        try:
+            if self._rebuild.anew.is_set():
+                raise Busy(what="the agent, which starts anew with the new files,")
+            yield
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Note errors that need a person in the status."""
+        try:
+            yield
+        except ReplicationError as exc:
+            self._applier.note_refusal(exc)
+            raise
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise DiskFull(path=str(path), reason=str(exc)) from exc

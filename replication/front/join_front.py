@@ -1,0 +1,179 @@
+"""Make a server a front with one command: enrollment, configuration, and the two systemd units.
+
+    /etc/dnspanel-front/front.toml       the front's configuration; what an operator may change
+    /var/lib/dnspanel-front/identity/    key and certificate; the key never leaves the server
+    /var/lib/dnspanel-front/state/       dnsdist's configuration, written by the agent, and the backends out of rotation
+
+/etc/dnsdist does not change. Run again after an interruption, it continues; on a server that is a front
+already it renews the units and keeps the configuration, and with a new code it enrolls the server again.
+"""
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from replication.agent.agent_config import read_identity
+from replication.agent.joining.ask_to_enroll import ensure_enrolled
+from replication.agent.joining.install_agent import (
+    CannotJoin,
+    Say,
+    describe_differences,
+    give,
+    make_directories,
+    refuse_contradictions,
+    refuse_unfit,
+    start,
+    write_config,
+    write_unit_files,
+)
+from replication.front.front_config import FrontConfig, read_config
+from replication.wire.enrolment import JoinSettings, Role
+from replication.wire.front_messages import Endpoint, parse_endpoint, serves
+
+CONFIG = Path("/etc/dnspanel-front/front.toml")
+DIRECTORY = Path("/var/lib/dnspanel-front")
+UNITS = Path("/etc/systemd/system")
+FRONT_UNIT, DNSDIST_UNIT = "dnspanel-front.service", "dnsdist.service"
+# With a panel that does not say which port it has.
+OLD_PANEL_PORT = 8534
+# What dnsdist needs in addition to bypass the kernel; the command that attaches to the interface is root's.
+_XDP_LINES = """\
+ExecStartPre=-+{python} -m replication.front xdp --config {config}
+AmbientCapabilities=CAP_NET_RAW CAP_BPF
+CapabilityBoundingSet=CAP_NET_RAW CAP_BPF
+RestrictAddressFamilies=AF_XDP
+LimitMEMLOCK=infinity"""
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What the operator chose, and the paths to write to."""
+
+    panel: str
+    code: str
+    listen: tuple[str, ...] = ()  # "192.0.2.1:53"; empty: what the panel has
+    panel_port: int = 0  # the same
+    control_port: int = 5199
+    api_port: int = 8083
+    xdp_interface: str = ""
+    user: str = "_dnsdist"
+    config: Path = CONFIG
+    directory: Path = DIRECTORY
+    units: Path = UNITS
+    dnsdist: str = "dnsdist"
+
+    @property
+    def identity(self) -> Path:
+        return self.directory / "identity"
+
+
+def join(joining: Joining, *, say: Say) -> FrontConfig:
+    """Make the server a front: enrolled, configured, its units written. Starting them is the caller's.
+
+    1. Check that everything needed is present, before anything is written.
+    2. Enroll, unless that was done with this code; waits for a person's approval. What was typed and contradicts the
+       panel is refused before an administrator approves.
+    3. front.toml, with the address and ports that the panel has, unless an operator has the file already.
+    4. Units.
+
+    Raises CannotJoin, NotEnrolled, BadConfig or OSError.
+    """
+    refuse_unfit(user=joining.user, program=joining.dnsdist, packages="dnsdist")
+    _refuse_bad_addresses(joining)
+    make_directories(joining.directory, ("identity", "state"), config=joining.config, user=joining.user)
+
+    def check(settings: JoinSettings) -> None:
+        refuse_contradictions(settings, program="dnspanel-front", given=_given(joining, settings))
+
+    ensure_enrolled(joining.panel, joining.code, joining.identity, say=say, check=check)
+    settings = _settings(joining)
+    write_config(joining.user, joining.config, _values(joining, settings))
+    give(joining.directory, joining.user)
+    config = read_config(joining.config)
+    listens = _listened(tuple(map(str, config.listen)), settings)
+    panel_port = (config.panel_port, settings.agent_port)
+    describe_differences(joining.config, {"listen": listens, "panel_port": panel_port}, say)
+    write_units(joining, config)
+    say(f"{config.identity.node} is set up: configuration in {joining.config}, everything else in {joining.directory}.")
+    return config
+
+
+def write_units(joining: Joining, config: FrontConfig) -> None:
+    """Write the front's unit, and the drop-in that gives dnsdist.service the front's configuration, as in
+    this release.
+    """
+    values = {
+        "python": sys.executable,
+        "config": str(joining.config),
+        "directory": str(joining.directory),
+        "user": joining.user,
+    }
+    values["xdp"] = _XDP_LINES.format(**values) if config.xdp_interface else ""
+    drop_in = joining.units / f"{DNSDIST_UNIT}.d" / "dnspanel.conf"
+    write_unit_files("replication.front", {joining.units / FRONT_UNIT: FRONT_UNIT, drop_in: "dnsdist.conf"}, values)
+
+
+def start_units(say: Say) -> None:
+    """Start dnsdist and the front's agent, now and after each boot, or say what to start. Raise CannotJoin."""
+    start(
+        (DNSDIST_UNIT, FRONT_UNIT),
+        say,
+        running="The front is running; dnsdist starts once nodes are chosen for it in the panel.",
+        otherwise="Start dnsdist and the front with the commands in their units.",
+        waits=False,
+    )
+
+
+def _refuse_bad_addresses(joining: Joining) -> None:
+    faults = []
+    for text in joining.listen:
+        try:
+            parse_endpoint(text)
+        except ValueError:
+            faults.append(f"{text} is not like 192.0.2.1:53 or [2001:db8::1]:53.")
+    if faults:
+        raise CannotJoin(faults=faults)
+
+
+def _given(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, object]]:
+    given = {"--panel-port": (joining.panel_port, settings.agent_port)}
+    return given | ({"--listen": _listened(joining.listen, settings)} if joining.listen else {})
+
+
+def _listened(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]:
+    """Return the listening addresses and the panel's address: the same text if that is one of them, or all have it."""
+    known = Endpoint(settings.dns_address, settings.dns_port)
+    if any(serves(parse_endpoint(text), known) for text in texts):
+        return str(known), str(known)
+    return " ".join(texts), str(known)
+
+
+def _settings(joining: Joining) -> JoinSettings:
+    """Return the panel's settings of this server; with an older panel, the typed ones. Raise CannotJoin."""
+    faults: list[str] = []
+    identity = read_identity(joining.identity, faults)
+    if identity is not None and identity.settings is not None:
+        return identity.settings
+    if not joining.listen and identity is not None:
+        faults.append("This panel does not send addresses: say --listen.")
+    if faults:
+        raise CannotJoin(faults=faults)
+    first = parse_endpoint(joining.listen[0])
+    return JoinSettings(Role.FRONT, first.address, first.port, joining.panel_port or OLD_PANEL_PORT)
+
+
+def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | tuple[str, ...]]:
+    """Return what front.toml begins with. It may listen at more addresses than the one that the panel has."""
+    return {
+        "state_dir": str(joining.directory / "state"),
+        "identity_dir": str(joining.identity),
+        "listen": joining.listen or (str(Endpoint(settings.dns_address, settings.dns_port)),),
+        "cores": os.cpu_count() or 1,
+        "panel_port": settings.agent_port,
+        "control_port": joining.control_port,
+        "api_port": joining.api_port,
+        "xdp_interface": joining.xdp_interface,
+        "dnsdist": shutil.which(joining.dnsdist) or joining.dnsdist,
+    }

@@ -1,0 +1,358 @@
+"""How the content of a snapshot becomes a store's, beside a PowerDNS that goes on answering from it.
+
+The two are walked side by side, table by table, and only what differs is put or deleted, in short transactions and
+in the order of a segment (`segment.arrange`): records of the snapshot's zones, then the main file, then records of
+zones that the snapshot does not have. So a zone that is there before and after is there all the time, a change of it
+is seen whole or not at all (up to ZONE_ROWS_IN_ONE rows), and a node that has nearly everything writes nearly
+nothing. Where nothing is there yet, rows are appended thousands at a time.
+
+From the first transaction to the last, a row `installing` (16 bytes: the snapshot's id) is in both files beside the
+row `position`. A store with such a row has no position and takes no segment: after a crash the merge simply begins
+again, and what it finds done is done. The last transaction of each file writes the position, with the digests that
+the snapshot's signature vouches for, and removes the row; the records file comes last, as always. The digests of
+zones (`zone_digests`) are left to the next reader of the rows.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Any
+
+from replication.codec import keys
+from replication.codec.schema import Dbi, Schema
+from replication.errors import BadBytes, Busy
+from replication.store.applying import POSITION_ZONE_ID, ZONE_ROWS_IN_ONE, position_row
+from replication.store.file_row import INSTALLING_KEY, Database, FileRow
+from replication.store.key_opener import KeyOpener
+from replication.store.lock_time import Hold
+from replication.store.writing import Row, RowChange, Writer
+from replication.store.zone_digests import mark_complete, mark_unknown
+from replication.wire.position import Position
+
+# This many rows of a table are compared at a time, or put in one transaction where none of them is there yet.
+_WINDOW = 8_000
+_WINDOW_BYTES = 2 << 20
+_PIECE = 1_000
+_OWN_ROWS = keys.zone_prefix(POSITION_ZONE_ID)
+_OBJECTS = (Dbi.METADATA, Dbi.KEYDATA, Dbi.TSIG, Dbi.DOMAINS)
+
+PutAll = Callable[[Sequence[Row]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The two files of a snapshot, open for reading, and what they hold. `name` is its id."""
+
+    name: str
+    position: Position
+    digest_main: bytes
+    digest_records: bytes
+    time_ns: int
+    main: Database
+    records: Database
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The store that a snapshot is written into: its schema, its two files, and what opens DNSSEC keys."""
+
+    schema: Schema
+    main: Database
+    records: Database
+    opener: KeyOpener
+
+
+class Installation:
+    """One snapshot on its way into a store. Use once: `run`."""
+
+    def __init__(
+        self,
+        source: Source,
+        target: Target,
+        hold_seconds: float,
+        release_pages: Callable[[], None],
+        before_removal: Callable[[], None],
+    ) -> None:
+        self._opener = target.opener
+        self._source, self._schema = source, target.schema
+        self._release_pages, self._before_removal = release_pages, before_removal
+        self._main = Writer(target.main, target.schema, hold_seconds, release_pages)
+        self._records = Writer(target.records, target.schema, hold_seconds, release_pages)
+        self._removed: list[bytes] = []  # prefixes of zones that the snapshot does not have
+
+    @property
+    def rows(self) -> int:
+        return self._main.rows + self._records.rows
+
+    @property
+    def commits(self) -> int:
+        return self._main.commits + self._records.commits
+
+    @property
+    def longest(self) -> Hold:
+        """The longest that a file's lock was held."""
+        return self._main.longest.or_hold(self._records.longest)
+
+    def run(self) -> None:
+        """Make the store what the snapshot is. Raise Busy if another process wrote to it in between.
+
+        Raise UnknownSealingKey or BadBytes before anything is written, if a DNSSEC key cannot be opened.
+        """
+        self._refuse_unknown_keys()
+        name = bytes.fromhex(self._source.name)
+        for writer in (self._main, self._records):
+            with writer.transaction() as txn:
+                txn.put(INSTALLING_KEY, name, db=writer.database.own)
+        self._merge_records()
+        self._mark_digests_unknown()
+        for dbi in _OBJECTS:
+            self._merge_objects(dbi)
+        self._take_attached_digests()
+        if self._removed:
+            self._before_removal()
+        self._records.delete_below(Dbi.RECORDS, self._removed)
+        self._refuse_other_counts()
+        self._finish()
+
+    def _refuse_unknown_keys(self) -> None:
+        if self._opener.is_active:
+            for _ in self._rows(Dbi.KEYDATA, of_snapshot=True).windows():
+                self._release_pages()
+
+    def _take_attached_digests(self) -> None:
+        """Copy the digests of metadata and keys from the snapshot: sealed and clear keys count the same."""
+        with self._main.transaction() as txn:
+            txn.drop(self._main.database.attached, delete=False)
+        source, last = self._source.main, b"\0"
+        while source.attached is not None:
+            with source.env.begin() as txn, txn.cursor(db=source.attached) as cursor:
+                rows = list(islice(cursor.iternext(), _WINDOW)) if cursor.set_range(last) else []
+            if not rows:
+                return
+            with self._main.transaction() as txn, txn.cursor(db=self._main.database.attached) as cursor:
+                cursor.putmulti(rows)
+            last = rows[-1][0] + b"\0"
+
+    def _merge_records(self) -> None:
+        """Merge the records of the snapshot's zones.
+
+        Note the other zones, whose records stay for as long as they are served.
+        """
+        differences = _differences(self._rows(Dbi.RECORDS, of_snapshot=True), self._rows(Dbi.RECORDS), self._append)
+        for prefix, of_zone in groupby(differences, key=lambda change: change.key[:4]):
+            if len(prefix) == 4 and not _has_zone(self._source.main, self._schema, prefix):
+                self._removed.append(prefix)
+                continue
+            while part := list(islice(of_zone, ZONE_ROWS_IN_ONE)):
+                self._records.add(Dbi.RECORDS, part)
+        self._records.flush()
+
+    def _append(self, rows: Sequence[Row]) -> bool:
+        """Put records that are all new, and return True.
+
+        Return False, and do nothing, if a part of a zone would show.
+        """
+        if any(_has_zone(self._main.database, self._schema, row[0][:4]) for row in (rows[0], rows[-1])):
+            return False
+        self._records.put_all(Dbi.RECORDS, rows)
+        return True
+
+    def _mark_digests_unknown(self) -> None:
+        """Mark the digest of every zone of the snapshot as not computed yet, and remove all other digests."""
+        with self._records.transaction() as txn:
+            txn.drop(self._records.database.zones, delete=False)
+        for rows in self._rows(Dbi.DOMAINS, of_snapshot=True).windows():
+            zone_ids = [keys.decode_row_id(key, big_endian=self._schema.has_header) for key, _ in rows]
+            with self._records.transaction() as txn:
+                mark_unknown(txn, self._records.database, [id_ for id_ in zone_ids if id_ < POSITION_ZONE_ID])
+        with self._records.transaction() as txn:
+            mark_complete(txn, self._records.database)
+
+    def _merge_objects(self, dbi: Dbi) -> None:
+        """Merge a table of objects and its index: an object is there before the index leads to it, and while
+        it does.
+        """
+        for change in self._differences(dbi):
+            if change.value is not None:
+                self._main.add(dbi, [change])
+        self._main.flush()
+        index = Dbi(dbi + 1)
+        for _, of_name in groupby(self._differences(index), key=self._name_of):
+            self._main.add(index, list(of_name))
+        self._main.flush()
+        for change in self._differences(dbi):
+            self._main.add(dbi, [change])
+        self._main.flush()
+
+    def _differences(self, dbi: Dbi) -> Iterator[RowChange]:
+        def put_all(rows: Sequence[Row]) -> bool:
+            self._main.put_all(dbi, rows)
+            return True
+
+        return _differences(self._rows(dbi, of_snapshot=True), self._rows(dbi), put_all)
+
+    def _name_of(self, change: RowChange) -> bytes:
+        """Return the name in an index key: another id for the same name comes in the transaction in which the
+        old one goes.
+        """
+        return change.key[:-4] if self._schema.has_header else change.key
+
+    def _refuse_other_counts(self) -> None:
+        """Raise Busy unless every table has as many rows as the snapshot's."""
+        for dbi in self._schema.all_dbis:
+            if self._rows(dbi).count() != self._rows(dbi, of_snapshot=True).count():
+                raise Busy(what=self._file(dbi).path)
+
+    def _finish(self) -> None:
+        """Write the position into both files; with the second commit it counts."""
+        source, sequence = self._source, self._source.position.sequence
+        digest_main, digest_records = (int.from_bytes(d, "big") for d in (source.digest_main, source.digest_records))
+        with self._main.transaction() as txn:
+            row = FileRow(source.position.epoch, sequence, sequence, digest_main)
+            self._main.put_row(txn, row)
+        key, body = position_row(source.position)
+        with self._records.transaction() as txn:
+            value = self._schema.wrap(body, source.time_ns, sequence)
+            txn.put(key, value, db=self._records.database.tables[Dbi.RECORDS])
+            self._records.put_row(txn, FileRow(source.position.epoch, sequence, sequence, digest_records, sequence))
+
+    def _rows(self, dbi: Dbi, *, of_snapshot: bool = False) -> "_Rows":
+        opener = self._opener if of_snapshot and dbi is Dbi.KEYDATA else None
+        return _Rows(self._file(dbi, of_snapshot=of_snapshot), dbi, self._schema, self._release_pages, opener)
+
+    def _file(self, dbi: Dbi, *, of_snapshot: bool = False) -> Database:
+        if dbi is Dbi.RECORDS:
+            return self._source.records if of_snapshot else self._records.database
+        return self._source.main if of_snapshot else self._main.database
+
+
+def _has_zone(main: Database, schema: Schema, prefix: bytes) -> bool:
+    with main.env.begin() as txn:
+        key = schema.row_id_key(int.from_bytes(prefix, "big"))
+        return txn.get(key, db=main.tables[Dbi.DOMAINS]) is not None
+
+
+def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[RowChange]:
+    """Yield what has to be put and deleted so that `found` has the rows of `target`, in key order.
+
+    A window without any row in `found` is offered to `put_all`. Only if that declines, its rows are among the
+    changes. No transaction is open while a change is yielded.
+    """
+    behind: bytes | None = None
+    while True:
+        new, _ = target.read(behind)
+        until = new[-1][0] if new else None
+        old, is_cut = found.read(behind, until)
+        if is_cut:
+            until = old[-1][0]
+            new = target.up_to(new, until)
+        found.release_pages()
+        if new != old and (old or not put_all(new)):
+            yield from target.changes(new, old)
+        if until is None:
+            return
+        behind = until
+
+
+class _Rows:
+    """The rows of one table, read a window at a time, each in a transaction of its own, so that no reader grows old.
+
+    Rows of our own, which lie behind all zones in the table of records, are left out. With an opener, DNSSEC keys come
+    as they have to be written.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        dbi: Dbi,
+        schema: Schema,
+        release_pages: Callable[[], None] = lambda: None,
+        opener: KeyOpener | None = None,
+    ) -> None:
+        self.release_pages = release_pages
+        self._opener = opener
+        self._database, self._table, self._schema = database, database.tables[dbi], schema
+        spec = schema.dbi(dbi)
+        self._has_duplicates = spec.dupsort
+        self._step = -1 if spec.integerkey else 1  # little-endian integers compare from their ends
+        self._end = _OWN_ROWS if dbi is Dbi.RECORDS else None
+
+    def read(self, behind: bytes | None, until: bytes | None = None) -> tuple[list[Row], bool]:
+        """Return the rows of a window, and True if it was cut. Its keys are behind `behind` and up to and with
+        `until` (None: no bound).
+
+        Rows with the same key come together. There are no rows between two windows that follow each other.
+        """
+        with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
+            found = cursor.first() if behind is None else cursor.set_range(behind)
+            if found and cursor.key() == behind:
+                found = cursor.next_nodup()
+            rows = _some(cursor) if found else []
+            if self._has_duplicates and rows and cursor.set_key(last := rows[-1][0]):
+                rows = [row for row in rows if row[0] != last]
+                rows += [(last, value) for value in cursor.iternext_dup()]
+            is_last = not rows or not (cursor.set_key(rows[-1][0]) and cursor.next_nodup())
+        bounds = [bound for bound in (until, self._end) if bound is not None]
+        if self._opener is not None:
+            rows = [(key, self._opener.opened_value(Dbi.KEYDATA, key, value)) for key, value in rows]
+        kept = self.up_to(rows, min(bounds, key=self._order)) if bounds else rows
+        return kept, not is_last and len(kept) == len(rows)
+
+    def windows(self) -> Iterator[list[Row]]:
+        """Yield all rows, a window at a time."""
+        behind: bytes | None = None
+        while rows := self.read(behind)[0]:
+            yield rows
+            behind = rows[-1][0]
+
+    def up_to(self, rows: list[Row], until: bytes) -> list[Row]:
+        """Return those of these rows whose keys are not behind `until`."""
+        last = self._order(until)
+        if rows and self._order(rows[-1][0]) <= last:
+            return rows
+        return [row for row in rows if self._order(row[0]) <= last]
+
+    def count(self) -> int:
+        """Count the rows, without our own."""
+        with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
+            own = 0
+            if self._end is not None and cursor.set_range(self._end):
+                own = sum(1 for _ in cursor.iternext(values=False))
+            return int(txn.stat(self._table)["entries"]) - own
+
+    def changes(self, new: list[Row], old: list[Row]) -> list[RowChange]:
+        """Return what makes the rows `old` the rows `new`, in key order."""
+        if self._has_duplicates:
+            found = [RowChange(key, value, None) for key, value in set(new) - set(old)]
+            found += [RowChange(key, None, value) for key, value in set(old) - set(new)]
+        else:
+            remaining = dict(old)
+            found = [
+                RowChange(key, value, before)
+                for key, value in new
+                if (before := remaining.pop(key, None)) is None or not self._is_same(before, value)
+            ]
+            found += [RowChange(key, None, value) for key, value in remaining.items()]
+        return sorted(found, key=lambda change: self._order(change.key))
+
+    def _is_same(self, old: bytes, new: bytes) -> bool:
+        """Return True if only the headers differ: the same row, written at another time."""
+        try:
+            return old == new or self._schema.unwrap(old) == self._schema.unwrap(new)
+        except BadBytes:
+            return False
+
+    def _order(self, key: bytes) -> bytes:
+        return key[:: self._step]
+
+
+def _some(cursor: Any) -> list[Row]:
+    """Return the rows from the cursor on: _WINDOW of them, fewer where they are large."""
+    rows: list[Row] = []
+    size = 0
+    while piece := list(islice(cursor.iternext(), _PIECE)):
+        rows += piece
+        size += sum(len(value) for _, value in piece)
+        if len(rows) >= _WINDOW or size > _WINDOW_BYTES or len(piece) < _PIECE or not cursor.next():
+            break
+    return rows

@@ -1,0 +1,444 @@
+"""Repair one zone of a node that is not what the panel wrote; every other zone's rows stay untouched.
+
+A repair is a segment of version 3. It moves nothing: `first` and `last` are the position where the node stands. Its
+one mark names the zone, by id, and its operations say everything that the zone consists of at this position:
+
+- a zone that is served: DELETE_PREFIX of its records, PUT of each record, PUT of its rows in the main file, those of
+  its metadata and its sealed DNSSEC keys among them;
+- a zone that must not be there (no serial in the mark): DELETE_PREFIX of its records alone.
+
+A node takes that as a statement, not as a list of things to do. It compares and writes only what differs, and removes
+what is not ours: other names that lead to this zone, other metadata and DNSSEC keys of its name. Records of a served
+zone are changed as one, up to LONGEST_CHANGE rows; its rows in the main file come after them, and go before them.
+
+Digests (`zone_digests`): afterwards the zone's is that of the rows it was given, and the file's has moved by the
+difference between that and the one before. Where the one before was not known, the file's digest stays: it is a sum
+of what we wrote, and another hand's rows never counted. The digest of the main file moves as the zone's digests of
+metadata and keys do (`attached`), and otherwise not, for the same reason.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from replication.codec import keys
+from replication.codec.dnssec import zone_of
+from replication.codec.domains import decode_domain
+from replication.codec.schema import ATTACHED, ATTACHED_TABLES, Dbi, Schema, schema_for
+from replication.dns import rdata
+from replication.errors import BadBytes, BadName, BadSegment, Busy, Gap, WrongEpoch
+from replication.store.attached import column_of, digests_of, index_rows, put_digests
+from replication.store.file_row import ROW_KEY, Database, FileRow, common_position
+from replication.store.key_opener import KeyOpener
+from replication.store.lock_time import Stopwatch
+from replication.store.own_commits import note_commit
+from replication.store.zone_digests import Running, put_digest, running_digest
+from replication.wire.operations import DIGEST_MODULUS, Op, OpKind, Puts, ZoneMark, row_digest
+from replication.wire.position import Position
+from replication.wire.segment import Segment, SegmentHeader, seal
+
+# The difference of one zone goes into one transaction up to this many rows; beyond, memory and the lock are bounded.
+LONGEST_CHANGE = 5_000
+# At most this many differences are described.
+MAX_DIFFERENCES = 20
+# Rows are compared in read transactions of at most this many.
+_ROWS_AT_ONCE = 20_000
+
+_OURS = frozenset((keys.MAX_ZONE_ID, keys.GUARD_ZONE_ID))
+_NOUNS = {Dbi.METADATA: "metadata", Dbi.KEYDATA: "a DNSSEC key"}
+# The operations on the main file that every repair of a served zone has.
+_OPS_OF_ZONE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What a repair found and put right. `differences` names the first differences; `keys` are of records."""
+
+    mark: ZoneMark
+    differences: tuple[str, ...] = ()
+    rows: int = 0
+    longest_hold_ms: float = 0.0
+    keys: tuple[bytes, ...] = ()
+
+
+def repair_header(
+    *, schema: Schema, cluster: UUID, position: Position, time_ns: int, digests: tuple[bytes, bytes]
+) -> SegmentHeader:
+    """Return the header of a repair, which moves nothing: `position` is where the node is."""
+    return SegmentHeader(
+        schema=schema.number,
+        cluster=cluster,
+        epoch=position.epoch,
+        first=position.sequence,
+        last=position.sequence,
+        time_ns=time_ns,
+        digest_main=digests[0],
+        digest_records=digests[1],
+    )
+
+
+def seal_repair(
+    header: SegmentHeader,
+    *,
+    mark: ZoneMark,
+    records: Iterable[tuple[bytes, bytes]],
+    attached: Iterable[tuple[Dbi, bytes, bytes]] = (),
+    key: Ed25519PrivateKey,
+) -> bytes:
+    """Return the bytes of a repair; `records` are keys and bodies of all rows of the zone, none for one to remove.
+
+    `attached` are the rows of its metadata and sealed keys (`Store.attached_rows`); what else it has is removed.
+    """
+    ops = [Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(mark.zone_id))]
+    if mark.serial is not None:
+        ops += [Op(OpKind.PUT, Dbi.RECORDS, record_key, body) for record_key, body in records]
+        zone_rows = schema_for(header.schema).zone_rows(mark.zone_id, mark.name)
+        ops += [Op(OpKind.PUT, *row) for row in (*zone_rows, *attached)]
+    return seal(header, marks=[mark], ops=ops, key=key, is_repair=True)
+
+
+@dataclass(slots=True)
+class _Difference:
+    """A row that is not as it should be; `body` is what it should be, None: absent."""
+
+    key: bytes
+    body: bytes | None
+    text: str
+
+
+class RepairWriter:
+    """One repair on its way into a store. Use once."""
+
+    def __init__(
+        self,
+        segment: Segment,
+        schema: Schema,
+        main: Database,
+        records: Database,
+        opener: KeyOpener,
+    ) -> None:
+        if not segment.is_repair:
+            raise BadSegment(reason="it does not repair a zone")
+        self._segment, self._schema, self._main, self._records = segment, schema, main, records
+        self._mark = next(segment.marks())
+        if self._mark.zone_id in _OURS:
+            raise BadSegment(reason="it touches the zone that tells the position")
+        self._prefix = keys.zone_prefix(self._mark.zone_id)
+        self._opener = opener
+        self._row = self._row_at_position()
+        self._attached = self._expected_attached()
+        self._digest = 0
+        self._differences: list[str] = []
+        self._keys: list[bytes] = []
+        self._rows = 0
+        self._stopwatch = Stopwatch()
+
+    def run(self, release_pages: Callable[[], None]) -> Repaired:
+        """Write what differs, in an order in which the zone is never seen without its records."""
+        is_served = self._mark.serial is not None
+        if not is_served:
+            self._mend_main()
+        self._mend_records(release_pages)
+        if is_served:
+            self._mend_main()
+        hold = self._stopwatch.longest.total * 1000
+        return Repaired(self._mark, tuple(self._differences), self._rows, hold, tuple(self._keys))
+
+    def _expected_attached(self) -> dict[tuple[Dbi, bytes], bytes]:
+        """Return the zone's metadata and keys as they have to be, by table and key of the objects.
+
+        Raise BadSegment for those of another zone, and UnknownSealingKey or BadBytes before anything is written.
+        """
+        if self._segment.main_op_count <= _OPS_OF_ZONE:
+            return {}
+        objects: dict[tuple[Dbi, bytes], bytes] = {}
+        indexed: set[tuple[Dbi, bytes, bytes]] = set()
+        for op in self._segment.ops():
+            if op.dbi not in ATTACHED_TABLES:
+                continue
+            if op.kind is not OpKind.PUT:
+                raise BadSegment(reason="a repair does more than to clear its zone and to put rows")
+            if op.dbi in ATTACHED:
+                objects[op.dbi, op.key] = self._opener.opened(op.dbi, op.key, op.body)
+                if zone_of(op.body) != self._mark.name:
+                    raise BadSegment(reason=f"a repair of zone {self._mark.zone_id} brings what is another zone's")
+            else:
+                indexed.add((op.dbi, op.key, op.body))
+        if self._mark.serial is None or indexed != {self._index_of(dbi, key) for dbi, key in objects}:
+            raise BadSegment(reason=f"a repair of zone {self._mark.zone_id} leads to other objects than it brings")
+        return objects
+
+    def _index_of(self, dbi: Dbi, key: bytes) -> tuple[Dbi, bytes, bytes]:
+        """Return the index row that leads from the zone's name to the object with this key."""
+        return Dbi(dbi + 1), *self._schema.index_row(self._mark.name, self._row_id(key))
+
+    def _row_id(self, key: bytes) -> int:
+        return keys.decode_row_id(key, big_endian=self._schema.has_header)
+
+    def _row_at_position(self) -> FileRow:
+        """Return the records file's row. Raise Gap unless both files are complete at the segment's position."""
+        main, records = self._main.row(), self._records.row()
+        at = common_position(main, records)
+        if at is None or records is None:
+            raise Gap(have=at, got=self._segment.first)
+        if at.epoch != self._segment.epoch:
+            raise WrongEpoch(ours=at.epoch, theirs=self._segment.epoch)
+        if at != self._segment.after:
+            raise Gap(have=at, got=self._segment.first)
+        return records
+
+    def _mend_records(self, release_pages: Callable[[], None]) -> None:
+        batch: list[_Difference] = []
+        for difference in self._record_differences(release_pages):
+            batch.append(difference)
+            if len(batch) == LONGEST_CHANGE:
+                self._write_records(batch, is_last=False)
+                batch = []
+                release_pages()
+        self._write_records(batch, is_last=True)
+
+    def _record_differences(self, release_pages: Callable[[], None]) -> Iterator[_Difference]:
+        """Walk along the rows that should be there and those that are, both in key order."""
+        stored = self._stored_rows(release_pages)
+        have = next(stored, None)
+        before = b""
+        for key, body in self._expected_rows():
+            if key <= before:
+                raise BadSegment(reason=f"the key {key.hex()} is not in order")
+            before = key
+            self._digest += row_digest(Dbi.RECORDS, key, body)
+            while have is not None and have[0] < key:
+                yield _Difference(have[0], None, f"{self._spoken(have[0])} was there, though nobody published it")
+                have = next(stored, None)
+            if have is None or have[0] != key:
+                yield _Difference(key, body, f"{self._spoken(key)} was missing")
+                continue
+            if have[1] != body:
+                yield _Difference(key, body, f"{self._spoken(key)} was not what the panel wrote")
+            have = next(stored, None)
+        while have is not None:
+            yield _Difference(have[0], None, f"{self._spoken(have[0])} was there, though nobody published it")
+            have = next(stored, None)
+
+    def _expected_rows(self) -> Iterator[tuple[bytes, bytes]]:
+        for run in self._segment.runs():
+            if run.dbi is not Dbi.RECORDS:
+                continue
+            if isinstance(run, Puts):
+                for key, _ in run.rows:
+                    if key[:4] != self._prefix or len(key) < 8:
+                        raise BadSegment(reason=f"a repair of zone {self._mark.zone_id} puts the row {key.hex()}")
+                yield from run.rows
+            elif run != Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, self._prefix):
+                raise BadSegment(reason="a repair does more than to clear its zone and to put rows")
+
+    def _stored_rows(self, release_pages: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield keys and bodies of the zone's rows, None for a value that cannot be read.
+
+        This reads in many short transactions: rows before one that was yielded may be written in between.
+        """
+        start = self._prefix
+        while True:
+            page: list[tuple[bytes, bytes | None]] = []
+            with self._records.env.begin() as txn, txn.cursor(db=self._records.tables[Dbi.RECORDS]) as cursor:
+                found = cursor.set_range(start)
+                while found and (key := cursor.key()).startswith(self._prefix) and len(page) < _ROWS_AT_ONCE:
+                    page.append((key, self._body_of(cursor.value())))
+                    found = cursor.next()
+            yield from page
+            release_pages()
+            if len(page) < _ROWS_AT_ONCE:
+                return
+            start = page[-1][0] + b"\0"
+
+    def _body_of(self, value: bytes) -> bytes | None:
+        try:
+            return None if self._schema.is_deleted(value) else self._schema.unwrap(value)
+        except BadBytes:
+            return None
+
+    def _write_records(self, batch: Sequence[_Difference], *, is_last: bool) -> None:
+        """Write these differences; with the last of them the digests become those of the rows that are there now."""
+        table = self._records.tables[Dbi.RECORDS]
+        put = [(one.key, self._wrap(one.body)) for one in batch if one.body is not None]
+        with self._records.writing(self._stopwatch) as txn:
+            if self._records.row(txn) != self._row:
+                raise Busy(what=self._records.path)
+            for difference in batch:
+                if difference.body is None:
+                    txn.delete(difference.key, db=table)
+            with txn.cursor(db=table) as cursor:
+                cursor.putmulti(put)
+            if bool(batch) | (is_last and self._write_digests(txn)):
+                note_commit(txn, self._records)
+        self._note([difference.text for difference in batch])
+        self._keys += [difference.key for difference in batch[: LONGEST_CHANGE - len(self._keys)]]
+
+    def _write_digests(self, txn: Any) -> bool:
+        """Write the zone's digest, and what that changes in the file's. Return True if anything had to be written."""
+        before = running_digest(txn, self._records, self._mark.zone_id)
+        after = None if self._mark.serial is None else Running(self._digest)
+        if (before and before.encode()) == (after and after.encode()):
+            return False
+        put_digest(txn, self._records, self._mark.zone_id, after)
+        if before is None or before.is_known:
+            moved = (after.total if after else 0) - (before.total if before else 0)
+            row = replace(self._row, digest=(self._row.digest + moved) % DIGEST_MODULUS)
+            txn.put(ROW_KEY, row.encode(), db=self._records.own)
+            self._row = row
+        return True
+
+    def _mend_main(self) -> None:
+        """Repair the zone's object, the name that leads to it, its metadata and keys; remove everything else
+        of its name or id.
+        """
+        with self._main.env.begin() as txn:
+            left = self._left_objects(txn)
+        with self._main.writing(self._stopwatch) as txn:
+            differences = self._remove_foreign(txn, left)
+            if self._mark.serial is not None:
+                for dbi, key, body in self._schema.zone_rows(self._mark.zone_id, self._mark.name):
+                    if self._puts_main(txn, dbi, key, body):
+                        differences.append("its entry in the list of zones was missing or altered")
+            differences += self._put_attached(txn)
+            if self._write_attached_digests(txn) or differences:
+                note_commit(txn, self._main)
+        self._note(differences)
+
+    def _remove_foreign(self, txn: Any, left: Mapping[tuple[Dbi, str], set[int]]) -> list[str]:
+        """Delete what leads to the zone or belongs to its names without being ours; return descriptions of it."""
+        differences = []
+        key = self._schema.row_id_key(self._mark.zone_id)
+        value = txn.get(key, db=self._main.tables[Dbi.DOMAINS])
+        names = self._names(txn)
+        if value is not None and self._mark.serial is None:
+            txn.delete(key, db=self._main.tables[Dbi.DOMAINS])
+            differences.append(f"{self._mark.name} was there, though nobody published it")
+        for name in sorted(names):
+            is_ours = self._mark.serial is not None and name == self._mark.name
+            if not is_ours and self._delete_index(txn, Dbi.DOMAINS_INDEX, name, self._mark.zone_id):
+                differences.append(f"{name} led to it")
+            for dbi in ATTACHED:
+                differences += self._remove_foreign_objects(
+                    txn, dbi, name, left.get((dbi, name), set()), is_ours=is_ours
+                )
+        return differences
+
+    def _name_in(self, value: bytes | None) -> Iterator[str]:
+        """Yield the name that a stored zone object claims, if it can be read."""
+        if value is not None:
+            try:
+                yield decode_domain(self._schema.unwrap(value)).name
+            except (BadBytes, BadName):
+                return
+
+    def _remove_foreign_objects(self, txn: Any, dbi: Dbi, name: str, left: set[int], *, is_ours: bool) -> list[str]:
+        """Delete the metadata or keys of a name that are not ours, and the index rows that lead to others'."""
+        differences = []
+        index, prefix = Dbi(dbi + 1), self._schema.index_prefix(name)
+        led_to = {row.row_id for row in index_rows(txn, self._main, self._schema, index, prefix)}
+        for row_id in led_to | left:
+            key = self._schema.row_id_key(row_id)
+            if is_ours and (dbi, key) in self._attached:
+                continue
+            self._delete_index(txn, index, name, row_id)
+            if self._zone_of(txn, dbi, key) in (name, None):
+                txn.delete(key, db=self._main.tables[dbi])
+            differences.append(f"{_NOUNS[dbi]} had been added")
+        return differences
+
+    def _names(self, txn: Any) -> set[str]:
+        """Return the zone's name, and the one that its object claims."""
+        value = txn.get(self._schema.row_id_key(self._mark.zone_id), db=self._main.tables[Dbi.DOMAINS])
+        return {self._mark.name, *self._name_in(value)}
+
+    def _left_objects(self, txn: Any) -> dict[tuple[Dbi, str], set[int]]:
+        """Return the ids of objects of the zone's names, wherever they are.
+
+        They are looked for only where some may be without an index row, and while no writer waits: that reads a
+        whole table.
+        """
+        names, tables = self._names(txn), self._main.tables
+        found: dict[tuple[Dbi, str], set[int]] = {}
+        for dbi in ATTACHED:
+            if txn.stat(tables[dbi])["entries"] == txn.stat(tables[dbi + 1])["entries"]:
+                continue
+            with txn.cursor(db=tables[dbi]) as cursor:
+                for key, value in cursor:
+                    if (name := self._name_of_object(value)) in names:
+                        found.setdefault((dbi, str(name)), set()).add(self._row_id(key))
+        return found
+
+    def _zone_of(self, txn: Any, dbi: Dbi, key: bytes) -> str | None:
+        """Return the name in an object; None if there is no object or it cannot be read."""
+        value = txn.get(key, db=self._main.tables[dbi])
+        return None if value is None else self._name_of_object(value)
+
+    def _name_of_object(self, value: bytes) -> str | None:
+        try:
+            return zone_of(self._schema.unwrap(value))
+        except (BadBytes, BadName):
+            return None
+
+    def _put_attached(self, txn: Any) -> list[str]:
+        """Put metadata and keys where they are not as they should be, objects before what leads to them."""
+        differences = []
+        for (dbi, key), body in self._attached.items():
+            is_put = self._puts_main(txn, dbi, key, body)
+            if self._puts_main(txn, *self._index_of(dbi, key)) or is_put:
+                differences.append(f"{_NOUNS[dbi]} was missing or altered")
+        return differences
+
+    def _write_attached_digests(self, txn: Any) -> bool:
+        """Write the digests of metadata and keys, and what they change in the file's.
+
+        Return True if anything had to be written.
+        """
+        prefix = self._schema.index_prefix(self._mark.name)
+        before, sums = digests_of(txn, self._main, prefix), [0, 0]
+        for (dbi, key), body in self._attached.items():
+            sums[column_of(dbi)] += row_digest(dbi, key, body) + row_digest(*self._index_of(dbi, key))
+        after = sums[0] % DIGEST_MODULUS, sums[1] % DIGEST_MODULUS
+        row = self._main.row(txn)
+        if before == after or row is None:
+            return False
+        put_digests(txn, self._main, prefix, after)
+        moved = sum(after) - sum(before)
+        txn.put(ROW_KEY, replace(row, digest=(row.digest + moved) % DIGEST_MODULUS).encode(), db=self._main.own)
+        return True
+
+    def _delete_index(self, txn: Any, index: Dbi, name: str, row_id: int) -> bool:
+        key, body = self._schema.index_row(name, row_id)
+        return bool(txn.delete(key, b"" if self._schema.has_header else body, db=self._main.tables[index]))
+
+    def _puts_main(self, txn: Any, dbi: Dbi, key: bytes, body: bytes) -> bool:
+        """Put one row of the main file; False if it is there as it should be."""
+        table = self._main.tables[dbi]
+        if self._schema.dbi(dbi).dupsort:
+            with txn.cursor(db=table) as cursor:  # a put that finds its row would be a commit all the same
+                exists = cursor.set_key_dup(key, body)
+            return not exists and bool(txn.put(key, body, db=table))
+        value = txn.get(key, db=table)
+        if value is not None and self._body_of(value) == body:
+            return False
+        txn.put(key, self._wrap(body), db=table)
+        return True
+
+    def _wrap(self, body: bytes) -> bytes:
+        return self._schema.wrap(body, self._segment.time_ns, self._segment.last)
+
+    def _spoken(self, key: bytes) -> str:
+        """Describe a record's key: name and type."""
+        try:
+            _, relative, type = keys.decode_record_key(key)
+            name = keys.name_from_relative_key(relative, self._mark.name)
+        except (BadBytes, BadName):
+            return f"a row with the key {key.hex()}"
+        return f"{name} {rdata.type_to_text(type)}" if type else f"the empty name {name}"
+
+    def _note(self, differences: Sequence[str]) -> None:
+        self._rows += len(differences)
+        self._differences += dict.fromkeys(differences[: MAX_DIFFERENCES - len(self._differences)])
