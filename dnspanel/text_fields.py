@@ -1,8 +1,8 @@
 """Columns for texts that workers and requests store, and that pages show later to readers of other languages.
 
-A stored text has no language (`replication.texts.format_text`); it is read in the reader's language. Strings that are
-not `Text`, such as values stored before `Text` existed, do not change. The columns are those of Django's own fields, so
-none of them needs a migration. Statements in SQL write `format_text` and read `parse_text` themselves.
+A stored text has no language (`replication.message_texts.format_text`); it is read in the reader's language. Strings
+that are not `Text`, such as values stored before `Text` existed, do not change. The columns are those of Django's own
+fields, so none of them needs a migration. Statements in SQL write `format_text` and read `parse_text` themselves.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import models
 
-from replication.texts import format_text, in_english, parse_text
+from replication.message_texts import format_text, in_english, parse_text
 
 
 class MessageField(models.TextField):  # type: ignore[type-arg]

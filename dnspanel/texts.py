@@ -2,9 +2,9 @@
 
 `gettext` and `ngettext` return the text at once, for a waiting reader. `gettext_lazy` translates each time that its
 text is shown, for texts made when a module is imported, such as labels of forms. `format_lazy` puts values into such a
-text. All of them make a `Text`, which can be stored and shown to each reader in their language: `replication.texts`
-explains how, `text_fields` stores it. Outside of a page the language is English: APIs, the command line, logs, the
-audit log and tasks of workers.
+text. All of them make a `Text`, which can be stored and shown to each reader in their language:
+`replication.message_texts` explains how, `text_fields` stores it. Outside of a page the language is English: APIs, the
+command line, logs, the audit log and tasks of workers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +14,8 @@ from typing import cast
 from django.apps import apps
 from django.utils import functional, text, translation
 
-from replication import texts
-from replication.texts import Text
+from replication import message_texts
+from replication.message_texts import Text
 
 __all__ = [
     "Text",
@@ -34,17 +34,17 @@ __all__ = [
     "with_value",
 ]
 
-gettext = texts.gettext
-ngettext = texts.ngettext
-gettext_noop = texts.gettext_noop
-joined = texts.joined
-shortened = texts.shortened
-spoken = texts.spoken
-in_english = texts.in_english
-one_language = texts.one_language
-with_value = texts.with_value
+gettext = message_texts.gettext
+ngettext = message_texts.ngettext
+gettext_noop = message_texts.gettext_noop
+joined = message_texts.joined
+shortened = message_texts.shortened
+spoken = message_texts.spoken
+in_english = message_texts.in_english
+one_language = message_texts.one_language
+with_value = message_texts.with_value
 # They behave as strings wherever texts are shown; `str(text)` makes one for what insists on it, such as `str.join`.
-gettext_lazy = cast(Callable[[str], str], functional.lazy(texts.gettext, str))
+gettext_lazy = cast(Callable[[str], str], functional.lazy(message_texts.gettext, str))
 format_lazy = cast(Callable[..., str], text.format_lazy)
 
 
@@ -62,9 +62,9 @@ def speaking(language: str) -> Iterator[None]:
         yield
 
 
-def _of_this_moment() -> texts.Translate:
+def _of_this_moment() -> message_texts.Translate:
     # While settings are read, only the starter of a process waits; and English has no catalog to search.
-    return texts.english_form if not apps.ready or translation.get_language() == "en" else _from_catalogs
+    return message_texts.english_form if not apps.ready or translation.get_language() == "en" else _from_catalogs
 
 
 def _from_catalogs(english: str, plural: str, number: int) -> str:
@@ -74,4 +74,4 @@ def _from_catalogs(english: str, plural: str, number: int) -> str:
     return found
 
 
-texts.translate_by(_of_this_moment)
+message_texts.translate_by(_of_this_moment)

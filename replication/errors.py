@@ -36,7 +36,7 @@ error survives pickling between workers.
 from typing import Any, Protocol
 from uuid import UUID
 
-from replication.texts import gettext, ngettext
+from replication.message_texts import gettext, ngettext
 
 
 class _Position(Protocol):

@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 from replication.codec.keys import zone_prefix
 from replication.codec.sealed import SealingKey
 from replication.errors import BadBytes, NodeUnreachable, Refused, WrongClock
+from replication.message_texts import gettext
 from replication.store.snapshot import snapshot_id
-from replication.texts import gettext
 from replication.wire.front_messages import FrontSettings
 from replication.wire.protocol import (
     ACK_PATH,

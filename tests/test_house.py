@@ -6,7 +6,7 @@ import hashlib
 import re
 import subprocess
 import textwrap
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -103,6 +103,37 @@ MODULE_LINES = 500
 # One module for each family of URLs, which is how they are found.
 LARGE_FOLDERS = {"dnspanel/api/v2/resources"}
 
+# Names of modules that every app, or every room of the pages, may have: what they hold is a convention.
+CONVENTIONAL = frozenset(
+    {
+        "__init__",
+        "__main__",
+        "access",
+        "apps",
+        "checks",
+        "conditions",
+        "errors",
+        "models",
+        "queries",
+        "signals",
+        "tasks",
+        "urls",
+    }
+)
+# Each of these says again what another place says: a face, the tables and the errors of each room. So its modules have
+# the names of that place, and only within it a name occurs once.
+SAYING_AGAIN: dict[str, set[str]] = {
+    "dnspanel/api": set(),
+    "dnspanel/api/scim": set(),
+    "dnspanel/api/v1": set(),
+    "dnspanel/api/v2": set(),
+    "dnspanel/cli": set(),
+    "dnspanel/web": {"forms", "pages"},
+    "dnspanel/web/templatetags": set(),
+    "dnspanel/zones/errors": set(),
+    "dnspanel/zones/models": set(),
+}
+
 VENDORED = ("static/vendor/", "tests/vendor/")
 
 # Packages whose `__init__` hands on what their modules define, so that nobody imports these.
@@ -130,6 +161,18 @@ def tracked_files() -> list[str]:
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
     assert [str(path) for path in modules() if path.name in BANNED_FILE_NAMES] == []
+
+
+def test_names_of_modules_say_whose_they_are() -> None:
+    """A traceback, a list of open files and a search by name tell `node_keys` from `primary_keys`."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for path in source_files():
+        if path.parts[0] not in PACKAGES or path.parent.name == "commands":
+            continue
+        place = next((str(each) for each in path.parents if str(each) in SAYING_AGAIN), "")
+        if path.stem not in CONVENTIONAL | SAYING_AGAIN.get(place, set()):
+            found[place, path.stem].append(str(path))
+    assert [paths for paths in found.values() if len(paths) > 1] == []
 
 
 def test_functions_are_short_and_take_few_parameters() -> None:

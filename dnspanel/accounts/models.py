@@ -341,7 +341,7 @@ class SignInProvider(models.Model):
     metadata = models.TextField(default="")  # of SAML: its XML, which says what keys sign; of LDAP: its CA in PEM
     metadata_url = models.TextField(default="")  # where metadata is fetched again; empty: pasted
     metadata_at = models.DateTimeField(null=True)  # when it was read there
-    # SAML: names of the attributes that describe a person, as `saml.rows.ATTRIBUTES`. LDAP: `ldap.ldap_terms`.
+    # SAML: names of attributes that describe a person, as `saml.saml_providers.ATTRIBUTES`. LDAP: `ldap.ldap_terms`.
     attributes: "models.JSONField[Any]" = models.JSONField(default=dict)
     group_claim = models.CharField(max_length=250)
     rules: "models.JSONField[Any]" = models.JSONField(

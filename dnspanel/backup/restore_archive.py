@@ -23,7 +23,7 @@ from dnspanel.backup.errors import BadArchive, DatabaseInUse, DatabaseNotEmpty
 from dnspanel.backup.programs import Target, panel_database, refuse_failure, run, start
 from dnspanel.texts import gettext
 from dnspanel.zones.log.publish_hold import hold
-from replication.texts import format_text
+from replication.message_texts import format_text
 
 _OTHERS = """
     SELECT coalesce(nullif(application_name, ''), usename), count(*) FROM pg_stat_activity

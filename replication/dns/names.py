@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from replication.errors import BadName
-from replication.texts import gettext
+from replication.message_texts import gettext
 
 MAX_WIRE = 255
 MAX_LABEL = 63

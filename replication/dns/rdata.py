@@ -18,7 +18,7 @@ from replication.dns import names, rdtypes
 from replication.dns.rdata_forms import FORMS, shortened
 from replication.dns.rdtypes import SERVED_TYPES, refusal, type_from_text, type_to_text
 from replication.errors import BadName, BadRdata
-from replication.texts import Text, gettext
+from replication.message_texts import Text, gettext
 
 __all__ = [
     "NAME_ONLY",

@@ -29,7 +29,7 @@ from typing import Protocol
 
 from replication.dns import names, rdtypes
 from replication.errors import BadName
-from replication.texts import gettext, gettext_noop, joined
+from replication.message_texts import gettext, gettext_noop, joined
 
 MAX_STRING = 255
 

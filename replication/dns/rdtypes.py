@@ -1,7 +1,7 @@
 """Record types: numbers and mnemonics, which of them PowerDNS serves, and why others are refused. Pure."""
 
 from replication.errors import BadRdata
-from replication.texts import gettext, gettext_noop
+from replication.message_texts import gettext, gettext_noop
 
 A, NS, CNAME, SOA, MB, MG, MR, PTR, HINFO, MINFO, MX, TXT = 1, 2, 5, 6, 7, 8, 9, 12, 13, 14, 15, 16
 RP, AFSDB, KEY, AAAA, LOC, SRV, NAPTR, KX, CERT, DNAME, APL, DS = 17, 18, 25, 28, 29, 33, 35, 36, 37, 39, 42, 43

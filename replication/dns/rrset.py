@@ -10,7 +10,7 @@ from typing import Any
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import NO_NOTES, Notes
 from replication.errors import BadRRset
-from replication.texts import gettext
+from replication.message_texts import gettext
 
 MAX_TTL = 2**31 - 1
 # A DNS message has 65535 bytes: header, question, OPT, and each record with a compressed owner name. Names in

@@ -31,9 +31,9 @@ from replication.front.front import LOOK_SECONDS, Front, Looked
 from replication.front.front_config import SETTINGS_FILE, FrontConfig, with_settings
 from replication.front.front_server import FrontServer, Parts
 from replication.front.rotation import Verdict
+from replication.message_texts import gettext
 from replication.store import mapped
 from replication.store.snapshot import open_manifest, snapshot_id
-from replication.texts import gettext
 from replication.wire.front_messages import BackendReport, FrontReport, FrontSettings, Told
 from replication.wire.position import Position, position_from_json
 from replication.wire.protocol import Ack, Status

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from replication.texts import gettext, ngettext
+from replication.message_texts import gettext, ngettext
 from replication.wire.position import Position
 
 # This number of steps of the newest position is remembered; at four looks a second that is 17 minutes.

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self, TypeGuard
 
 from replication.errors import BadBytes
-from replication.texts import format_text, in_english, parse_text
+from replication.message_texts import format_text, in_english, parse_text
 from replication.wire.protocol import join_port
 
 MOST_BACKENDS = 64

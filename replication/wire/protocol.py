@@ -53,7 +53,7 @@ from replication.errors import (
     TooMuch,
     UnknownSealingKey,
 )
-from replication.texts import format_text, in_english, parse_text
+from replication.message_texts import format_text, in_english, parse_text
 from replication.wire.position import Position, position_from_json
 
 STATUS_PATH = "/v1/status"

@@ -10,7 +10,7 @@ from django.urls import get_resolver
 import dnspanel
 import replication
 from dnspanel import texts
-from replication import texts as texts_of_nodes
+from replication import message_texts as texts_of_nodes
 
 
 def caught(of):

@@ -25,7 +25,7 @@ COUNTED = {
     "dnspanel/transfer/sources/registry.py _includes": "files of four uploads, in a process that is replaced",
     "replication/codec/keys.py relative_key": "two names",
     "replication/codec/values.py _tail": "numbers",
-    "replication/texts.py _in_english": "messages of the panel",
+    "replication/message_texts.py _in_english": "messages of the panel",
     "replication/dns/names.py to_wire": "a name",
 }
 

@@ -22,7 +22,7 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.node_health import OFFLINE_AFTER
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Stage, clearances
 from dnspanel.texts import gettext, gettext_noop
-from replication.texts import parse_text
+from replication.message_texts import parse_text
 
 RING0 = gettext_noop("ring 0")
 # Nodes of a fleet without groups.

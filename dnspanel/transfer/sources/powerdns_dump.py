@@ -21,7 +21,7 @@ from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
 from dnspanel.transfer.sources.sql_dump import BadLine, dump_rows
 from dnspanel.transfer.sources.sql_literals import Value
-from replication.texts import format_text, parse_text
+from replication.message_texts import format_text, parse_text
 
 MOST_BAD_LINES = 1000
 _BATCH_ROWS = 2000

@@ -7,8 +7,8 @@ from django import forms
 
 from dnspanel.accounts.models import SignInProvider, User
 from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.ldap import ldap_servers as ldap
 from dnspanel.accounts.providers.ldap import ldap_terms as tree
-from dnspanel.accounts.providers.ldap import rows as ldap
 from dnspanel.accounts.providers.ldap.ldap_terms import Groups
 from dnspanel.accounts.providers.ldap.visit import LONGEST_NAME
 from dnspanel.texts import gettext, gettext_lazy

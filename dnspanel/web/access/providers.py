@@ -19,9 +19,9 @@ from dnspanel.accounts.errors import ProviderRefused, SignInRefused
 from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider, User
 from dnspanel.accounts.providers import links, rows
 from dnspanel.accounts.providers.ldap.trial import try_person
-from dnspanel.accounts.providers.oidc import rows as verbs
+from dnspanel.accounts.providers.oidc import oidc_providers as verbs
 from dnspanel.accounts.providers.provider_http import ProviderAway
-from dnspanel.accounts.providers.saml import rows as saml
+from dnspanel.accounts.providers.saml import saml_providers as saml
 from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.ldap_form import LdapForm, TryForm

@@ -26,7 +26,7 @@ from dnspanel.zones.store.store_rrsets import BEHIND_ALL_KEYS
 from replication.codec.keys import APEX, name_from_relative_key, relative_key
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
-from replication.texts import format_text
+from replication.message_texts import format_text
 
 RRSETS_AT_A_TIME = 2_000
 RRSETS_OF_A_TURN = 20_000  # a few seconds

@@ -21,7 +21,7 @@ from dnspanel.zones.lists.by_name import place_of
 from dnspanel.zones.lists.find_rrsets import StoredKey, between
 from dnspanel.zones.models import Zone
 from dnspanel.zones.order.sort_order import SortOrder, number_in
-from dnspanel.zones.search import texts
+from dnspanel.zones.search import search_texts
 
 _MOST_COMPARED = 100  # characters of a value or comment
 _LONGEST_CURSOR = 4000
@@ -115,11 +115,11 @@ def first_stored(
         if len(found) == limit or is_complete:
             return found
     if order.column in _VALUES_OF_TEXTS and is_all:
-        blocks = texts.blocks_by_value(large_zone, _VALUES_OF_TEXTS[order.column])
+        blocks = search_texts.blocks_by_value(large_zone, _VALUES_OF_TEXTS[order.column])
         if blocks is not None and (by_blocks := _in_blocks(rows, blocks, order, start, limit)) is not None:
             return by_blocks
-    if order.column is RRsetColumn.COMMENT and (commented := texts.blocks_with_comments(large_zone)) is not None:
-        return _commented_first(rows, rows.filter(texts.within(commented)), order, start, limit)
+    if order.column is RRsetColumn.COMMENT and (commented := search_texts.blocks_with_comments(large_zone)) is not None:
+        return _commented_first(rows, rows.filter(search_texts.within(commented)), order, start, limit)
     return _first(rows, order, start, limit)
 
 
@@ -190,7 +190,7 @@ def _commented_first(
 
 def _in_blocks(
     rows: "QuerySet[Any]",
-    blocks: Mapping[int, Sequence[texts.Block]],
+    blocks: Mapping[int, Sequence[search_texts.Block]],
     order: RRsetOrder,
     start: SortedKey | None,
     limit: int,
@@ -215,17 +215,17 @@ def _in_blocks(
             found += _of_value_in_blocks(rows, group[0], blocks[group[0]], None, limit - len(found))
         else:
             among = {block for value in group for block in blocks[value]}
-            some = rows.filter(texts.within(sorted(among)), sort_key__in=group)
+            some = rows.filter(search_texts.within(sorted(among)), sort_key__in=group)
             found += _of_many_values(some, order, None, limit - len(found))
     return found
 
 
-def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[texts.Block]]) -> Iterator[list[int]]:
+def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[search_texts.Block]]) -> Iterator[list[int]]:
     """Yield the values in their order: in groups if few blocks have them, else one by one."""
     group: list[int] = []
     size = 0
     for value in values:
-        if group and size + len(blocks[value]) > texts.MOST_BLOCKS:
+        if group and size + len(blocks[value]) > search_texts.MOST_BLOCKS:
             yield group
             group, size = [], 0
         group.append(value)
@@ -235,15 +235,15 @@ def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[texts.Block]]) 
 
 
 def _of_value_in_blocks(
-    rows: "QuerySet[Any]", value: int, blocks: Sequence[texts.Block], behind: StoredKey | None, limit: int
+    rows: "QuerySet[Any]", value: int, blocks: Sequence[search_texts.Block], behind: StoredKey | None, limit: int
 ) -> list[SortedKey]:
     """Return the rows of one value in these blocks: first from a few blocks, then from more."""
     found: list[SortedKey] = []
     at, count = 0, _FIRST_BLOCKS
     while at < len(blocks) and len(found) < limit:
-        among = rows.filter(texts.within(blocks[at : at + count]))
+        among = rows.filter(search_texts.within(blocks[at : at + count]))
         found += _of_one_value(among, value, behind, limit - len(found))
-        at, count = at + count, texts.MOST_BLOCKS
+        at, count = at + count, search_texts.MOST_BLOCKS
     return found
 
 

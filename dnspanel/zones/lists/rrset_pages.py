@@ -40,7 +40,7 @@ from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.order import display_order
 from dnspanel.zones.plan.merge import is_already_so
 from dnspanel.zones.rights.access import zones_visible_to
-from dnspanel.zones.search import rrset_conditions, texts, zone_conditions
+from dnspanel.zones.search import rrset_conditions, search_texts, zone_conditions
 from dnspanel.zones.search.terms import Filter, Search, Term, parse
 from dnspanel.zones.store.store_rrsets import rrset_of
 from dnspanel.zones.values import soa
@@ -173,7 +173,7 @@ def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) ->
     terms = filters.search.terms
     if filters.types:
         terms = (*terms, Term(Filter.TYPE, filters.types, negated=False, typed=""))
-    where = texts.in_large_zone(zone, terms, b"")
+    where = search_texts.in_large_zone(zone, terms, b"")
     if where is not None:
         return keys_of(rows.filter(where.among)) if where.end is None else None
     if filters.search:
@@ -187,7 +187,7 @@ def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: Store
     search = filters.search
     last, where = None, None
     if search and zone.rrset_count > find_rrsets.MOST_COMPARED:
-        where = texts.in_large_zone(zone, search.terms, start[0] if start else b"")
+        where = search_texts.in_large_zone(zone, search.terms, start[0] if start else b"")
         if where is None:
             last = last_compared(zone, start or BEFORE_ALL)
     below = Q() if where is None or where.end is None else Q(owner_key__lt=where.end)
@@ -235,7 +235,7 @@ def sorted_rrset_page(
         return RRsetPage((), "")
     rrsets = _filtered_rrsets(zone, author, filters)
     if not filters.in_draft and zone.rrset_count > find_rrsets.MOST_COMPARED:
-        where = texts.in_large_zone(zone, search.terms, b"") if search else None
+        where = search_texts.in_large_zone(zone, search.terms, b"") if search else None
         if where is not None and where.end is None:
             rrsets = rrsets.filter(where.among)
         elif search or zone.rrset_count > MOST_SORTED[order.column]:

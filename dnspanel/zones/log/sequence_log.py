@@ -23,7 +23,7 @@ from dnspanel.zones.models import Publication, RevisionKind
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, json_text
-from replication.texts import parse_text
+from replication.message_texts import parse_text
 
 InTransaction = Callable[[], object]  # what a caller writes in the transaction of a publication
 

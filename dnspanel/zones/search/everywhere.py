@@ -12,7 +12,7 @@ from dnspanel.accounts.actors.actors import Person
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import SearchText, Zone
 from dnspanel.zones.rights.access import Visibility, visibility_of, zones_seen_by, zones_visible_to
-from dnspanel.zones.search import rrset_conditions, texts, warned_zones, zone_conditions
+from dnspanel.zones.search import rrset_conditions, search_texts, warned_zones, zone_conditions
 from dnspanel.zones.search.rrset_conditions import Rows, in_comment, in_name, in_values
 from dnspanel.zones.search.terms import Search, Term
 from dnspanel.zones.store.store_rrsets import rrset_of
@@ -109,7 +109,7 @@ def rrsets_found(
 def _page(
     person: Person, known: "QuerySet[Zone]", search: Search, now: datetime, after: Place, limit: int
 ) -> FoundPage:
-    progress = texts.progress()
+    progress = search_texts.progress()
     zones = zone_conditions.fitting(zones_visible_to(person), Search(search.about_zones_alone), now=now)
     warned = None
     if any(not term.negated for term in search.warnings):
@@ -139,7 +139,7 @@ def _page(
 
 
 def _blocks(
-    zones: "QuerySet[Zone]", search: Search, progress: texts.Progress, after: Place, count: int, warned: Q | None
+    zones: "QuerySet[Zone]", search: Search, progress: search_texts.Progress, after: Place, count: int, warned: Q | None
 ) -> list[_Block]:
     """Return the next blocks that may have matching RRsets, in the order of results."""
     if not progress.is_complete:
@@ -153,7 +153,7 @@ def _blocks(
     rows = SearchText.objects.filter(
         behind | Q(zone=after.zone_id, end_key__gt=after.owner_key), zone__in=zones.values("pk")
     )
-    may_hold = texts.may_hold(search.terms)
+    may_hold = search_texts.may_hold(search.terms)
     if may_hold is not None:
         rows = rows.filter(may_hold | Q(zone__in=progress.new_zones))
     if warned is not None:

@@ -17,7 +17,7 @@ from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.rights.access import tagged
-from dnspanel.zones.search import texts, warned_zones
+from dnspanel.zones.search import search_texts, warned_zones
 from dnspanel.zones.search.rrset_conditions import displayed_name_contains, lowered, within
 from dnspanel.zones.search.terms import NOBODY, Filter, Search, Since, Span, Term, rdata_spellings
 from dnspanel.zones.signals import acked_everywhere_requested
@@ -47,7 +47,7 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
     inside = terms_inside(search)
     if not inside:
         return zones
-    known = texts.progress()
+    known = search_texts.progress()
     few = few_with(inside, known)
     zones = zones if few is None else zones.filter(pk__in=few)
     return zones.filter(holding(inside, known))
@@ -64,7 +64,7 @@ def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: dateti
         if not _is_inside(term):
             if term.is_warning:
                 fits = warned_zones.zones_with(
-                    known, None if term.negated else texts.rrsets_fitting(_of_one_rrset(search))
+                    known, None if term.negated else search_texts.rrsets_fitting(_of_one_rrset(search))
                 )
             else:
                 fits = _has_value(term.text) if term.filter is Filter.HAS else _condition(term, now)
@@ -77,7 +77,7 @@ def terms_inside(search: Search) -> tuple[Term, ...]:
     return tuple(term for term in search.terms if _is_inside(term))
 
 
-def holding(inside: tuple[Term, ...], known: texts.Progress) -> Q:
+def holding(inside: tuple[Term, ...], known: search_texts.Progress) -> Q:
     """Return the condition for zones with an RRset that matches all positive terms, and without a match of a
     negated one.
 
@@ -86,9 +86,9 @@ def holding(inside: tuple[Term, ...], known: texts.Progress) -> Q:
     found = Q()
     for term in inside:
         if term.negated:
-            found &= ~texts.holds((term,), known)
+            found &= ~search_texts.holds((term,), known)
     for terms in fitting_together(inside):
-        found &= texts.holds(terms, known)
+        found &= search_texts.holds(terms, known)
     return found
 
 
@@ -105,12 +105,12 @@ def _of_one_rrset(search: Search) -> tuple[Term, ...]:
     return tuple(term for term in search.about_rrsets if not (term.negated or term.is_warning))
 
 
-def few_with(inside: tuple[Term, ...], known: texts.Progress) -> list[int] | None:
+def few_with(inside: tuple[Term, ...], known: search_texts.Progress) -> list[int] | None:
     """Return the ids of all zones that may match, if the index of texts knows that they are few. One or two queries."""
     if not known.is_complete or known.left_out:
         return None
     for terms in fitting_together(inside):
-        if texts.in_index(terms) and (few := texts.zones_with(terms, FEW_TEXTS)) is not None:
+        if search_texts.in_index(terms) and (few := search_texts.zones_with(terms, FEW_TEXTS)) is not None:
             return [*few, *known.new_zones]
     return None
 

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from dnspanel.zones.models import Zone
 from dnspanel.zones.order.zone_order import named_behind
-from dnspanel.zones.search import texts, zone_conditions
+from dnspanel.zones.search import search_texts, zone_conditions
 from dnspanel.zones.search.terms import Filter, Search
 
 Row = TypeVar("Row")
@@ -46,7 +46,7 @@ def zones_fitting(
     inside = zone_conditions.terms_inside(search)
     if not inside:
         return Fitting(list(zones.filter(named_behind(after))[:limit]))
-    known = texts.progress()
+    known = search_texts.progress()
     holding = zone_conditions.holding(inside, known)
     most = MOST_COMPARED_BY_TYPE if all(term.filter in _SOON for term in inside) else MOST_COMPARED
     most = max(1, most // part)

@@ -29,8 +29,8 @@ NO_SECRETS = {
 # Which places each module writes secrets to. A module that is not here fails the test: think of rotation first.
 WRITERS = {
     "dnspanel/accounts/sign_in/mfa_adapter.py": {"mfa.Authenticator.data"},
-    "dnspanel/accounts/providers/ldap/rows.py": {"accounts.SignInProvider.client_secret"},
-    "dnspanel/accounts/providers/oidc/rows.py": {"accounts.SignInProvider.client_secret"},
+    "dnspanel/accounts/providers/ldap/ldap_servers.py": {"accounts.SignInProvider.client_secret"},
+    "dnspanel/accounts/providers/oidc/oidc_providers.py": {"accounts.SignInProvider.client_secret"},
     "dnspanel/accounts/tokens/tokens.py": {"accounts.Token.tsig_secret"},
     "dnspanel/accounts/tokens/tsig_keys.py": {"accounts.Token.tsig_secret"},
     "dnspanel/alerts/routes.py": {"alerts.Route.secret"},

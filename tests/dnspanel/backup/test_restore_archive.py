@@ -38,7 +38,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.models import Channel, Zone, ZoneKey
 from dnspanel.zones.signing import sign
-from replication.texts import parse_text
+from replication.message_texts import parse_text
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.publish.conftest import interpreter as interpreter
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory

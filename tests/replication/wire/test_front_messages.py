@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from replication import texts
+from replication import message_texts
 from replication.errors import BadBytes
-from replication.texts import format_text, gettext
+from replication.message_texts import format_text, gettext
 from replication.wire.front_messages import (
     Backend,
     BackendReport,
@@ -72,7 +72,7 @@ def test_a_reason_is_told_in_the_language_of_whoever_reads_it_and_older_releases
     assert Told.of("") == Told("", "")
     assert Told("has everything", "").sentence == "It has everything.", "as an older agent says it"
     assert Told.of(gettext("It lacks {what}").format(what="x" * 5000)).sentence == f"It lacks {'x' * 494}."
-    monkeypatch.setattr(texts, "_of_this_moment", lambda: lambda english, plural, number: f"[{english}]")
+    monkeypatch.setattr(message_texts, "_of_this_moment", lambda: lambda english, plural, number: f"[{english}]")
     assert told.sentence == "[It is drained: new disks]"
 
 

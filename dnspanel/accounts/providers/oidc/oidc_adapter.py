@@ -26,7 +26,7 @@ from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers.oidc.id_token import verified_claims, with_userinfo
 from dnspanel.accounts.providers.oidc.logout import note_session
 from dnspanel.accounts.providers.oidc.oidc_discovery import configuration_of, is_allowed_url, keys_of
-from dnspanel.accounts.providers.oidc.rows import secret_of
+from dnspanel.accounts.providers.oidc.oidc_providers import secret_of
 from dnspanel.accounts.providers.provider_http import ProviderAway, provider_session
 from dnspanel.accounts.providers.provider_identity import identity_of
 from dnspanel.accounts.providers.rows import provider_in_use

@@ -25,7 +25,7 @@ from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import SeenAssertion, SignInProvider
 from dnspanel.accounts.providers.provider_identity import Identity, identity_of
 from dnspanel.accounts.providers.saml.metadata import BadMetadata, described
-from dnspanel.accounts.providers.saml.rows import ATTRIBUTES, panel_url
+from dnspanel.accounts.providers.saml.saml_providers import ATTRIBUTES, panel_url
 from dnspanel.texts import gettext, gettext_noop
 
 LONGEST_ANSWER = 1 << 20  # of base64

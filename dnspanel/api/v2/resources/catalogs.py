@@ -20,7 +20,7 @@ from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
-from dnspanel.api.v2.schema.parameters import DRY_RUN
+from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.catalogs import access, set_up_catalogs
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.queries import CatalogRow, catalog_row, rows_of

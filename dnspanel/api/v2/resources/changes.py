@@ -18,9 +18,9 @@ from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, prob
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import Terms, publish, terms_in
 from dnspanel.api.v2.resources.zones import zone_json
-from dnspanel.api.v2.schema.parameters import CHANGING, WRITING
 from dnspanel.api.v2.schema.parsing import Faults, Order, read_orders
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import CHANGING, WRITING
 from dnspanel.api.v2.schema.zone_serializers import MOST_CHANGES, BulkSerializer, ChangesSerializer
 from dnspanel.zones.errors import Forbidden, GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Zone

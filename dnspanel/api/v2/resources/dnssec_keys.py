@@ -26,8 +26,8 @@ from dnspanel.api.v2.schema.dnssec_serializers import (
     NewKeySerializer,
 )
 from dnspanel.api.v2.schema.fields import page_of, read
-from dnspanel.api.v2.schema.parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.key_view import KeyView

@@ -17,8 +17,8 @@ from dnspanel.api.v2.resources.dnssec import acting, condition_on, published
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.dnssec_serializers import NewOtherKeySerializer, OtherKeySerializer
 from dnspanel.api.v2.schema.fields import page_of, read
-from dnspanel.api.v2.schema.parameters import CHANGING, WRITING
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import CHANGING, WRITING
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.signing_state import SigningState

@@ -20,7 +20,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.dnssec import acting, bad_size, published
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, stamp
-from dnspanel.api.v2.schema.parameters import IF_CHANGED, WRITING
+from dnspanel.api.v2.schema.query_parameters import IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.rollover_serializers import (
     NewRolloverSerializer,
     RolloverCancelSerializer,

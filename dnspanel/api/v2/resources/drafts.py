@@ -34,9 +34,9 @@ from dnspanel.api.v2.schema.draft_serializers import (
     ResolveSerializer,
 )
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
-from dnspanel.api.v2.schema.parameters import CHANGING, IDEMPOTENCY_KEY, IF_CHANGED, IF_MATCH
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import CHANGING, IDEMPOTENCY_KEY, IF_CHANGED, IF_MATCH
 from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft

@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.rrsets import at_path, require_published
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Moment, Shape, read, stamp
-from dnspanel.api.v2.schema.parameters import IF_CHANGED
+from dnspanel.api.v2.schema.query_parameters import IF_CHANGED
 from dnspanel.zones.models import Expiry, Zone
 from dnspanel.zones.publishing.expiry import cancel_expiry, expiry_of, set_expiry
 from dnspanel.zones.rights.access import may_know_author

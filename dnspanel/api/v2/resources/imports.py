@@ -25,7 +25,7 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources import import_sources as sources
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
-from dnspanel.api.v2.schema.parameters import DRY_RUN
+from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import ServerRefused
 from dnspanel.transfer.files import upload

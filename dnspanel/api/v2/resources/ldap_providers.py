@@ -14,8 +14,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import ProviderRefused
 from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.ldap import ldap_servers as ldap
 from dnspanel.accounts.providers.ldap import ldap_terms as tree
-from dnspanel.accounts.providers.ldap import rows as ldap
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request

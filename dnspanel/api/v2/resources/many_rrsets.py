@@ -35,8 +35,8 @@ from dnspanel.api.v2.schema.many_serializers import (
     ManyRRsetsSerializer,
     ManyWrittenSerializer,
 )
-from dnspanel.api.v2.schema.parameters import CHANGING
 from dnspanel.api.v2.schema.parsing import Faults, owner_of
+from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany

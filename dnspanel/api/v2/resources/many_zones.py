@@ -28,7 +28,7 @@ from dnspanel.api.v2.schema.many_serializers import (
     ManyZonesSerializer,
     ManyZonesWrittenSerializer,
 )
-from dnspanel.api.v2.schema.parameters import CHANGING
+from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.lists.selection import TooMany

@@ -27,8 +27,8 @@ from dnspanel.api.v2.resources.drafts import publish_seen
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.draft_serializers import PublishDraftSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.parameters import CHANGING, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import CHANGING, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NamedDraft

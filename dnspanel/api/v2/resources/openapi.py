@@ -13,7 +13,7 @@ from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.etag import fresh_enough
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.document import document
-from dnspanel.api.v2.schema.parameters import IF_CHANGED
+from dnspanel.api.v2.schema.query_parameters import IF_CHANGED
 
 
 class OpenApi(V2View):

@@ -22,8 +22,8 @@ from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
-from dnspanel.api.v2.schema.parameters import DRY_RUN, WAIT, WAIT_FOR
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import DRY_RUN, WAIT, WAIT_FOR
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.models import PrimaryTerms, TransferredZone

@@ -20,7 +20,7 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Integer, Shape, Text, ZoneName, page_of, read, stamp
-from dnspanel.api.v2.schema.parameters import DRY_RUN
+from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.catalogs import access, producer
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours

@@ -24,12 +24,12 @@ from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, page_of
-from dnspanel.api.v2.schema.parameters import WAIT, WAIT_FOR
 from dnspanel.api.v2.schema.publication_serializers import (
     PublicationPageSerializer,
     PublishedZoneSerializer,
     WatchedPublicationSerializer,
 )
+from dnspanel.api.v2.schema.query_parameters import WAIT, WAIT_FOR
 from dnspanel.api.v2.schema.zone_serializers import LARGEST_SEQUENCE
 from dnspanel.api.waiting import wait_for_nodes, wait_until
 from dnspanel.zones.errors import TakenBack

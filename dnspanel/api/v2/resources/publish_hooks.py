@@ -19,7 +19,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scoped
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Text, page_of, read, stamp
-from dnspanel.api.v2.schema.parameters import IF_MATCH
+from dnspanel.api.v2.schema.query_parameters import IF_MATCH
 from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.address_guard import LONGEST_URL
 from dnspanel.webhooks.place_publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms

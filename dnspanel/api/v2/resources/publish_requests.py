@@ -23,7 +23,7 @@ from dnspanel.api.v2.http.representation import plan_json, time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Moment, Shape, Text, choice_parameter, page_of, read, stamp
-from dnspanel.api.v2.schema.parameters import DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH
+from dnspanel.api.v2.schema.query_parameters import DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.zone_serializers import PlanSerializer, PlansSerializer
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME

@@ -33,7 +33,7 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
-from dnspanel.api.v2.schema.parameters import IF_MATCH
+from dnspanel.api.v2.schema.query_parameters import IF_MATCH
 from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_guards import approvers_text

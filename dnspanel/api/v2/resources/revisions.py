@@ -24,9 +24,9 @@ from dnspanel.api.v2.resources.publishing import Terms, publish
 from dnspanel.api.v2.resources.restorations import gone, restored, selected
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
 from dnspanel.api.v2.schema.many_serializers import UndoneSerializer
-from dnspanel.api.v2.schema.parameters import WRITING
 from dnspanel.api.v2.schema.parsing import owner_of
 from dnspanel.api.v2.schema.publication_serializers import RevisionDiffSerializer, RevisionSerializer, WrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import WRITING
 from dnspanel.api.v2.schema.zone_serializers import RRsetSerializer, UndoSerializer
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import CannotUndo, Conflicts

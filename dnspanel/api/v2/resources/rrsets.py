@@ -17,9 +17,9 @@ from dnspanel.api.v2.http.representation import optional_rrset_json, rrset_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import TERMS, publish, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, search_parameter, text_parameter
-from dnspanel.api.v2.schema.parameters import CHANGING, IF_CHANGED, IF_NONE_MATCH
 from dnspanel.api.v2.schema.parsing import Faults, absent, owner_of, read_patch, read_rrset, type_of
 from dnspanel.api.v2.schema.publication_serializers import RRsetWrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, IF_NONE_MATCH
 from dnspanel.api.v2.schema.zone_serializers import (
     ListedRRsetSerializer,
     RRsetContentSerializer,

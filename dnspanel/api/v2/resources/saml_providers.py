@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
-from dnspanel.accounts.providers.saml import rows as saml
+from dnspanel.accounts.providers.saml import saml_providers as saml
 from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import tagged

@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
 from dnspanel.accounts.providers import rows
-from dnspanel.accounts.providers.oidc import rows as providers
+from dnspanel.accounts.providers.oidc import oidc_providers as providers
 from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, MOST_RULES, Rule
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged

@@ -36,8 +36,8 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
-from dnspanel.api.v2.schema.parameters import WRITING
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import WRITING
 from dnspanel.api.v2.schema.zone_serializers import ChangeSerializer, PlansSerializer, TermsSerializer
 from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit_template, use

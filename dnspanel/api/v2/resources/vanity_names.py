@@ -18,7 +18,7 @@ from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, page_of, stamp
-from dnspanel.api.v2.schema.parameters import DRY_RUN
+from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.fleet.lookups.turns import Busy
 from dnspanel.transfer.cutover.delegation_checklist import Verdict
 from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop_keeping

@@ -26,9 +26,9 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.new_zone import chosen_server_set, host_of, hosts, mailbox_in, new_rrsets
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, search_parameter, text_parameter
-from dnspanel.api.v2.schema.parameters import CHANGING, DRY_RUN, IF_CHANGED, IF_MATCH, WRITING, Q
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer, ZoneWrittenSerializer
+from dnspanel.api.v2.schema.query_parameters import CHANGING, DRY_RUN, IF_CHANGED, IF_MATCH, WRITING, Q
 from dnspanel.api.v2.schema.zone_serializers import (
     ClonesSerializer,
     DeletionsSerializer,

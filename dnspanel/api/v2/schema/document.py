@@ -20,8 +20,8 @@ from dnspanel.api.v2.schema.components import remove_unused, settle_defaults
 from dnspanel.api.v2.schema.enums import name_enums
 from dnspanel.api.v2.schema.examples import add_examples
 from dnspanel.api.v2.schema.headers import declare_headers, problem_headers
-from dnspanel.api.v2.schema.parameters import IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.problem_schema import problem_schemas
+from dnspanel.api.v2.schema.query_parameters import IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.texts import answer_text, variable_text
 
 ROOT = "/api/v2/"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dnspanel.api.v2.schema.parameters import DRY_RUN
+from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 
 Schema = dict[str, Any]
 _PLANS = "#/components/schemas/Plans"

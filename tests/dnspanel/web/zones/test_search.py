@@ -9,7 +9,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import Role, User
 from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.complaints import complaints_upkeep
-from dnspanel.zones.search import everywhere, texts, texts_upkeep, zone_conditions, zones_by_name
+from dnspanel.zones.search import everywhere, search_texts, texts_upkeep, zone_conditions, zones_by_name
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW, make_person
 
@@ -117,7 +117,7 @@ def test_what_is_not_looked_through_yet_is_told(
 ) -> None:
     for name in ("new.test.", "newer.test."):
         make_zone("www 300 A 192.0.2.7", name=name)
-    monkeypatch.setattr(texts, "MOST_NEW_ZONES", 1)
+    monkeypatch.setattr(search_texts, "MOST_NEW_ZONES", 1)
     assert "what is new in 1 or more zones" in browser(bob).get(SEARCH, {"q": "192.0.2.7"}).content.decode()
 
 

@@ -14,7 +14,7 @@ from dnspanel.zones.lists.rrset_pages import RRsetFilter
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from dnspanel.zones.order import display_order
-from dnspanel.zones.search import texts, texts_upkeep
+from dnspanel.zones.search import search_texts, texts_upkeep
 from replication.dns import names
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
@@ -83,7 +83,7 @@ def test_texts_say_where_to_look_and_what_is_found_is_the_same(
 ) -> None:
     """A rare text in a zone of 1,000,000 RRsets took 33 answers of 30,000 each."""
     monkeypatch.setattr(texts_upkeep, "NAMES_OF_BLOCK", 4)
-    monkeypatch.setattr(texts, "MOST_BLOCKS", most)
+    monkeypatch.setattr(search_texts, "MOST_BLOCKS", most)
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("h20 60 A 203.0.113.7"), now=NOW)
     searches = ("192.0.2.4", "h4", "h48.example", "-type:ns h1", "203.0.113", "type:a,soa -h2", "ttl:300", "absent")
     before = {

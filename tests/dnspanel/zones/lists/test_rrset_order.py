@@ -22,7 +22,7 @@ from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetRow
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.order import display_order
 from dnspanel.zones.publishing import revision
-from dnspanel.zones.search import texts, texts_upkeep
+from dnspanel.zones.search import search_texts, texts_upkeep
 from replication.codec.keys import relative_key
 from replication.dns import names, rdtypes
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
@@ -138,7 +138,7 @@ def test_the_texts_of_searches_say_where_in_a_large_zone_a_value_is(
 ) -> None:
     """Many, some or one of the names may have it; what bob's draft has is at its place."""
     monkeypatch.setattr(texts_upkeep, "NAMES_OF_BLOCK", 2)
-    monkeypatch.setattr(texts, "MOST_BLOCKS", blocks)
+    monkeypatch.setattr(search_texts, "MOST_BLOCKS", blocks)
     monkeypatch.setattr(rrset_order, "_FIRST_BLOCKS", 1)
     ttls = (300, 300, 300, 60, 300, 7, 300, 60, 300, 8, 300, 9)
     zone = make_zone(*(f"h{number:02} {ttl} A 192.0.2.{number}" for number, ttl in enumerate(ttls)), "h03 60 TXT text")

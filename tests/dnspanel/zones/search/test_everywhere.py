@@ -12,7 +12,7 @@ from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import RRset, SearchText, Zone
 from dnspanel.zones.publishing import edit
-from dnspanel.zones.search import everywhere, texts, texts_upkeep
+from dnspanel.zones.search import everywhere, search_texts, texts_upkeep
 from dnspanel.zones.search.everywhere import BEFORE_ALL, Place, place_of, rrsets_found
 from dnspanel.zones.search.terms import parse
 from replication.dns.notes import Notes, format_notes
@@ -114,9 +114,9 @@ def test_a_search_finds_the_same_however_far_the_texts_are(
     if state == "half of the texts":
         SearchText.objects.filter(zone__in=[zones["shop.test."].pk, zones["large.test."].pk]).delete()
         monkeypatch.setattr(
-            texts,
+            search_texts,
             "progress",
-            lambda: texts.Progress(
+            lambda: search_texts.Progress(
                 True,
                 frozenset(zone.pk for zone in zones.values()),
                 frozenset({zones["shop.test."].pk, zones["large.test."].pk}),

@@ -14,8 +14,8 @@ from ldap import modlist
 from ldap.dn import escape_dn_chars
 
 from dnspanel.accounts.models import SignInProvider
+from dnspanel.accounts.providers.ldap.ldap_servers import LdapTerms, create_provider
 from dnspanel.accounts.providers.ldap.ldap_terms import DEFAULTS
-from dnspanel.accounts.providers.ldap.rows import LdapTerms, create_provider
 from tests.dnspanel.transfer.running import listening, running
 from tests.own_certificates import own_certificate
 from tests.people import NOW

@@ -15,7 +15,7 @@ import requests
 from django.test import Client
 
 from dnspanel.accounts.models import SignInProvider
-from dnspanel.accounts.providers.oidc.rows import ProviderTerms, create_provider
+from dnspanel.accounts.providers.oidc.oidc_providers import ProviderTerms, create_provider
 from tests.clients.packages import NotInstalled, go_programs
 from tests.dnspanel.transfer.running import listening, running
 from tests.people import NOW

@@ -15,7 +15,7 @@ import requests
 from django.test import Client
 
 from dnspanel.accounts.models import SignInProvider
-from dnspanel.accounts.providers.saml.rows import SamlTerms, create_provider
+from dnspanel.accounts.providers.saml.saml_providers import SamlTerms, create_provider
 from tests.clients.packages import NotInstalled, go_programs
 from tests.dnspanel.transfer.running import listening, running
 from tests.people import NOW

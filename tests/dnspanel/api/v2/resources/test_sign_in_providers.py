@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, SignInProvider, Team, User
-from dnspanel.accounts.providers.oidc.rows import secret_of
+from dnspanel.accounts.providers.oidc.oidc_providers import secret_of
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.accounts.providers.conftest import idp as idp

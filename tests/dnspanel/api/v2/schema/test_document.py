@@ -1,7 +1,7 @@
 """The OpenAPI document: sound, without a warning, about every URL of v2, with a task for each operation.
 
 Tests `schema.zone_serializers`, `schema.publication_serializers`, `schema.draft_serializers` and
-`schema.parameters` too.
+`schema.query_parameters` too.
 """
 
 import io

@@ -3,9 +3,9 @@
 import pytest
 
 from dnspanel.zones.models import SearchText
-from dnspanel.zones.search import texts
+from dnspanel.zones.search import search_texts
+from dnspanel.zones.search.search_texts import may_hold, pieces_of, progress
 from dnspanel.zones.search.terms import parse
-from dnspanel.zones.search.texts import may_hold, pieces_of, progress
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.search.conftest import CatchUp
 
@@ -65,10 +65,10 @@ def test_progress_names_the_zones_that_the_texts_do_not_know_yet(
 ) -> None:
     assert not progress().is_complete
     catch_up()
-    assert progress() == texts.Progress(True)
+    assert progress() == search_texts.Progress(True)
     ids = [make_zone(name=f"z{number}.test.").pk for number in range(3)]
     found = progress()
     assert (found.is_complete, found.new_zones, found.without_texts, found.left_out) == (True, set(ids), set(ids), 0)
-    monkeypatch.setattr(texts, "MOST_NEW_ZONES", 2)
+    monkeypatch.setattr(search_texts, "MOST_NEW_ZONES", 2)
     found = progress()
     assert (found.new_zones, found.left_out) == (set(ids[1:]), 1)

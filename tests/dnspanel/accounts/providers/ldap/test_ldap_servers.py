@@ -1,4 +1,4 @@
-"""LDAP servers are added and changed by people with the right, and asked before (`ldap.rows`)."""
+"""LDAP servers are added and changed by people with the right, and asked before (`ldap.ldap_servers`)."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 
 from dnspanel.accounts.errors import ProviderRefused
 from dnspanel.accounts.models import AuditEntry, ProviderKind, SignInProvider, User
+from dnspanel.accounts.providers.ldap.ldap_servers import LdapTerms, change_provider, create_provider
 from dnspanel.accounts.providers.ldap.ldap_terms import DEFAULTS
-from dnspanel.accounts.providers.ldap.rows import LdapTerms, change_provider, create_provider
 from tests.dnspanel.accounts.providers.ldap.server import PEOPLE, READER, SECRET, AtLdap, is_signed_in, signs_in
 from tests.own_certificates import own_certificate
 from tests.people import NOW

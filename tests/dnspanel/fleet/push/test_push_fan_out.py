@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from dnspanel.fleet.models import Ack, Isolation, Node
 from dnspanel.fleet.nodes import node_lifecycle
-from dnspanel.fleet.push import fan_out
+from dnspanel.fleet.push import push_fan_out
 from dnspanel.fleet.push.agent_connections import AgentConnection, connections
-from dnspanel.fleet.push.fan_out import push_together
+from dnspanel.fleet.push.push_fan_out import push_together
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import Segment
@@ -136,7 +136,7 @@ def test_a_node_that_takes_no_pushes_gets_none(nodes: dict[str, Served]) -> None
 def test_what_is_too_large_to_be_in_memory_for_each_is_left_to_single_pushes(
     nodes: dict[str, Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fan_out, "MOST_BYTES", 10)
+    monkeypatch.setattr(push_fan_out, "MOST_BYTES", 10)
     assert push(nodes) == (sorted(each.node.pk for each in nodes.values()), [])
     assert acked() == {"ns1": 1, "ns2": 1, "ns3": 1}
 
@@ -184,7 +184,7 @@ def test_a_node_to_which_somebody_pushes_is_passed_over(nodes: dict[str, Served]
 
 def test_others_go_on_by_the_acks_of_a_gate(nodes: dict[str, Served], monkeypatch: pytest.MonkeyPatch) -> None:
     advanced: list[Any] = []
-    monkeypatch.setattr(fan_out.deliver_groups, "advance", lambda *, now: advanced.append(acked()))
+    monkeypatch.setattr(push_fan_out.deliver_groups, "advance", lambda *, now: advanced.append(acked()))
     push(nodes)
     assert advanced == []
     publish("three.test.")
@@ -198,7 +198,7 @@ def test_without_postgresql_no_connection_is_kept(nodes: dict[str, Served], monk
     def fail(**_: object) -> None:
         raise RuntimeError("PostgreSQL is away")
 
-    monkeypatch.setattr(fan_out.acks, "record_acks", fail)
+    monkeypatch.setattr(push_fan_out.acks, "record_acks", fail)
     with pytest.raises(RuntimeError):
         push(nodes)
     assert all(connections[each.node.pk].take(lambda _: None) for each in nodes.values())

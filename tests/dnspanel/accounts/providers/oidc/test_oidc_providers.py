@@ -1,4 +1,4 @@
-"""Providers are added, changed and deleted (`oidc.rows`, `providers.rows`); their secret is kept encrypted."""
+"""Providers are added, changed and deleted (`oidc.oidc_providers`, `providers.rows`); their secret is encrypted."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from dnspanel.accounts.errors import ProviderRefused, ProviderUnknown
 from dnspanel.accounts.models import AuditEntry, Role, SignInProvider, User
 from dnspanel.accounts.providers.oidc import oidc_discovery
-from dnspanel.accounts.providers.oidc.rows import (
+from dnspanel.accounts.providers.oidc.oidc_providers import (
     ProviderTerms,
     change_provider,
     create_provider,
@@ -32,7 +32,7 @@ TERMS = ProviderTerms(name="Work", slug="work", issuer="https://idp.example.test
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace what a provider says, which is tested in `test_session`."""
-    monkeypatch.setattr("dnspanel.accounts.providers.oidc.rows.configuration_of", lambda issuer: {})
+    monkeypatch.setattr("dnspanel.accounts.providers.oidc.oidc_providers.configuration_of", lambda issuer: {})
 
 
 def test_the_secret_is_kept_encrypted_and_stands_in_no_audit_log(alice: User) -> None:
@@ -51,7 +51,9 @@ def test_the_secret_is_kept_encrypted_and_stands_in_no_audit_log(alice: User) ->
 
 
 def test_a_provider_is_asked_before_it_is_added(reachable: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dnspanel.accounts.providers.oidc.rows.configuration_of", oidc_discovery.configuration_of)
+    monkeypatch.setattr(
+        "dnspanel.accounts.providers.oidc.oidc_providers.configuration_of", oidc_discovery.configuration_of
+    )
     with pytest.raises(ProviderRefused) as told:
         create_provider(terms=replace(TERMS, issuer="http://127.0.0.1:1"), secret="x", by=None, now=NOW)
     assert list(told.value.fields) == ["issuer"]

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from replication import texts
+from replication import message_texts
 from replication.errors import Diverged
-from replication.texts import (
+from replication.message_texts import (
     Text,
     format_text,
     gettext,
@@ -35,12 +35,12 @@ def german(monkeypatch: pytest.MonkeyPatch) -> None:
         said = plural if plural and number != 1 else english
         return GERMAN.get(said, said)
 
-    monkeypatch.setattr(texts, "_of_this_moment", lambda: translate)
+    monkeypatch.setattr(message_texts, "_of_this_moment", lambda: translate)
 
 
 @pytest.fixture
 def english(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "_of_this_moment", lambda: texts.english_form)
+    monkeypatch.setattr(message_texts, "_of_this_moment", lambda: message_texts.english_form)
 
 
 def test_what_was_made_in_english_is_read_in_the_language_of_the_reader(
@@ -132,7 +132,7 @@ def test_what_cannot_be_a_stored_text_is_shown_as_it_is(stored: str) -> None:
 
 def test_a_translation_that_does_not_fit_gives_way_to_the_english(monkeypatch: pytest.MonkeyPatch) -> None:
     stored = format_text(gettext("{name} is gone.").format(name="ns1"))
-    monkeypatch.setattr(texts, "_of_this_moment", lambda: lambda english, plural, number: "{other} ist weg.")
+    monkeypatch.setattr(message_texts, "_of_this_moment", lambda: lambda english, plural, number: "{other} ist weg.")
     assert parse_text(stored) == "ns1 is gone."
 
 

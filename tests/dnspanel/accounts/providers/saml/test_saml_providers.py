@@ -9,7 +9,7 @@ from django.test import Client
 
 from dnspanel.accounts.errors import ProviderRefused
 from dnspanel.accounts.models import AuditEntry, ProviderKind, SignInProvider, User
-from dnspanel.accounts.providers.saml.rows import (
+from dnspanel.accounts.providers.saml.saml_providers import (
     METADATA_EVERY,
     SamlTerms,
     change_provider,
