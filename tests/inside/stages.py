@@ -254,5 +254,11 @@ def pages(zone: str, host: str) -> dict[str, Any]:
     }
 
 
+def unproven_problems() -> list[list[str]]:
+    """Return node, zone and what is wrong for each zone that does not validate somewhere."""
+    rows = UnprovenZone.objects.order_by("node__name", "zone__name")
+    return [list(row) for row in rows.values_list("node__name", "zone__name", "problem")]
+
+
 def unproven_zones() -> list[tuple[str, str]]:
     return sorted(UnprovenZone.objects.values_list("node__name", "zone__name"))

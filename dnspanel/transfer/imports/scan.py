@@ -6,6 +6,7 @@ repeated and leaves nothing behind but a file that the next one replaces.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -49,6 +50,7 @@ from replication.garbage import collection_paused
 
 # Parsed RRsets of this much text are in memory at a time.
 _BATCH_BYTES = 256 << 10
+_TYPE = attrgetter("type")
 _NO_STAGE = stage.Staged(0, 0, 0, 0, 0, b"")
 
 _COPY_ZONES = """
@@ -344,8 +346,9 @@ def _report_wildcard_cuts(
 ) -> None:
     """Say which zones delegate a wildcard and are signed here, or will be by the keys that they bring."""
     found = {}
+    ns = rdtypes.NS  # asked first, because an import has millions of other RRsets
     for path, zone in zones:
-        cuts = [rrset.name for rrset in zone.rrsets if is_wildcard_cut(rrset.name, rrset.type)]
+        cuts = [rrset.name for rrset in zone.rrsets if rrset.type == ns and is_wildcard_cut(rrset.name, ns)]
         if cuts and zone.signatures is None:
             found[zone.name] = path, zone, cuts[0]
     if not found:
@@ -363,6 +366,7 @@ def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
     holders = {
         rrset.name: (path, zone, [text for text in rrset.texts if text not in rrset.disabled])
         for path, zone in zones
+        if rdtypes.DS in map(_TYPE, zone.rrsets)
         for rrset in zone.rrsets
         if rrset.type == rdtypes.DS and rrset.name != zone.name
     }

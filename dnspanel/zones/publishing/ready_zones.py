@@ -24,7 +24,6 @@ from dnspanel.zones.store.store_rrsets import copy_rows as copy_rows
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones as rrsets_of_zones
 from dnspanel.zones.values.natural_order import natural_text
 from replication.dns import names
-from replication.dns.rrset import Serial
 
 InTransaction = Callable[[Publication], object]
 # Gets the publication, and the ids of the zones that begin above their given serials.
@@ -169,7 +168,9 @@ def insert_zones(
     found, expected = store_rrsets.copy_in(rows), sum(zone.rrset_count for zone in zones)
     if found != expected:
         raise ValueError(f"{found} RRsets came for {len(zones)} zones that have {expected}")
-    moved = raise_serials(zones={zone.name: (zone.id, Serial(zone.serial)) for zone in zones})
+    moved = raise_serials(zones={zone.name: (zone.id, zone.serial) for zone in zones})
+    if not moved:
+        return list(zones)
     return [replace(zone, serial=moved[zone.id].value) if zone.id in moved else zone for zone in zones]
 
 

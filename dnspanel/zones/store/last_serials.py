@@ -45,17 +45,17 @@ def last_serials(zone_names: Collection[str]) -> dict[str, Serial]:
         return {name: Serial(serial) for name, serial in cursor.fetchall()}
 
 
-def raise_serials(*, zones: Mapping[str, tuple[int, Serial]]) -> dict[int, Serial]:
+def raise_serials(*, zones: Mapping[str, tuple[int, int]]) -> dict[int, Serial]:
     """Let new zones (name: id and serial) begin above the last serials of their names; return those that moved, by id.
 
     Their rows must be in the tables, so that a deletion that was under way is over. A zone that has signatures of its
     own keeps its serial, because its SOA is signed. `append_publication` must follow, with the new serials.
     """
     behind = {
-        id: (name, soa.beyond(serial, last))
+        id: (name, soa.beyond(Serial(serial), last))
         for name, last in last_serials(zones).items()
         for id, serial in [zones[name]]
-        if not serial > last
+        if not Serial(serial) > last
     }
     if not behind:
         return {}

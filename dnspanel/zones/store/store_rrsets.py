@@ -3,6 +3,7 @@
 The only place where the model's row and the frozen `RRset` turn into each other.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from json.encoder import encode_basestring as quoted
 from typing import Any
@@ -19,6 +20,7 @@ from replication.dns.rrset import Change, Key, RRset
 RowFields = tuple[str, bytes, int, int, Sequence[str], object, Sequence[str], str, str]
 
 _CHUNK = 256 << 10
+_has_capital = re.compile("[A-Z]").search
 BEHIND_ALL_KEYS = b"\xff" * 64  # of owners: no label has more than 63 bytes
 COLUMNS = "r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment, r.notes"
 
@@ -267,8 +269,7 @@ def folded_texts(type: int, texts: Sequence[str]) -> tuple[str, ...]:
     if type not in rdata.WITH_NAMES:
         return ()
     # An import has millions of these, and hardly any has a capital.
-    joined = texts[0] if len(texts) == 1 else "".join(texts)
-    if joined == joined.lower():
+    if not any(map(_has_capital, texts)):
         return ()
     folded = rdata.folded_all(type, texts)
     return () if folded == tuple(texts) else folded
@@ -304,11 +305,11 @@ def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
             name = name.replace("\\", "\\\\")
         # Most have no capitals in their names, and what is not there takes no place in the table.
         folded = folded_texts(type, texts) if type in with_names else ()
-        folded_array = _copy_array(folded) if folded else "\\N"
-        rest = "{}\t\t\n"
-        if disabled or comment or notes:
-            rest = f"{_copy_array(disabled)}\t{copy_text(comment)}\t{copy_text(notes)}\n"
-        lines.append(f"{start}{name}\t\\\\x{key.hex()}\t{type}\t{ttl}\t{_copy_array(texts)}\t{folded_array}\t{rest}")
+        rest = "\\N\t{}\t\t\n"
+        if folded or disabled or comment or notes:
+            folded_array = _copy_array(folded) if folded else "\\N"
+            rest = f"{folded_array}\t{_copy_array(disabled)}\t{copy_text(comment)}\t{copy_text(notes)}\n"
+        lines.append(f"{start}{name}\t\\\\x{key.hex()}\t{type}\t{ttl}\t{_copy_array(texts)}\t{rest}")
     return "".join(lines).encode()
 
 

@@ -187,7 +187,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_zones(
     zones: Sequence[Zone] = [create(alice, f"z{number}.test.") for number in range(5)]
     for zone in zones:
         delete(zone)
-    again = {zone.name: (zone.pk, Serial(zone.serial)) for zone in zones}
+    again = {zone.name: (zone.pk, zone.serial) for zone in zones}
     with django_assert_num_queries(3):
         assert set(last_serials.raise_serials(zones=again).values()) == {Serial(FIRST + 1)}
 
