@@ -38,6 +38,11 @@ def document(tmp_path: Path) -> Path:
     return path
 
 
+def page_of_test(document: Path) -> str:
+    """Return the page of the test that was kept."""
+    return (document.with_suffix("") / "random_names.md").read_text()
+
+
 def test_what_was_kept_comes_back_as_it_was(tmp_path: Path) -> None:
     recorded.keep(tmp_path, "random_names", Options(tmp_path), RESULT)
     (one,) = recorded.kept(tmp_path, ("random_names",))
@@ -45,8 +50,9 @@ def test_what_was_kept_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_the_page_says_when_and_at_which_size(document: Path) -> None:
-    assert "## Names\n\nMeasured on 20" in document.read_text()
-    assert "; zones 12, small zones 1,000, " in document.read_text()
+    assert page_of_test(document).startswith("# Names\n\nMeasured on 20")
+    assert "; zones 12, small zones 1,000, " in page_of_test(document)
+    assert "- [Names](published/random_names.md), measured on 20" in document.read_text()
 
 
 def test_the_page_begins_with_who_is_better(document: Path) -> None:
@@ -61,18 +67,19 @@ def test_the_page_says_which_figure_could_not_be_measured(tmp_path: Path) -> Non
 
 
 def test_the_page_has_lines_that_a_document_may_have(document: Path) -> None:
-    assert max(len(line) for line in document.read_text().splitlines()) <= 160
+    for text in (document.read_text(), page_of_test(document)):
+        assert max(len(line) for line in text.splitlines()) <= 160
 
 
 def test_the_page_links_configurations_without_places_and_secrets_of_the_machine(document: Path) -> None:
-    assert "\n[The configurations](published/random_names.txt) of the servers.\n" in document.read_text()
+    assert "\n[The configurations](random_names.txt) of the servers.\n" in page_of_test(document)
     text = (document.parent / "published" / "random_names.txt").read_text()
     assert text.startswith("=== NSD ===\n\n")
     assert 'zonesdir: "/srv/bench/published/NSD"\npassword=(made for the run)\nport: 1\n' in text
 
 
 def test_charts_have_their_figures_and_no_script(document: Path) -> None:
-    assert "![Names & numbers](published/names.svg)" in document.read_text()
+    assert "![Names & numbers](names.svg)" in page_of_test(document)
     drawing = ElementTree.parse(document.parent / "published" / "names.svg")
     assert {"61,234", "102,000", "ours", "NSD"} <= {element.text for element in drawing.iter()}
     assert [element.tag for element in drawing.iter() if str(element.tag).endswith("script")] == []

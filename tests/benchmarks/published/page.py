@@ -1,6 +1,6 @@
-"""Write the page of the published tests: what was compared, on which machine and when, and which server won.
+"""Write the page of the published tests: what was compared, on which machine, and which server won.
 
-Charts and configurations are files in the folder of the page's name beside it."""
+Each test has a page of its own in the folder of the page's name, with its charts and configurations beside it."""
 
 import os
 import platform
@@ -24,8 +24,10 @@ PACKAGES = (
 HEAD = """\
 # The published tests, repeated
 
-`./dev bench published --record` writes this page, its charts and the configurations. Others published these tests for
-other servers, or for an older PowerDNS. Here our node runs beside its rivals on the same zones, in turns, in one run.
+Others published these tests for other servers, or for an older PowerDNS. We repeat them: our node runs beside its
+rivals on the same zones, in turns, in one run. Run them with `./dev bench published`. With `--record` the command
+writes this page, and a page for each test with its tables, charts and configurations
+([benchmarks](benchmarks.md#published)).
 
 Figures are medians of rounds. If a server shares its cores with the program that asks, compare processor time per
 answer, not answers per second. The processor time and memory of a server with a database include its database.
@@ -34,18 +36,22 @@ NOTHING = "\nNothing was recorded yet.\n"
 
 
 def write_page(document: Path, recorded: Sequence[Recorded]) -> None:
-    """Write the document. Empty the folder of its name, then write charts and configurations there."""
+    """Write the document, and into the folder of its name a page, charts and configurations of each test.
+
+    The folder is emptied first.
+    """
     folder = document.with_suffix("")
     folder.mkdir(exist_ok=True)
-    for old in (*folder.glob("*.svg"), *folder.glob("*.txt")):
+    for old in (*folder.glob("*.md"), *folder.glob("*.svg"), *folder.glob("*.txt")):
         old.unlink()
     for one in recorded:
         for chart in one.result.charts:
             write_svg(folder, chart)
         if one.result.configurations:
             (folder / _configurations_name(one)).write_text(_configurations(one))
-    sections = [section for one in recorded for section in _sections(one, folder.name)]
-    document.write_text("\n".join([HEAD, *_short(recorded), *_machine(), *sections]) if recorded else HEAD + NOTHING)
+        (folder / f"{one.part}.md").write_text("\n".join(_page_of_test(one, document.name)))
+    tests = _tests(recorded, folder.name)
+    document.write_text("\n".join([HEAD, *_short(recorded), *tests, *_machine()]) if recorded else HEAD + NOTHING)
 
 
 def _short(recorded: Sequence[Recorded]) -> Iterator[str]:
@@ -89,14 +95,29 @@ def _versions() -> list[str]:
     return subprocess.run(query, capture_output=True, text=True).stdout.splitlines()
 
 
-def _sections(one: Recorded, folder: str) -> Iterator[str]:
-    yield from (f"## {one.result.title}", "", f"Measured on {one.day}; {one.options}.", "")
+def _tests(recorded: Sequence[Recorded], folder: str) -> Iterator[str]:
+    """Yield a link to the page of each test, with the day of its figures."""
+    yield from ("## The tests", "")
+    for one in recorded:
+        yield f"- [{one.result.title}]({folder}/{one.part}.md), measured on {one.day}"
+    yield ""
+
+
+def _page_of_test(one: Recorded, document: str) -> Iterator[str]:
+    yield from (
+        f"# {one.result.title}",
+        "",
+        f"Measured on {one.day}; {one.options}.",
+        "",
+        f"[All tests](../{document})",
+        "",
+    )
     for text in one.result.text:
         yield from (*_wrapped(text), "")
     for chart in one.result.charts:
-        yield from (f"![{chart.title}]({folder}/{chart.name}.svg)", "")
+        yield from (f"![{chart.title}]({chart.name}.svg)", "")
     if one.result.configurations:
-        yield from (f"[The configurations]({folder}/{_configurations_name(one)}) of the servers.", "")
+        yield from (f"[The configurations]({_configurations_name(one)}) of the servers.", "")
 
 
 def _configurations_name(one: Recorded) -> str:
