@@ -36,6 +36,7 @@ FEATURES: dict[str, Sequence[str]] = {
     "backups": ("dnspanel/backup",),
     "catalogs": ("dnspanel/catalogs",),
     "changes of many zones": ("dnspanel/zones/runs",),
+    "command line": ("dnspanel/cli",),
     "dashboards and metrics": ("dnspanel/monitoring", "dnspanel/web/dashboard"),
     "exports and cut-overs": (
         "dnspanel/transfer/cutover", "dnspanel/transfer/exports", "dnspanel/transfer/vanity", "dnspanel/web/exports",
@@ -45,9 +46,13 @@ FEATURES: dict[str, Sequence[str]] = {
         "dnspanel/transfer/archives", "dnspanel/transfer/files", "dnspanel/transfer/imports", "dnspanel/web/imports",
     ),
     "lines and histories in the editor": ("dnspanel/web/editor/history", "dnspanel/web/editor/lines"),
+    "lists and orders of zones and their complaints": (
+        "dnspanel/zones/complaints", "dnspanel/zones/lists", "dnspanel/zones/order",
+    ),
     "pages of nodes, of signing and of settings": (
         "dnspanel/web/dnssec", "dnspanel/web/fleet", "dnspanel/web/settings",
     ),
+    "pages of zones": ("dnspanel/web/zone_tabs", "dnspanel/web/zones"),
     "primaries and secondaries": ("dnspanel/primaries", "dnspanel/secondaries"),
     "searches, typed values and builders": (
         "dnspanel/web/editor/typed", "dnspanel/zones/builders", "dnspanel/zones/search", "dnspanel/zones/typed",
@@ -71,11 +76,11 @@ def _that_rest(folders: Sequence[str]) -> list[str]:
 # How many of these files run each day.
 TURNS: dict[str, tuple[int, Sequence[str]]] = {
     "flows with a stack of their own": (1, OWN_STACK),
-    "flows with the stack that all share": (5, [path for path in _files("flow") if path not in OWN_STACK]),
-    "other people's clients": (2, _files("clients")),
+    "flows with the stack that all share": (4, [path for path in _files("flow") if path not in OWN_STACK]),
+    "other people's clients": (1, _files("clients")),
     "comparisons with other people's programs": (3, _files("oracle")),
     "the long ways of a real agent": (
-        2,
+        1,
         [
             path
             for path in _files("replication/agent")
@@ -83,14 +88,14 @@ TURNS: dict[str, tuple[int, Sequence[str]]] = {
         ],
     ),
     "the editor as people operate it in Chromium": (
-        2,
+        1,
         [
             f"tests/dnspanel/web/editor/test_{name}.py"
             for name in ("builder_pages", "drafts_in_two_browsers", "drawer", "leaving", "typed_panel")
         ],
     ),
     "dnsdist in front of nodes": (
-        2,
+        1,
         [f"tests/replication/front/test_{name}.py" for name in ("faults", "front", "quic", "releases", "xdp")],
     ),
     "the start and the end of a demo": (
@@ -118,7 +123,11 @@ def pytest_configure(config: pytest.Config) -> None:
     global _is_full
     _is_full = config.option.full
     config.addinivalue_line("markers", "full(reason): run only with --full")
-    config.addinivalue_line("markers", "sample(count, reason): so many of the test's parameters; all with --full")
+    config.addinivalue_line(
+        "markers",
+        "sample(count, reason, by=''): so many of the test's parameters; with `by`, all tests whose parameter of this "
+        "name has one of so many values; all with --full",
+    )
     config.addinivalue_line("markers", "turn(days, reason): on one of so many days; on each with --full")
     # Before pytest-xdist hands the options to its processes.
     if config.option.sample_seed is None:
@@ -138,9 +147,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     left_out = {item: str(mark.kwargs["reason"]) for item in items for mark in item.iter_markers("full")}
     left_out |= _not_today(items, config)
-    for (_, count, reason), group in _sampled(items).items():
-        kept = {*choose(group, count, seed=config.option.sample_seed)}
-        left_out |= {item: reason for item in group if item not in kept}
+    for (_, count, reason), groups in _sampled(items).items():
+        kept = {*choose([*groups], count, seed=config.option.sample_seed)}
+        left_out |= {item: reason for value in groups.keys() - kept for item in groups[value]}
     for item, reason in left_out.items():
         (_resting_files if isinstance(item, HandedFile) else _left_out)[reason] += 1
     if left_out:
@@ -178,13 +187,22 @@ def _resting(seed: int) -> dict[str, str]:
     }
 
 
-def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], list[pytest.Item]]:
-    """Return the items of each test that has a sample, in an order that does not depend on pytest-randomly."""
-    found: dict[tuple[str, int, str], list[pytest.Item]] = defaultdict(list)
+def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], dict[str, list[pytest.Item]]]:
+    """Return the items of each sample by what is chosen from, in an order that does not depend on pytest-randomly.
+
+    That is the tests of one name, or, with `by`, the values of this parameter in all tests of a file.
+    """
+    found: dict[tuple[str, int, str], dict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in sorted(items, key=lambda item: item.nodeid):
         mark = item.get_closest_marker("sample")
-        if mark is not None:
-            found[item.nodeid.partition("[")[0], mark.args[0], mark.kwargs["reason"]].append(item)
+        if mark is None:
+            continue
+        by, values = mark.kwargs.get("by", ""), getattr(item, "callspec", None)
+        if not by:
+            found[item.nodeid.partition("[")[0], mark.args[0], mark.kwargs["reason"]][item.nodeid].append(item)
+        elif values is not None and by in values.params:
+            key = (item.nodeid.partition("::")[0], mark.args[0], mark.kwargs["reason"])
+            found[key][str(values.params[by])].append(item)
     return found
 
 

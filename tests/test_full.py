@@ -1,8 +1,11 @@
 """Samples are seeded, kept in order, and all of it with `--full`."""
 
+from argparse import Namespace
 from pathlib import Path
 
-from tests.full import FEATURES, NEVER_RESTS, TURNS, Sample, _has_turn, choose
+import pytest
+
+from tests.full import FEATURES, NEVER_RESTS, TURNS, Sample, _has_turn, _sampled, choose
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -11,6 +14,27 @@ def test_a_choice_is_the_same_for_the_same_seed_and_keeps_the_order() -> None:
     assert choose(range(100), 5, seed=7) == choose(range(100), 5, seed=7) == sorted(choose(range(100), 5, seed=7))
     assert {tuple(choose(range(100), 5, seed=seed)) for seed in range(20)} > {tuple(choose(range(100), 5, seed=7))}
     assert choose(range(3), 5, seed=7) == [0, 1, 2]
+
+
+def item(nodeid: str, mark: pytest.MarkDecorator, **params: str) -> Namespace:
+    """Return as much of a test as choosing needs."""
+    spec = {"callspec": Namespace(params=params)} if params else {}
+    return Namespace(nodeid=nodeid, get_closest_marker=lambda name: mark.mark, **spec)
+
+
+def test_a_sample_is_of_the_tests_of_one_name_or_of_the_values_of_a_parameter_in_a_file() -> None:
+    each = pytest.mark.sample(1, reason="zones")
+    items = [item(f"tests/test_a.py::test_b[{zone}]", each, zone=zone) for zone in ("x", "y")]
+    key = ("tests/test_a.py::test_b", 1, "zones")
+    assert _sampled(items) == {key: {test.nodeid: [test] for test in items}}  # type: ignore[arg-type]
+    by_release = pytest.mark.sample(1, by="release", reason="releases")
+    first, second, third = (
+        item(f"tests/test_a.py::{name}[{release}]", by_release, release=release)
+        for name, release in (("test_c", "4.7"), ("test_d", "4.7"), ("test_d", "5.1"))
+    )
+    alone = item("tests/test_a.py::test_e", by_release)
+    found = _sampled([third, alone, second, first])  # type: ignore[list-item]
+    assert found == {("tests/test_a.py", 1, "releases"): {"4.7": [first, second], "5.1": [third]}}
 
 
 def test_a_full_run_leaves_nothing_out() -> None:

@@ -20,6 +20,8 @@ from tests.oracle.answers import Asker
 from tests.oracle.boundary_values import LAYOUTS, values_of
 from tests.oracle.powerdns import PowerDNS
 
+pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerDNS that are compared")
+
 ZONE = "bounds.test."
 TTL = 300
 # Their answers are computed, lead elsewhere, or are a delegation: that the name answers at all is what counts.
@@ -83,11 +85,10 @@ def test_what_is_taken_is_answered_and_only_what_is_not_answered_is_refused(inst
 
 def test_every_type_has_its_boundary_values() -> None:
     assert LAYOUTS.keys() >= rdtypes.SERVED_TYPES
-    without = {type for type in LAYOUTS if rdtypes.refusal(type) is None and not list(values_of(type))}
+    without = {type for type in LAYOUTS if rdtypes.refusal(type) is None and next(iter(values_of(type)), None) is None}
     assert without == set()
 
 
 @pytest.mark.parametrize("type", sorted(unreadable.TYPES))
 def test_of_each_type_that_has_unreadable_values_others_are_taken(type: int) -> None:
-    taken = [text for text in values_of(type) if unreadable.kind_of(type, text) is None]
-    assert taken
+    assert any(unreadable.kind_of(type, text) is None for text in values_of(type))

@@ -21,6 +21,8 @@ from replication.dns.rrset import RRset, make
 from tests.oracle import lmdb_file
 from tests.oracle.powerdns import Place, PowerDNS
 
+pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerDNS that are compared")
+
 ZONE = "example.test."
 SOA = "NS1.Other.test. Host\\.Master.Other.test. 1 10800 3600 604800 3600"
 # Every type with names that PowerDNS parses, and values as people write them.

@@ -28,6 +28,8 @@ from tests.oracle.test_validators import QUESTIONS as ALL_QUESTIONS
 from tests.signzone import signed_text, text_with_two_chains
 from tests.unbound import unbound
 
+pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerDNS that are compared")
+
 MODES: dict[str, tuple[Nsec3 | None, tuple[str, ...]]] = {
     "nsec.test.": (None, ()),
     "nsec3.test.": (Nsec3(), ("-3", "-", "-H", "0")),

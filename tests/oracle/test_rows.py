@@ -1,10 +1,14 @@
 """Our rows are PowerDNS's rows."""
 
+import pytest
+
 from replication.codec import values
 from replication.dns.rdtypes import CNAME, MB, MG, MINFO, MR, MX, NS, PTR, SOA
 from tests.oracle import lmdb_file
 from tests.oracle.conftest import Pair
 from tests.oracle.lmdb_file import canonical_body, key_text
+
+pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerDNS that are compared")
 
 COMPRESSED = {NS, CNAME, PTR, MX, SOA, MB, MG, MR, MINFO}
 

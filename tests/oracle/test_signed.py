@@ -16,6 +16,8 @@ from tests.oracle.corpus import rrsets_of, zone_texts
 from tests.oracle.lmdb_file import Contents, canonical_body, key_text
 from tests.oracle.powerdns import Place, PowerDNS
 
+pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerDNS that are compared")
+
 NSEC, BACK = "nsec.test.", "back.test."
 # Zone, its NSEC3PARAM metadata, what we are told.
 MODES: dict[str, tuple[str, Nsec3]] = {

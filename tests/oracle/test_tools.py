@@ -2,8 +2,12 @@
 
 import re
 
+import pytest
+
 from tests.oracle import lmdb_file
 from tests.oracle.conftest import Pair
+
+pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerDNS that are compared")
 
 
 def _check_all(place_output: str) -> dict[str, tuple[str, str]]:

@@ -19,6 +19,8 @@ from replication.dns.rrset import RRset, make
 from tests.oracle import lmdb_file
 from tests.oracle.powerdns import PowerDNS
 
+pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerDNS that are compared")
+
 SOA = "ns1.other.test. hostmaster.other.test. 7 3600 600 86400 60"
 
 
