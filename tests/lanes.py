@@ -25,7 +25,9 @@ STACK, FAULTS, ORACLE, SOURCE = "stack", "faults", "oracle", "source"
 FOLDERS = {"tests/clients": STACK, "tests/flow": STACK, "tests/faults": FAULTS, "tests/oracle": ORACLE}
 # Elsewhere, and use the stack too; or read the syntax trees of all modules, which one process parses once.
 JOINED = {
+    "tests/dnspanel/accounts/test_secret_places.py": SOURCE,
     "tests/dnspanel/demo/test_stack.py": STACK,
+    "tests/dnspanel/test_small_cache.py": SOURCE,
     "tests/docs/test_documents.py": SOURCE,
     "tests/test_bounds.py": SOURCE,
     "tests/test_house.py": SOURCE,

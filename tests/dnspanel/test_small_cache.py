@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dnspanel.small_cache import small_cache
+from tests.syntax import nodes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 64 << 20
@@ -47,7 +48,7 @@ def test_long_texts_are_not_kept() -> None:
 def _decorated() -> Iterator[tuple[str, ast.expr]]:
     for package in ("dnspanel", "replication"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in nodes_of(path):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                     for each in node.decorator_list:
                         yield f"{path.relative_to(ROOT)} {node.name}", each

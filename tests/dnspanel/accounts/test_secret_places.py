@@ -17,6 +17,7 @@ from dnspanel.accounts.secret_places import SecretField, SecretPlace, secret_pla
 from dnspanel.accounts.secrets.key_rotation import begin_rotation, end_rotation, rewrite
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from tests.people import NOW
+from tests.syntax import nodes_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -77,7 +78,7 @@ def test_every_module_that_encrypts_says_where_its_secrets_are_and_rotation_know
     callers = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "dnspanel").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom) and node.module == "dnspanel.accounts.secrets.vault"
         if any(alias.name == "encrypt_secret" for alias in node.names)
     }
