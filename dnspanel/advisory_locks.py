@@ -77,7 +77,7 @@ class SqlLock(IntEnum):
 
 
 @contextmanager
-def locked(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]:
+def hold_lock(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]:
     """Hold the lock for the session within the block. Yield False if another session holds it and `wait` is not set.
 
     In a rehearsal a waiting caller holds it until the rollback instead: after a failed statement a session's lock would

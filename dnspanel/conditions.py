@@ -45,7 +45,7 @@ class NamedZones:
 
     def message(self, now: datetime) -> str:
         """Return a text with the first zones, and how long each has the condition, or when it will."""
-        named: list[str] = [_named(name, now - at) for name, at in self.first]
+        named: list[str] = [_text_of_zone(name, now - at) for name, at in self.first]
         if self.count > len(self.first):
             named.append(gettext("and {count:,} more").format(count=self.count - len(self.first)))
         return ngettext("{count} zone ({names})", "{count:,} zones ({names})", self.count).format(
@@ -56,7 +56,7 @@ class NamedZones:
 NO_ZONES = NamedZones()
 
 
-def _named(name: str, passed: timedelta) -> str:
+def _text_of_zone(name: str, passed: timedelta) -> str:
     """Return a zone and how long something lasts there, or when it will be."""
     message = gettext("{name} for {time}") if passed >= timedelta(0) else gettext("{name} in {time}")
     return message.format(name=name, time=duration_text(abs(passed)))

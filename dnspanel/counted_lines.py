@@ -36,10 +36,10 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def counted_lines(text: str, most: int) -> list[tuple[int, str]]:
     """Return the lines with content, and their numbers. Raise TooManyLines if there are more than `most`."""
-    return counted(((number, line) for number, line in numbered_lines(text) if line.strip()), text, most)
+    return limit_lines(((number, line) for number, line in numbered_lines(text) if line.strip()), text, most)
 
 
-def counted(lines: Iterable[_Line], text: str, most: int) -> list[_Line]:
+def limit_lines(lines: Iterable[_Line], text: str, most: int) -> list[_Line]:
     """Return what a cheap reader makes of a text, line by line. Raise TooManyLines if that is more than `most`.
 
     The reader is left as soon as there are too many. Empty lines cost time too, so there are bounds for them as well.

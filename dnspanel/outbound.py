@@ -101,7 +101,7 @@ def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve:
     would reveal which names the panel's own name server knows.
     """
     try:
-        found = (resolve or resolved)(host, port)
+        found = (resolve or resolve_host)(host, port)
     except NoAddress as exc:
         raise NoAddress(_refusal_of(host)) from exc
     if not found:
@@ -123,7 +123,7 @@ def is_allowed(address: str, networks: Sequence[str]) -> bool:
     return meant.is_global and not meant.is_multicast and not any(meant in network for network in _NEVER)
 
 
-def resolved(host: str, port: int) -> list[str]:
+def resolve_host(host: str, port: int) -> list[str]:
     """Return the system resolver's addresses of a host, in its order.
 
     Raise NoAddress with the reason, for the operator.

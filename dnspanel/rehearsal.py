@@ -21,7 +21,7 @@ class Rehearsal:
 
     notes: list[object] = field(default_factory=list)
 
-    def noted(self, kind: type[T]) -> list[T]:
+    def notes_of(self, kind: type[T]) -> list[T]:
         """Return the notes of this class in their order."""
         return [note for note in self.notes if isinstance(note, kind)]
 

@@ -30,14 +30,14 @@ def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answe
     """
 
     def decorate(function: Callable[..., _Answer]) -> Cached[_Answer]:
-        def measured(*args: Any) -> _Answer:
+        def call_measured(*args: Any) -> _Answer:
             answer = function(*args)
             # Only what is not kept yet is measured: an import asks for one text a hundred thousand times.
             if sum(map(_length, args)) > longest:
                 raise _NotKept(answer)
             return answer
 
-        kept = lru_cache(maxsize=entries)(measured)
+        kept = lru_cache(maxsize=entries)(call_measured)
 
         @wraps(function)
         def call(*args: Any) -> _Answer:

@@ -43,7 +43,7 @@ class _TextsField(models.JSONField):
         connection: Any,
         prepared: bool = False,  # noqa: FBT001, FBT002  # Django's signature
     ) -> Any:
-        return super().get_db_prep_value(_changed(value, self.to_store), connection, prepared)
+        return super().get_db_prep_value(_change_strings(value, self.to_store), connection, prepared)
 
 
 class MessagesField(_TextsField):
@@ -52,7 +52,7 @@ class MessagesField(_TextsField):
     to_store = staticmethod(format_text)
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        return _changed(super().from_db_value(value, expression, connection), parse_text)
+        return _change_strings(super().from_db_value(value, expression, connection), parse_text)
 
 
 class EnglishField(_TextsField):
@@ -61,12 +61,12 @@ class EnglishField(_TextsField):
     to_store = staticmethod(in_english)
 
 
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
+def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
     """Return the value with every string changed, as deep as the values that our own code builds."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {name: _changed(each, change) for name, each in value.items()}
+        return {name: _change_strings(each, change) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_changed(each, change) for each in value]
+        return [_change_strings(each, change) for each in value]
     return value

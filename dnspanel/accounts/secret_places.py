@@ -95,10 +95,10 @@ class SecretPlace:
             found.append(token)
             return token
 
-        self.changed(value, note)
+        self.change_tokens(value, note)
         return found
 
-    def changed(self, value: Any, change: Change) -> Any:
+    def change_tokens(self, value: Any, change: Change) -> Any:
         """Return the value with every token changed."""
         if self.is_json:
             return json.dumps(_changed_json(json.loads(value), change))

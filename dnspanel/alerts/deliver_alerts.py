@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.alerts.alert_texts import payload_of, subject_of, text_of
 from dnspanel.alerts.models import Alert, Message, Route, RouteKind
 from dnspanel.alerts.watch import GATHER
@@ -51,7 +51,7 @@ def routes_with_due(*, now: datetime) -> list[int]:
 
 def deliver_all(*, route_id: int, clock: Callable[[], datetime]) -> None:
     """Send everything that is due for this route, unless another worker does."""
-    with locked(Lock.ROUTE, route_id) as mine:
+    with hold_lock(Lock.ROUTE, route_id) as mine:
         while mine and deliver_next(route_id=route_id, clock=clock):
             pass
 

@@ -66,7 +66,7 @@ def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, 
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)
     try:
         with transaction.atomic():
-            current = _locked(route)
+            current = _lock_route(route)
             columns = _columns(terms)
             changed = [name for name, value in columns.items() if getattr(current, name) != value]
             before = {name: getattr(current, name) for name in changed}
@@ -76,7 +76,12 @@ def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, 
                 current.save(update_fields=changed)
                 after = {name: columns[name] for name in changed}
                 audit.record(
-                    action="route.change", by=by, now=now, target=current.name, before=_told(before), after=_told(after)
+                    action="route.change",
+                    by=by,
+                    now=now,
+                    target=current.name,
+                    before=_audit_values(before),
+                    after=_audit_values(after),
                 )
     except IntegrityError as exc:
         raise _name_taken(terms.name) from exc
@@ -98,7 +103,7 @@ def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
         raise RouteRefused({"kind": [gettext("Mail is not signed.")]})
     secret = new_secret()
     with transaction.atomic():
-        current = _locked(route)
+        current = _lock_route(route)
         current.secret = encrypt_secret(secret.encode())
         current.save(update_fields=["secret"])
         audit.record(action="route.rotate", by=by, now=now, target=current.name)
@@ -115,7 +120,7 @@ def delete_route(*, route: Route, by: Author, now: datetime) -> None:
 def send_test(*, route: Route, by: Author, now: datetime) -> Message:
     """Queue a test message, at any hour and also for a route that is off. The message records its outcome."""
     with transaction.atomic():
-        message = Message.objects.create(route=_locked(route), alert=None, due_at=now)
+        message = Message.objects.create(route=_lock_route(route), alert=None, due_at=now)
         audit.record(action="route.test", by=by, now=now, target=route.name)
     return message
 
@@ -165,7 +170,7 @@ def _columns(terms: RouteTerms) -> dict[str, object]:
     }
 
 
-def _told(columns: Mapping[str, object]) -> dict[str, object]:
+def _audit_values(columns: Mapping[str, object]) -> dict[str, object]:
     """Return the values for the audit log: of a URL only the host, since its path may be the password."""
     found = {name: value.isoformat("minutes") if isinstance(value, time) else value for name, value in columns.items()}
     if "address" in found and "://" in str(found["address"]):
@@ -173,7 +178,7 @@ def _told(columns: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def _locked(route: Route) -> Route:
+def _lock_route(route: Route) -> Route:
     """Lock and return the current row of the route. Raise RouteUnknown if it was deleted."""
     current = Route.objects.select_for_update().filter(pk=route.pk).first()
     if current is None:

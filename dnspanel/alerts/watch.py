@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Max
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.alerts.alert_inputs import read
 from dnspanel.alerts.alert_rules import conditions
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route
@@ -53,7 +53,7 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
 
     `also` are conditions that the caller knows itself.
     """
-    with locked(Lock.WATCH, 0) as mine:
+    with hold_lock(Lock.WATCH, 0) as mine:
         looked_at = heartbeats().get(WATCH)
         if not mine or (looked_at is not None and timedelta(0) <= now - looked_at < LOOK_EVERY / 2):
             return None

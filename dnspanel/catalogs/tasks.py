@@ -9,7 +9,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.catalogs import consumer, producer
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
@@ -25,7 +25,7 @@ def follow_catalogs() -> None:
     until = time.monotonic() + TURN_SECONDS
     with while_postgresql_answers():
         for catalog_id in consumer.catalogs_due(timezone.now()):
-            with locked(Lock.CATALOG, catalog_id) as mine:
+            with hold_lock(Lock.CATALOG, catalog_id) as mine:
                 while mine and consumer.take_turn(catalog_id=catalog_id, now=timezone.now()):
                     if time.monotonic() > until:
                         break
@@ -35,7 +35,7 @@ def follow_catalogs() -> None:
 def follow_producers() -> None:
     """Have catalogs of ours say which zones are in them. Twice, late or never does no harm."""
     until = time.monotonic() + TURN_SECONDS
-    with while_postgresql_answers(), locked(Lock.CATALOG, 0) as mine:
+    with while_postgresql_answers(), hold_lock(Lock.CATALOG, 0) as mine:
         while mine and producer.follow_members(now=timezone.now()) and time.monotonic() < until:
             continue
 

@@ -184,7 +184,7 @@ def _become(forked: Forked, env: Mapping[str, str]) -> None:
         sys.argv = list(forked.words[1:] if forked.words[0] == "python" else forked.words)
         program = program_of(forked.words)
         assert program is not None
-        status = _ended(program)
+        status = _run_to_end(program)
     finally:
         os._exit(status)
 
@@ -197,7 +197,7 @@ def _show_command(words: Sequence[str]) -> None:
         ctypes.memmove(start, "\0".join(words).encode()[: end - start - 1].ljust(end - start, b"\0"), end - start)
 
 
-def _ended(program: Callable[[], object]) -> int:
+def _run_to_end(program: Callable[[], object]) -> int:
     """Run the program and what Python does at its end; return its exit status."""
     status = 0
     try:

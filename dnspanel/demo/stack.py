@@ -271,7 +271,7 @@ class Stack:
 
     def _prepare(self) -> None:
         unprivileged.make_directory(self.directory)
-        self._lock = self._locked()
+        self._lock = self._lock_directory()
         for path in (self.run_directory, self.directory / "panel"):
             unprivileged.make_directory(path)
         self._choose_ports()
@@ -413,7 +413,7 @@ class Stack:
         unprivileged.write(path, json.dumps({"ports": chosen}, indent=1) + "\n")
         self._ports = chosen
 
-    def _locked(self) -> IO[str]:
+    def _lock_directory(self) -> IO[str]:
         """Hold the directory for ourselves until the file is closed. Raises StackError."""
         path = self.directory / "stack.lock"
         try:

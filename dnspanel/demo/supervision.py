@@ -70,7 +70,7 @@ class Supervisor:
     def open(self, *, env: Mapping[str, str]) -> None:
         """Run supervisord, with no process started yet. Raises NotStarted."""
         unprivileged.make_directory(self.logs)
-        unprivileged.write(self._config, self._rendered())
+        unprivileged.write(self._config, self._render_config())
         self._socket.unlink(missing_ok=True)
         with self.log.open("ab") as out:
             unprivileged.give(self.log)
@@ -173,7 +173,7 @@ class Supervisor:
         self.close()
         raise NotStarted(log=self.log)
 
-    def _rendered(self) -> str:
+    def _render_config(self) -> str:
         """Return the text of supervisord.conf."""
         config = configparser.RawConfigParser()
         config["unix_http_server"] = {"file": str(self._socket), "chmod": "0700"}

@@ -17,7 +17,7 @@ from typing import Any
 from celery import current_task, shared_task
 from django.utils import timezone
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet import events
 from dnspanel.fleet.dnssec import drive, parent_checks, signalling_names
@@ -106,7 +106,7 @@ def set_up_computed_types() -> None:
 @shared_task(ignore_result=True)
 def set_up_fronts() -> None:
     """Give every front its settings. Twice, late or never does no harm."""
-    with while_postgresql_answers(), locked(Lock.FRONTS) as mine:
+    with while_postgresql_answers(), hold_lock(Lock.FRONTS) as mine:
         if mine:
             fronts.push_settings(now=timezone.now())
 
@@ -120,7 +120,7 @@ def wake_fronts(**_: Any) -> None:
 @shared_task(ignore_result=True)
 def look_at_unproven_zones() -> None:
     """Ask nodes for zones that did not validate on them, and go on with those that do again."""
-    with while_postgresql_answers(), locked(Lock.UNPROVEN) as mine:
+    with while_postgresql_answers(), hold_lock(Lock.UNPROVEN) as mine:
         if mine:
             bogus_zones.look(now=timezone.now())
 
@@ -128,7 +128,7 @@ def look_at_unproven_zones() -> None:
 @shared_task(ignore_result=True)
 def drive_rollovers() -> None:
     """Look at every DNSSEC rollover that is under way, and take the steps that are due. Waits for others' servers."""
-    with while_postgresql_answers(), locked(Lock.ROLLOVERS) as mine:
+    with while_postgresql_answers(), hold_lock(Lock.ROLLOVERS) as mine:
         if mine:
             drive.drive_rollovers(clock=timezone.now)
 
@@ -150,7 +150,7 @@ def begin_first_ds() -> None:
 @shared_task(ignore_result=True)
 def reconcile_signalling_names() -> None:
     """Give zones the signalling names that they should have (RFC 9615)."""
-    with while_postgresql_answers(), locked(Lock.SIGNALLING_NAMES) as mine:
+    with while_postgresql_answers(), hold_lock(Lock.SIGNALLING_NAMES) as mine:
         if mine:
             signalling_names.reconcile(now=timezone.now())
 
@@ -232,7 +232,7 @@ def bootstrap_waiting_nodes() -> None:
 @shared_task(ignore_result=True)
 def check_parents() -> None:
     """Ask the parents of some of the signed zones that are due; in a day all are. Waits for others' servers."""
-    with while_postgresql_answers(), locked(Lock.PARENT_CHECKS) as mine:
+    with while_postgresql_answers(), hold_lock(Lock.PARENT_CHECKS) as mine:
         if mine:
             parent_checks.admit(now=timezone.now())
             parent_checks.check_all(parent_checks.take_on(now=timezone.now()), now=timezone.now())

@@ -37,7 +37,7 @@ from dnspanel.gateway import (
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.gateway_tls import OverTls
 from dnspanel.gateway.rate_limits import Rates
-from dnspanel.gateway.reply import PAYLOAD, Reply, rendered, rrsets_for_reply
+from dnspanel.gateway.reply import PAYLOAD, Reply, render_reply, rrsets_for_reply
 from dnspanel.gateway.tsig_signatures import (
     Signature,
     Signed,
@@ -105,7 +105,7 @@ def answers(
             notify_in.note_refused(notify_in.row_for(message), address=address, now=now)
         if refusal.secondary_id is not None:
             record.note_refusal(secondary_id=refusal.secondary_id, reason=f"{refusal}.", address=address, now=now)
-        bare = rendered(message, Reply(dns.rcode.NOTAUTH), HEADER_SIZE + PAYLOAD)
+        bare = render_reply(message, Reply(dns.rcode.NOTAUTH), HEADER_SIZE + PAYLOAD)
         yield sign_refusal(bare, refusal, now)
         return
     except (dns.exception.DNSException, ValueError, OverflowError):
@@ -122,7 +122,7 @@ def _answers_to(query: Query) -> Iterator[bytes]:
     signer = None if query.signed is None else Signer(query.signed)
     try:
         if _is_transfer(query):
-            yield from (_signed(wire, signer, query.now) for wire in _transfer(query))
+            yield from (_sign_wire(wire, signer, query.now) for wire in _transfer(query))
             return
         reply = _reply(query)
     except (GatewayError, ZoneError, ReplicationError) as exc:
@@ -135,7 +135,7 @@ def _answers_to(query: Query) -> Iterator[bytes]:
             "refused key=%s from=%s %s: %s", query.key, query.address, dns.rcode.to_text(reply.rcode), reply.reason
         )
     size = _size_for(query) - (signer.room if signer else 0)
-    yield _signed(rendered(query.message, reply, size), signer, query.now)
+    yield _sign_wire(render_reply(query.message, reply, size), signer, query.now)
 
 
 def _refusal(exc: Exception) -> Reply:
@@ -239,10 +239,10 @@ def _lookup(query: Query) -> Reply:
         reply = reading.reply(dnssec=wants_signatures, over_tcp=query.over_tcp)
         if reply is not None:
             return reply
-    return _discovered(name, type_)
+    return _answer_discovery(name, type_)
 
 
-def _discovered(name: str, type_: int) -> Reply:
+def _answer_discovery(name: str, type_: int) -> Reply:
     """Return the SOA or NS of a zone. For a name inside a zone, its SOA is in the authority section."""
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
@@ -361,7 +361,7 @@ def _count_question(query: Query) -> None:
 # From and to bytes
 
 
-def _signed(wire: bytes, signer: Signer | None, now: datetime) -> bytes:
+def _sign_wire(wire: bytes, signer: Signer | None, now: datetime) -> bytes:
     return wire if signer is None else signer.sign(wire, now)
 
 

@@ -51,7 +51,7 @@ def a_turn() -> Iterator[None]:
         _at_once.release()
 
 
-def packed(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> Iterator[bytes]:
+def pack_messages(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> Iterator[bytes]:
     """Pack records of one answer into unsigned messages.
 
     Each message repeats the question, which the records point to.
@@ -108,5 +108,5 @@ def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
 
 
 def owner_of(name: str, zone_name: str) -> bytes:
-    """Encode an owner name for a message of `packed`: it ends in a pointer to the question."""
+    """Encode an owner name for a message of `pack_messages`: it ends in a pointer to the question."""
     return names.to_wire(name)[: -len(names.to_wire(zone_name))] + _TO_QUESTION

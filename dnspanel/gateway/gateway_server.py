@@ -121,12 +121,12 @@ class Gateway:
         assert task is not None
         self._keep(task)
         address = plain_address(writer.get_extra_info("peername")[0])
-        with closing(writer), self._counted(address) as is_let_in:
+        with closing(writer), self._count_connection(address) as is_let_in:
             if is_let_in:
                 await self._converse(reader, writer, address)
 
     @contextmanager
-    def _counted(self, address: str) -> Iterator[bool]:
+    def _count_connection(self, address: str) -> Iterator[bool]:
         """Count one more connection of this address within the block. Yield True if the limits allow it."""
         self._connections[address] += 1
         try:
@@ -177,7 +177,7 @@ class Gateway:
     async def _serve_tls(self, connection: socket.socket, address: str) -> None:
         """Shake hands, and serve clients that are allowed in."""
         context = None
-        with self._counted(address) as is_let_in:
+        with self._count_connection(address) as is_let_in:
             try:
                 if is_let_in and self._admits(address):
                     loop = asyncio.get_running_loop()

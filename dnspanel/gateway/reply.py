@@ -36,7 +36,7 @@ class Reply:
     is_truncated: bool = False
 
 
-def rendered(query: dns.message.Message, reply: Reply, size: int) -> bytes:
+def render_reply(query: dns.message.Message, reply: Reply, size: int) -> bytes:
     """Return the reply as a message of at most this size, unsigned."""
     response = dns.message.make_response(query, our_payload=PAYLOAD)
     if query.edns >= 0:

@@ -69,7 +69,7 @@ def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 
     Raise MessageRefused after PATIENCE.
     """
-    return patiently(lambda: _opened(zone))
+    return patiently(lambda: _open_transfer(zone))
 
 
 def patiently(attempt: Callable[[], T]) -> T:
@@ -93,7 +93,7 @@ def patiently(attempt: Callable[[], T]) -> T:
             _waiting.release()
 
 
-def _opened(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
+def _open_transfer(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
     node = signed_zones.signer()
     if node is None:
         raise MessageRefused(

@@ -96,7 +96,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
 def wires(transfer: ixfr_out.Transfer, message: dns.message.Message, *, name: str, over_tcp: bool) -> Iterator[bytes]:
     """Yield the transfer as unsigned answers to this message: all of it, or over UDP only the SOA."""
     records = transfer.records if over_tcp else [next(iter(transfer.records))]
-    return axfr_out.packed(records, name, id=message.id, qtype=int(message.question[0].rdtype))
+    return axfr_out.pack_messages(records, name, id=message.id, qtype=int(message.question[0].rdtype))
 
 
 def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:

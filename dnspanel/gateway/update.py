@@ -113,7 +113,7 @@ class Update:
         for prerequisite in self.prerequisites:
             prerequisite.refuse(by_name)
         for (name, type_), texts in self.values.items():
-            if by_name[name].served(type_) != texts:
+            if by_name[name].served_texts(type_) != texts:
                 reason = f"{rdata.type_to_text(type_)} {name} has other values"
                 raise MessageRefused(dns.rcode.NXRRSET, reason)
 
@@ -136,12 +136,12 @@ class _Name:
     rrsets: dict[int, _Values] = field(default_factory=dict)
     touched: set[int] = field(default_factory=set)
 
-    def served(self, type_: int) -> set[str]:
+    def served_texts(self, type_: int) -> set[str]:
         values = self.rrsets.get(type_)
         return set() if values is None else values.texts.keys() - set(values.disabled)
 
     def is_in_use(self, type_: int) -> bool:
-        return any(self.served(each) for each in (self.rrsets if type_ == ANY else (type_,)))
+        return any(self.served_texts(each) for each in (self.rrsets if type_ == ANY else (type_,)))
 
     def rrset(self, name: str, type_: int) -> RRset | None:
         values = self.rrsets.get(type_)
@@ -255,7 +255,7 @@ def _is_newer_soa(act: Add, at: _Name) -> bool:
 
 def _delete_record(act: DeleteRecord, at: _Name, *, is_apex: bool) -> None:
     """Delete a record, except the SOA and the last NS of a zone (RFC 2136 3.4.2.4)."""
-    served, folded = at.served(act.type), rdata.folded(act.type, act.text)
+    served, folded = at.served_texts(act.type), rdata.folded(act.type, act.text)
     if folded not in served or act.type == rdtypes.SOA:
         return
     if is_apex and act.type == rdtypes.NS and len(served) == 1:

@@ -37,7 +37,7 @@ NOT_OF_THE_PANEL = frozenset({"nodes"})
 
 def ready() -> Found:
     """Return what serving needs: PostgreSQL, with the tables that this code knows."""
-    return _postgresql.found()
+    return _postgresql.wait_for_answer()
 
 
 def health() -> Found:
@@ -45,11 +45,11 @@ def health() -> Found:
     checks = (_postgresql, _redis, _disk, _panel)
     for check in checks:
         check.begin()
-    found = {name: part for check in checks[:-1] for name, part in check.found().items()}
+    found = {name: part for check in checks[:-1] for name, part in check.wait_for_answer().items()}
     if any(found[name].state is not State.OK for name in ("postgresql", "migrations")):
         reason = "PostgreSQL knows, and cannot be asked"
         return {**found, **dict.fromkeys(PANEL, Part(State.UNKNOWN, reason))}
-    return {**found, **_panel.found()}
+    return {**found, **_panel.wait_for_answer()}
 
 
 def faults(found: Found) -> list[str]:

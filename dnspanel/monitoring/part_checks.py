@@ -50,7 +50,7 @@ class Check:
                 threading.Thread(target=self._answer, args=(run,), name="health check", daemon=True).start()
             return run
 
-    def found(self) -> Found:
+    def wait_for_answer(self) -> Found:
         """Return the last answer, or the next one. Without one in time, return the meaning of silence."""
         run = self.begin()
         # From its start: a later caller, while the same question hangs, does not wait again.

@@ -11,7 +11,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.primaries import apply_transfer, refresh
 from dnspanel.primaries.models import TransferredZone
@@ -47,7 +47,7 @@ def _transfer_due() -> None:
         with while_postgresql_answers():
             until = time.monotonic() + TURN_SECONDS
             while time.monotonic() < until and (zone_id := refresh.claim_due(timezone.now())) is not None:
-                with locked(Lock.TRANSFER_IN, zone_id) as mine:
+                with hold_lock(Lock.TRANSFER_IN, zone_id) as mine:
                     if mine:
                         refresh.take_turn(zone_id=zone_id, clock=timezone.now)
     finally:

@@ -12,7 +12,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.secondaries import keyless, members, notices, secondary_answers, signed_zones
 from dnspanel.secondaries.models import NoticeAddress, Secondary
@@ -102,7 +102,7 @@ def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
     """Act again while there can be more, for at most TURN_SECONDS; do nothing if another worker is at it."""
-    with while_postgresql_answers(), locked(lock, key) as mine:
+    with while_postgresql_answers(), hold_lock(lock, key) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until and act():
             continue

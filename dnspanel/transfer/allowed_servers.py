@@ -86,7 +86,7 @@ def addresses_for(author: Author) -> Addresses | None:
 def every_address(host: str, port: int) -> Sequence[str]:
     """Return all addresses of a host, wherever they are. Raise SourceAway."""
     try:
-        return outbound.resolved(host, port)
+        return outbound.resolve_host(host, port)
     except outbound.NoAddress as exc:
         raise SourceAway(str(exc)) from exc
 

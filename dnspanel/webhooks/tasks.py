@@ -10,7 +10,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
 from dnspanel.webhooks import deliver_events, place_publish_hooks
@@ -66,7 +66,7 @@ def wake_sender(*, webhook_id: int, **_: Any) -> None:
 
 def _deliver(webhook_id: int) -> None:
     """Send deliveries of one webhook under its lock, so that events keep their order if nothing fails."""
-    with locked(Lock.WEBHOOK, webhook_id) as mine:
+    with hold_lock(Lock.WEBHOOK, webhook_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while (
             mine and time.monotonic() < until and deliver_events.deliver_next(webhook_id=webhook_id, clock=timezone.now)

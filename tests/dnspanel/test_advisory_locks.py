@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit, locked, try_lock_until_commit
+from dnspanel.advisory_locks import Lock, SqlLock, hold_lock, lock_until_commit, try_lock_until_commit
 
 pytestmark = pytest.mark.django_db
 
@@ -61,13 +61,13 @@ def test_only_one_session_holds_a_lock() -> None:
     with other_session() as other:
         other.execute("SELECT pg_advisory_lock(%s, %s)", (int(Lock.PIECE), 7))
         with (
-            locked(Lock.PIECE, 7) as mine,
-            locked(Lock.READER, 7) as of_another_kind,
-            locked(Lock.PIECE, 8) as next_to_it,
+            hold_lock(Lock.PIECE, 7) as mine,
+            hold_lock(Lock.READER, 7) as of_another_kind,
+            hold_lock(Lock.PIECE, 8) as next_to_it,
         ):
             assert (mine, of_another_kind, next_to_it) == (False, True, True)
         other.execute("SELECT pg_advisory_unlock_all()")
-        with locked(Lock.PIECE, 7) as mine:
+        with hold_lock(Lock.PIECE, 7) as mine:
             assert mine
             assert other.execute("SELECT pg_try_advisory_lock(%s, %s)", (int(Lock.PIECE), 7)).fetchone() == (False,)
         assert other.execute("SELECT pg_try_advisory_lock(%s, %s)", (int(Lock.PIECE), 7)).fetchone() == (True,)
@@ -75,7 +75,7 @@ def test_only_one_session_holds_a_lock() -> None:
 
 def test_whoever_waits_for_a_lock_gets_it_when_it_is_released() -> None:
     with other_session() as other:
-        with locked(Lock.RESOURCE, 2**32 - 1, wait=True) as mine:
+        with hold_lock(Lock.RESOURCE, 2**32 - 1, wait=True) as mine:
             assert mine
             key = (int(Lock.RESOURCE), (2**32 - 1) % 2**31)
             assert other.execute("SELECT pg_try_advisory_lock(%s, %s)", key).fetchone() == (False,)
@@ -83,7 +83,7 @@ def test_whoever_waits_for_a_lock_gets_it_when_it_is_released() -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '10ms'")
             with pytest.raises(OperationalError), transaction.atomic():
-                locked(Lock.RESOURCE, 2**32 - 1, wait=True).__enter__()
+                hold_lock(Lock.RESOURCE, 2**32 - 1, wait=True).__enter__()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -94,9 +94,9 @@ def test_a_lock_of_a_transaction_ends_with_it() -> None:
             assert not try_lock_until_commit(other, Lock.SIGNING_KEY, 0)
         with other.transaction():
             assert try_lock_until_commit(other, Lock.SIGNING_KEY, 0)
-            with locked(Lock.SIGNING_KEY) as mine:
+            with hold_lock(Lock.SIGNING_KEY) as mine:
                 assert not mine
-        with locked(Lock.SIGNING_KEY) as mine:
+        with hold_lock(Lock.SIGNING_KEY) as mine:
             assert mine
 
 

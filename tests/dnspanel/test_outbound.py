@@ -2,7 +2,15 @@
 
 import pytest
 
-from dnspanel.outbound import BadHost, NoAddress, NotAllowed, allowed_addresses, canonical_host, is_allowed, resolved
+from dnspanel.outbound import (
+    BadHost,
+    NoAddress,
+    NotAllowed,
+    allowed_addresses,
+    canonical_host,
+    is_allowed,
+    resolve_host,
+)
 from tests.dnspanel.webhooks.receiver import resolve_to
 
 
@@ -95,7 +103,7 @@ def test_a_name_without_an_address_is_said_so() -> None:
     with pytest.raises(NoAddress, match="no address"):
         allowed_addresses("nobody.test", 443, (), resolve=resolve_to())
     with pytest.raises(NoAddress, match="cannot be resolved"):
-        resolved("nobody.invalid", 443)
+        resolve_host("nobody.invalid", 443)
 
 
 @pytest.mark.parametrize("host", ["", "/run/postgresql", "a,b", "a..test", "-bad-.test", "a b", "a" * 254])

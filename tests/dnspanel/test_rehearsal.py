@@ -5,7 +5,7 @@ from django.db import ProgrammingError, connection, transaction
 
 from dnspanel import rehearsal
 from dnspanel.accounts.models import Team
-from dnspanel.advisory_locks import Lock, locked, locked_keys
+from dnspanel.advisory_locks import Lock, hold_lock, locked_keys
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,12 +45,12 @@ def test_what_a_person_may_confirm_is_noted_and_does_not_end_it() -> None:
     with rehearsal.rehearse() as rehearsed:
         rehearsal.hold(ValueError("many"))
         rehearsal.note("a plan")
-    assert [str(refusal) for refusal in rehearsed.noted(Exception)] == ["many"]
-    assert rehearsed.noted(str) == ["a plan"]
+    assert [str(refusal) for refusal in rehearsed.notes_of(Exception)] == ["many"]
+    assert rehearsed.notes_of(str) == ["a plan"]
 
 
 def fail_under_a_lock() -> None:
-    with rehearsal.rehearse(), locked(Lock.RESOURCE, 7, wait=True):
+    with rehearsal.rehearse(), hold_lock(Lock.RESOURCE, 7, wait=True):
         assert locked_keys(Lock.RESOURCE) == [(Lock.RESOURCE, 7)]
         with connection.cursor() as cursor:
             cursor.execute("SELECT nothing_here")

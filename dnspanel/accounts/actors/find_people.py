@@ -10,26 +10,26 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 
 
-def named(text: str, prefix: str = "") -> Q:
+def has_username(text: str, prefix: str = "") -> Q:
     """Return the condition that an account has this user name; `prefix` leads to the account, as `author__`."""
-    return _spelled(text, canonical_username(text), f"{prefix}username", f"{prefix}name_key")
+    return _has_spelling(text, canonical_username(text), f"{prefix}username", f"{prefix}name_key")
 
 
-def addressed(text: str, prefix: str = "") -> Q:
+def has_mail(text: str, prefix: str = "") -> Q:
     """Return the condition that an account has this mail address."""
-    return _spelled(text, canonical_mail(text), f"{prefix}email", f"{prefix}mail_key")
+    return _has_spelling(text, canonical_mail(text), f"{prefix}email", f"{prefix}mail_key")
 
 
 def account_named(typed: str) -> User | None:
     """Return the account of this name or mail address, as the form of the sign-in takes either. One query."""
-    found = User.objects.filter(named(typed) | addressed(typed)) if typed else User.objects.none()
+    found = User.objects.filter(has_username(typed) | has_mail(typed)) if typed else User.objects.none()
     return min(found, key=lambda user: (user.username != typed, user.pk), default=None)
 
 
 def name_is_taken(username: str, but: int = 0) -> bool:
     """Return whether an account other than `but` has this user name in any spelling."""
     others = User.objects.exclude(pk=but)
-    if others.filter(named(username) | Q(username=username)).exists():
+    if others.filter(has_username(username) | Q(username=username)).exists():
         return True
     key = canonical_username(username)
     unkeyed = others.filter(name_key=None).values_list("username", flat=True)
@@ -39,7 +39,7 @@ def name_is_taken(username: str, but: int = 0) -> bool:
 def mail_is_taken(email: str, but: int = 0) -> bool:
     """Return whether an account other than `but` has this mail address in any spelling."""
     others = User.objects.exclude(pk=but)
-    if others.filter(addressed(email) | Q(email=email)).exists():
+    if others.filter(has_mail(email) | Q(email=email)).exists():
         return True
     key = canonical_mail(email)
     unkeyed = others.filter(mail_key=None).exclude(email=None).values_list("email", flat=True)
@@ -58,7 +58,7 @@ def free_name(stem: str) -> str:
     return found
 
 
-def _spelled(text: str, key: str | None, column: str, key_column: str) -> Q:
+def _has_spelling(text: str, key: str | None, column: str, key_column: str) -> Q:
     if "\0" in text:
         return Q(pk__in=())
     exactly = Q(**{key_column: None, column: text})

@@ -64,7 +64,7 @@ class Grant:
         """Return True if the grant's limits by name and type let this RRset through."""
         if self.types and type not in self.types:
             return False
-        return not self.names or name_patterns.compiled(self.names).fit(name, zone_name)
+        return not self.names or name_patterns.compile_patterns(self.names).fit(name, zone_name)
 
     def to_json(self) -> dict[str, Any]:
         """Return the grant as JSON for the database."""

@@ -42,7 +42,7 @@ class NamePatterns:
 
 
 @lru_cache(maxsize=256)
-def compiled(patterns: tuple[str, ...]) -> NamePatterns:
+def compile_patterns(patterns: tuple[str, ...]) -> NamePatterns:
     """Return the patterns of a grant, ready to compare. They are cached because each RRset asks the same grants."""
     return NamePatterns(patterns)
 

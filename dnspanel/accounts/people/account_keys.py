@@ -29,7 +29,7 @@ def _fill(people: Any, column: str, key_column: str, canonical: Callable[[str], 
         key = canonical(getattr(row, column))
         if key is None:
             yield (
-                f"{_called(row)}: the {what} has no canonical spelling. "
+                f"{_title_of_row(row)}: the {what} has no canonical spelling. "
                 f"It works only as it is written, and no sign-in provider opens the account by it."
             )
         else:
@@ -42,10 +42,10 @@ def _fill(people: Any, column: str, key_column: str, canonical: Callable[[str], 
             found = [row for row in found if row is not owner]
         for row in found:
             yield (
-                f"{_called(row)}: another account has the same {what} in another spelling ({key}). "
+                f"{_title_of_row(row)}: another account has the same {what} in another spelling ({key}). "
                 f"It works only as it is written, and no sign-in provider opens the account by it."
             )
 
 
-def _called(row: Any) -> str:
+def _title_of_row(row: Any) -> str:
     return f"Account {row.pk} ({row.username!a}{f', {row.email!a}' if row.email else ''})"

@@ -31,7 +31,7 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
         refuse_partial_token(by, other)
     with transaction.atomic(durable=True):
         wanted = {user.pk} | ({other.pk} if other is not None else set())
-        accounts = {found.pk: found for found in _locked(wanted)}
+        accounts = {found.pk: found for found in _lock_users(wanted)}
         before, after = accounts[user.pk], accounts.get(other.pk) if other is not None else None
         if after is not None and after.pk == before.pk:
             raise AccountRefused({"same_person_as": [gettext("Name another account.")]})
@@ -60,7 +60,7 @@ def accounts_of(user: User) -> list[User]:
     return list(User.objects.filter(Q(pk=human) | Q(same_person_as=human)).exclude(pk=user.pk).order_by("username"))
 
 
-def _locked(ids: Collection[int]) -> list[User]:
+def _lock_users(ids: Collection[int]) -> list[User]:
     return list(User.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"))
 
 

@@ -28,7 +28,7 @@ def team_by_id(pk: int) -> Team:
 
 def create_team(*, name: str, by: Author, now: datetime) -> Team:
     """Create a team without members. Raise TeamRefused, TeamNameTaken."""
-    name = _checked(name)
+    name = _check_name(name)
     try:
         with transaction.atomic():
             team = Team.objects.create(name=name, created_at=now)
@@ -40,10 +40,10 @@ def create_team(*, name: str, by: Author, now: datetime) -> Team:
 
 def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
     """Rename a team. Raise TeamRefused, TeamNameTaken, TeamUnknown."""
-    name = _checked(name)
+    name = _check_name(name)
     try:
         with transaction.atomic():
-            locked = _locked(team)
+            locked = _lock_team(team)
             if locked.name == name:
                 return
             Team.objects.filter(pk=team.pk).update(name=name)
@@ -79,7 +79,7 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
     _refuse_more_than_own(by, team, role)
     refuse_at_or_above(by, user)
     with transaction.atomic():
-        locked = _locked(team)
+        locked = _lock_team(team)
         before = Membership.objects.filter(team=team, user=user).first()
         if before is not None and before.role == role:
             return before
@@ -150,7 +150,7 @@ def _refuse_more_than_own(by: Author, team: Team, role: str) -> None:
         refuse_more_than_own(by, Grant.from_json(row.grant))
 
 
-def _locked(team: Team) -> Team:
+def _lock_team(team: Team) -> Team:
     """Lock and return the current row of the team. Raise TeamUnknown."""
     locked = Team.objects.select_for_update().filter(pk=team.pk).first()
     if locked is None:
@@ -158,7 +158,7 @@ def _locked(team: Team) -> Team:
     return locked
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     name = " ".join(name.split())
     if not name:
         raise TeamRefused({"name": [gettext("A team needs a name.")]})

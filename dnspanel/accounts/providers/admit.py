@@ -77,7 +77,7 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
                 raise SignInRefused("mail-taken", gettext("There are accounts with spellings of your mail address."))
             else:
                 reason = "first sign-in"
-                user = _made(provider, identity, outcome, now)
+                user = _create_user(provider, identity, outcome, now)
             return make_link(provider=provider, identity=identity, user=user, by=None, now=now, reason=reason)
     except IntegrityError as exc:  # the same person in two windows
         raise SignInRefused("twice", gettext("Somebody signed in as you at the same moment. Try again.")) from exc
@@ -96,7 +96,7 @@ def _refuse_take_over(provider: SignInProvider, user: User) -> None:
         raise SignInRefused("mail-taken", gettext("The account with your mail address belongs to somebody else there."))
 
 
-def _made(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:
+def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:
     """Create an account without a password, inside the caller's transaction.
 
     The caller applies the rules afterwards.

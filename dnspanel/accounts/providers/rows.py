@@ -42,7 +42,7 @@ class CommonTerms:
     session_hours: int = 12
 
 
-def offered() -> Sequence[SignInProvider]:
+def providers_with_buttons() -> Sequence[SignInProvider]:
     """Return the providers with buttons on the sign-in page, by name. LDAP servers use its form instead. One query."""
     return [each for each in linkable() if each.kind != ProviderKind.LDAP]
 
@@ -93,7 +93,7 @@ def insert(
     try:
         with transaction.atomic(durable=True):
             provider = SignInProvider.objects.create(kind=kind, created_at=now, **columns, **unlogged)
-            audit.record(action=f"{kind}.create", by=by, now=now, target=provider.name, **_told(columns))
+            audit.record(action=f"{kind}.create", by=by, now=now, target=provider.name, **_audit_values(columns))
     except IntegrityError as exc:
         raise ProviderRefused({"slug": [gettext("There is a provider with this word already.")]}) from exc
     return provider
@@ -120,7 +120,9 @@ def update(
         if changed:
             SignInProvider.objects.filter(pk=row.pk).update(**given)
             name = str(columns["name"])
-            audit.record(action=f"{row.kind}.change", by=by, now=now, target=name, changed=changed, **_told(columns))
+            audit.record(
+                action=f"{row.kind}.change", by=by, now=now, target=name, changed=changed, **_audit_values(columns)
+            )
 
 
 def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: datetime) -> None:
@@ -170,7 +172,7 @@ def columns_of(terms: CommonTerms) -> dict[str, object]:
     return columns
 
 
-def _told(columns: Mapping[str, object]) -> dict[str, object]:
+def _audit_values(columns: Mapping[str, object]) -> dict[str, object]:
     """Return the columns for the audit log."""
     return {name: value for name, value in columns.items() if name != "name"}
 

@@ -45,7 +45,7 @@ def complete(
             return _link(request, row, identity, state)
         user = admit(provider=row, identity=identity, now=now)
     except SignInRefused as exc:
-        return refused(request, row, exc, identity)
+        return refusal_page(request, row, exc, identity)
     if request.user.is_authenticated:
         get_account_adapter(request).logout(request)
     request.session.pop(SESSION_ENDS, None)
@@ -56,7 +56,7 @@ def complete(
     return response
 
 
-def refused(
+def refusal_page(
     request: HttpRequest, row: SignInProvider, refusal: SignInRefused, identity: Identity | None = None
 ) -> HttpResponse:
     """Return the page with the reason of a refusal. Record the refusal, except for addresses that come too often."""

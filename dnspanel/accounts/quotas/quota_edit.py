@@ -31,12 +31,12 @@ def set_quotas(*, of: User | Team, quotas: Mapping[Kind, int | None], by: Author
                 by=by,
                 now=now,
                 target=of.name if isinstance(of, Team) else of.username,
-                quotas=_described(given),
-                before=_described(before),
+                quotas=_text_of_quotas(given),
+                before=_text_of_quotas(before),
             )
     of.quotas = given
 
 
-def _described(quotas: Mapping[str, int | None]) -> str:
+def _text_of_quotas(quotas: Mapping[str, int | None]) -> str:
     described = ", ".join(f"{kind} {format_amount(Kind(kind), amount)}" for kind, amount in quotas.items())
     return described or "as in the settings"

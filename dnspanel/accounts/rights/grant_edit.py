@@ -99,7 +99,7 @@ def _faults_of_rrsets(grant: Grant) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     if reasons := [reason for pattern in grant.names if (reason := name_patterns.fault(pattern))]:
         faults["names"] = reasons
-    elif _starred([grant]) > MOST_STARRED:
+    elif _count_starred([grant]) > MOST_STARRED:
         faults["names"] = [gettext("At most {most_starred} patterns with a star.").format(most_starred=MOST_STARRED)]
     if reasons := [reason for type_ in sorted(grant.types) if (reason := _fault_of_type(type_))]:
         faults["types"] = reasons
@@ -123,7 +123,7 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
                 for field, reasons in exc.fields.items()
                 for reason in reasons
             ]
-    if not faults and _starred(scope) > MOST_STARRED:
+    if not faults and _count_starred(scope) > MOST_STARRED:
         faults = [
             gettext("At most {most_starred} patterns with a star in all grants together.").format(
                 most_starred=MOST_STARRED
@@ -198,7 +198,7 @@ def _missing_teams(team_ids: Iterable[int]) -> list[int]:
     return sorted(team_ids - known)
 
 
-def _starred(scope: Iterable[Grant]) -> int:
+def _count_starred(scope: Iterable[Grant]) -> int:
     return sum(bool(name_patterns.stars(pattern)) for grant in scope for pattern in grant.names)
 
 

@@ -53,7 +53,7 @@ def change_role(
     """Change a role for all its people. Raise the errors of `create_role`, and RoleUnknown."""
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
-        locked = _locked(role)
+        locked = _lock_role(role)
         before = {"name": locked.name, **_powers(locked)}
         for column, value in columns.items():
             setattr(locked, column, value)
@@ -69,7 +69,7 @@ def change_role(
 def delete_role(*, role: OwnRole, by: Author, now: datetime) -> None:
     """Delete a role. Raise RoleRefused while a person has it, and RoleUnknown."""
     with transaction.atomic():
-        locked = _locked(role)
+        locked = _lock_role(role)
         if count := User.objects.filter(own_role=role).count():
             raise RoleRefused(
                 {
@@ -129,7 +129,7 @@ def _powers(role: OwnRole) -> dict[str, list[str]]:
     return {"permissions": role.permissions, "rights": role.rights}
 
 
-def _locked(role: OwnRole) -> OwnRole:
+def _lock_role(role: OwnRole) -> OwnRole:
     locked = OwnRole.objects.select_for_update().filter(pk=role.pk).first()
     if locked is None:
         raise RoleUnknown

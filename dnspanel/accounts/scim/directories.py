@@ -75,7 +75,7 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
     controls a directory can give any role that its rules name.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
-    terms = _checked(terms)
+    terms = _check_terms(terms)
     if ScimDirectory.objects.count() >= MOST_DIRECTORIES:
         raise DirectoryRefused(
             {"name": [gettext("At most {most_directories} directories.").format(most_directories=MOST_DIRECTORIES)]}
@@ -87,7 +87,7 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
             account.email = None
             account.save(force_insert=True)
             directory = ScimDirectory.objects.create(account=account, created_at=now, **_columns(terms))
-            audit.record(action="scim.create", by=by, now=now, target=terms.name, **_told(terms))
+            audit.record(action="scim.create", by=by, now=now, target=terms.name, **_audit_values(terms))
             return directory, _new_token(directory, by, now)
     except IntegrityError as exc:
         raise DirectoryRefused({"name": [gettext("There is a directory of this name already.")]}) from exc
@@ -99,7 +99,7 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
     Raise DirectoryRefused, DirectoryUnknown, and GrantRefused as `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
-    terms = _checked(terms, frozenset(directory.teams))
+    terms = _check_terms(terms, frozenset(directory.teams))
     try:
         with transaction.atomic(durable=True):
             row = locked_directory(directory)
@@ -109,7 +109,9 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
                 return
             ScimDirectory.objects.filter(pk=row.pk).update(**columns)
             row.refresh_from_db()
-            audit.record(action="scim.change", by=by, now=now, target=terms.name, changed=changed, **_told(terms))
+            audit.record(
+                action="scim.change", by=by, now=now, target=terms.name, changed=changed, **_audit_values(terms)
+            )
             if {"rules", "team_role", "teams"} & set(changed):
                 set_teams(directory=row, by=by, now=now)
                 kept = ScimPerson.objects.filter(directory=row, deleted_at=None).order_by("pk")
@@ -180,11 +182,11 @@ def _columns(terms: DirectoryTerms) -> dict[str, object]:
     }
 
 
-def _told(terms: DirectoryTerms) -> dict[str, object]:
+def _audit_values(terms: DirectoryTerms) -> dict[str, object]:
     return {name: value for name, value in _columns(terms).items() if name != "name"}
 
 
-def _checked(terms: DirectoryTerms, before: frozenset[int] = frozenset()) -> DirectoryTerms:
+def _check_terms(terms: DirectoryTerms, before: frozenset[int] = frozenset()) -> DirectoryTerms:
     """Return the terms with a canonical name, and without deleted teams of `before`. Raise DirectoryRefused."""
     name = " ".join(terms.name.split())
     faults: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.find_people import mail_is_taken, name_is_taken, named
+from dnspanel.accounts.actors.find_people import has_username, mail_is_taken, name_is_taken
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AccountRefused, DirectoryFull, PersonUnknown, Taken
 from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, User
@@ -76,7 +76,7 @@ def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, n
     try:
         with transaction.atomic(durable=True):
             row = locked_directory(directory)
-            person = _deleted_before(row, terms) or _made(row, terms, by, now)
+            person = _deleted_before(row, terms) or _create_person(row, terms, by, now)
             _change(row, person, terms, by, now)
             give_by_groups(directory=row, people=[person], by=by, now=now)
     except IntegrityError as exc:  # another request took the name since the check
@@ -97,7 +97,7 @@ def change_person(
             row = locked_directory(directory)
             user = person_of(row, pk)
             terms = change(user)
-            _change(row, _kept(row, [user], by, now)[0], terms, by, now)
+            _change(row, _get_or_create_rows(row, [user], by, now)[0], terms, by, now)
     except IntegrityError as exc:
         raise Taken(gettext("Somebody else has this name or mail address.")) from exc
     return person_of(directory, pk)
@@ -114,7 +114,7 @@ def delete_person(
         row = locked_directory(directory)
         user = person_of(row, pk)
         check(user)
-        (person,) = _kept(row, [user], by, now)
+        (person,) = _get_or_create_rows(row, [user], by, now)
         refuse_out_of_reach(person)
         close_account(user=user, by=by, now=now, directory=row.name)
         ScimGroup.people.through.objects.filter(scimperson=person).delete()
@@ -131,10 +131,10 @@ def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, n
     users = list(people_of(directory).filter(pk__in=[pk for pk in ids if 0 < pk <= _LARGEST_ID]).order_by("pk"))
     if len(users) != len(set(ids)):
         raise PersonUnknown
-    return _kept(directory, users, by, now)
+    return _get_or_create_rows(directory, users, by, now)
 
 
-def _kept(directory: ScimDirectory, users: Sequence[User], by: Author, now: datetime) -> list[ScimPerson]:
+def _get_or_create_rows(directory: ScimDirectory, users: Sequence[User], by: Author, now: datetime) -> list[ScimPerson]:
     """Return the rows of these people in the directory. Create missing rows."""
     new = [user for user in users if getattr(user, "scim_person", None) is None]
     if new:
@@ -150,11 +150,11 @@ def _kept(directory: ScimDirectory, users: Sequence[User], by: Author, now: date
 
 
 def _deleted_before(directory: ScimDirectory, terms: PersonTerms) -> ScimPerson | None:
-    found = ScimPerson.objects.filter(named(terms.username, "user__"), directory=directory)
+    found = ScimPerson.objects.filter(has_username(terms.username, "user__"), directory=directory)
     return found.exclude(deleted_at=None).select_related("user").first()
 
 
-def _made(directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> ScimPerson:
+def _create_person(directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> ScimPerson:
     if people_count(directory) >= MOST_PEOPLE:
         raise DirectoryFull(MOST_PEOPLE, "people")
     user = User(username=terms.username, email=terms.email, role=Role.MEMBER, date_joined=now)

@@ -77,7 +77,7 @@ def problem_with_key() -> str:
     missing = [each for each in (found.fingerprint, found.former) if each and each not in own_keys()]
     if not missing:
         return ""
-    return _reason(missing[0]) if missing[0] == found.fingerprint else _unfinished(found)
+    return _reason(missing[0]) if missing[0] == found.fingerprint else _unfinished_reason(found)
 
 
 def forget_what_was_seen() -> None:
@@ -131,7 +131,7 @@ def _reason(needed: str) -> str:
     )
 
 
-def _unfinished(found: DatabaseKey) -> str:
+def _unfinished_reason(found: DatabaseKey) -> str:
     return (
         f"A rotation of the master key has not ended: some secrets are still encrypted with the key of fingerprint"
         f" {found.former}. Set that key as PANEL_MASTER_KEY_OLD and run manage.py rotate_master_key. If that key is"

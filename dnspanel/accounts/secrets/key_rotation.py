@@ -105,7 +105,7 @@ def rewrite() -> Iterator[Rewritten]:
                         dead = [token for token in old if not is_readable(token)]
                         found, lost = found + len(tokens), lost + len(dead)
                         if len(old) > len(dead):
-                            rewritten += place.replace(cursor, key, value, place.changed(value, _under(new)))
+                            rewritten += place.replace(cursor, key, value, place.change_tokens(value, _under(new)))
         yield Rewritten(place, found, rewritten, lost)
 
 

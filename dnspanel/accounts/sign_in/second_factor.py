@@ -100,7 +100,7 @@ def make_recovery_codes(*, user: User, now: datetime) -> list[str]:
     """Replace all recovery codes by new ones. Raise SecondFactorMissing if the person has no other second factor."""
     with transaction.atomic(durable=True):
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
-        rows = _locked(user)
+        rows = _lock_authenticators(user)
         if all(row.type == Type.RECOVERY_CODES for row in rows):
             raise SecondFactorMissing
         Authenticator.objects.filter(user=user, type=Type.RECOVERY_CODES).delete()
@@ -124,7 +124,7 @@ def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
     """
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
-        kinds = sorted({row.type for row in _locked(user)})
+        kinds = sorted({row.type for row in _lock_authenticators(user)})
         if kinds:
             Authenticator.objects.filter(user=user).delete()
             User.objects.filter(pk=user.pk).update(sessions_ended=F("sessions_ended") + 1)
@@ -139,7 +139,7 @@ def use_code(*, user: User, code: str, address: str, now: datetime) -> Authentic
     """
     key = tries_key({"username": user.username}, address, now)
     with transaction.atomic(durable=True):
-        rows = _locked(user)
+        rows = _lock_authenticators(user)
         refusal = _refusal(user, rows, key, code, now)
         if isinstance(refusal, Authenticator):
             return refusal
@@ -177,7 +177,7 @@ def _refusal(
     return refusal
 
 
-def _locked(user: User) -> list[Authenticator]:
+def _lock_authenticators(user: User) -> list[Authenticator]:
     """Lock and return the rows with typed codes, the app's first."""
     rows = Authenticator.objects.select_for_update().filter(user=user).order_by("pk")
     return sorted(rows, key=lambda row: row.type != Type.TOTP)

@@ -37,7 +37,7 @@ def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> st
     """
     account = _account(credentials)
     if account is None:
-        return f"typed:{_typed(credentials).lower()}"
+        return f"typed:{_typed_name(credentials).lower()}"
     place = _place(address)
     recent = AuditEntry.objects.filter(user=account, action="sign-in", at__gt=now - PLACES_KNOWN_FOR)
     addresses = recent.order_by("-pk").values_list("address", flat=True)[:_MOST_SIGN_INS]
@@ -49,7 +49,7 @@ def connect() -> None:
     """Connect the signals, so that every sign-in is recorded."""
     user_logged_in.connect(_signed_in, dispatch_uid="audit-signed-in")
     user_logged_out.connect(_signed_out, dispatch_uid="audit-signed-out")
-    user_login_failed.connect(_failed, dispatch_uid="audit-sign-in-failed")
+    user_login_failed.connect(_record_failure, dispatch_uid="audit-sign-in-failed")
     password_changed.connect(_password_changed, dispatch_uid="audit-password-changed")
 
 
@@ -64,7 +64,7 @@ def _signed_out(*, user: User | None, **signal: Any) -> None:
         audit.record(action="sign-out", by=user, now=timezone.now(), target=user.username)
 
 
-def _failed(*, credentials: Mapping[str, Any], **signal: Any) -> None:
+def _record_failure(*, credentials: Mapping[str, Any], **signal: Any) -> None:
     audit.record(action="sign-in.failed", by=None, now=timezone.now(), target=_account_named(credentials))
 
 
@@ -79,10 +79,10 @@ def _account_named(credentials: Mapping[str, Any]) -> str:
 
 
 def _account(credentials: Mapping[str, Any]) -> User | None:
-    return account_named(_typed(credentials))
+    return account_named(_typed_name(credentials))
 
 
-def _typed(credentials: Mapping[str, Any]) -> str:
+def _typed_name(credentials: Mapping[str, Any]) -> str:
     return str(credentials.get("username") or credentials.get("email") or "").replace("\0", "")
 
 

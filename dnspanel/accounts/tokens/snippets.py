@@ -40,13 +40,13 @@ def snippets_for(preset: Preset, place: Place) -> tuple[Snippet, ...]:
 
 def curl(place: Place) -> Snippet:
     """Return a curl command that shows the token's owner. It works with every token."""
-    return Snippet("curl", "sh", f"curl -H {_header(place)} {_quoted(place.panel_url + '/api/v2/me')}\n")
+    return Snippet("curl", "sh", f"curl -H {_header(place)} {_quote_shell(place.panel_url + '/api/v2/me')}\n")
 
 
 def curl_zone(place: Place) -> Snippet:
     """Return a curl command that shows one published zone."""
     address = f"{place.panel_url}/api/v2/zones/{quote(place.zone, safe='')}"
-    return Snippet("curl", "sh", f"curl -H {_header(place)} {_quoted(address)}\n")
+    return Snippet("curl", "sh", f"curl -H {_header(place)} {_quote_shell(address)}\n")
 
 
 def certbot(place: Place) -> Snippet:
@@ -59,7 +59,7 @@ def certbot(place: Place) -> Snippet:
         f"dns_powerdns_api_key = {place.secret}\n"
         "END\n"
         "chmod 600 dns.ini\n"
-        f"certbot certonly --authenticator dns-powerdns --dns-powerdns-credentials dns.ini -d {_quoted(host)}\n"
+        f"certbot certonly --authenticator dns-powerdns --dns-powerdns-credentials dns.ini -d {_quote_shell(host)}\n"
     )
     return Snippet("certbot", "sh", text)
 
@@ -67,9 +67,9 @@ def certbot(place: Place) -> Snippet:
 def lego(place: Place) -> Snippet:
     """Return a lego command. Traefik and other programs built on lego use the same variables."""
     text = (
-        f"export PDNS_API_URL={_quoted(place.panel_url)}\n"
-        f"export PDNS_API_KEY={_quoted(place.secret)}\n"
-        f"lego --accept-tos --email you@example.com --dns pdns --domains {_quoted(_host(place.name))} run\n"
+        f"export PDNS_API_URL={_quote_shell(place.panel_url)}\n"
+        f"export PDNS_API_KEY={_quote_shell(place.secret)}\n"
+        f"lego --accept-tos --email you@example.com --dns pdns --domains {_quote_shell(_host(place.name))} run\n"
     )
     return Snippet("lego", "sh", text, note=gettext("Traefik and Caddy's lego modules take the same two variables."))
 
@@ -159,7 +159,7 @@ def dyndns_url(place: Place) -> Snippet:
 def dyndns_curl(place: Place) -> Snippet:
     """Return a curl command for the same update."""
     address = f"{place.panel_url}/nic/update?hostname={quote(_host(place.name), safe='')}"
-    return Snippet("curl", "sh", f"curl -u {_quoted('host:' + place.secret)} {_quoted(address)}\n")
+    return Snippet("curl", "sh", f"curl -u {_quote_shell('host:' + place.secret)} {_quote_shell(address)}\n")
 
 
 def acme_curl(place: Place) -> Snippet:
@@ -173,7 +173,7 @@ def acme_curl(place: Place) -> Snippet:
     ]
     lines = [
         f"curl -X PATCH -H {_header(place)} -H 'Content-Type: application/json' \\\n"
-        f"  -d {_quoted(json.dumps(body))} \\\n  {_quoted(address)}\n"
+        f"  -d {_quote_shell(json.dumps(body))} \\\n  {_quote_shell(address)}\n"
         for body in bodies
     ]
     return Snippet("curl", "sh", "".join(lines))
@@ -189,10 +189,10 @@ _BY_PRESET: dict[Preset, tuple[Callable[[Place], Snippet], ...]] = {
 
 
 def _header(place: Place) -> str:
-    return _quoted(f"Authorization: Bearer {place.secret}")
+    return _quote_shell(f"Authorization: Bearer {place.secret}")
 
 
-def _quoted(text: str) -> str:
+def _quote_shell(text: str) -> str:
     return shlex.quote(text)
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.find_people import addressed, named
+from dnspanel.accounts.actors.find_people import has_mail, has_username
 from dnspanel.accounts.models import ScimGroup, ScimPerson, User
 from dnspanel.accounts.scim import scim_people as verbs
 from dnspanel.accounts.scim.scim_people import PersonTerms
@@ -28,11 +28,11 @@ from dnspanel.api.v2.schema.fields import stamp
 
 USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 _SEARCHED: dict[str, Callable[[str], Q]] = {
-    "username": named,
+    "username": has_username,
     "externalid": lambda text: Q(scim_person__external_id=text),
     "displayname": partial(same_but_for_ascii_case, "scim_person__display_name"),
-    "emails": addressed,
-    "emails.value": addressed,
+    "emails": has_mail,
+    "emails.value": has_mail,
     "name.givenname": partial(same_but_for_ascii_case, "first_name"),
     "name.familyname": partial(same_but_for_ascii_case, "last_name"),
 }

@@ -10,7 +10,7 @@ import time
 from celery import shared_task
 from django.utils import timezone
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.audit.forward import deliver_acts
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake_each
@@ -42,7 +42,7 @@ def deliver_evidence(destination_id: int) -> None:
 
 def _deliver(destination_id: int) -> None:
     """Send to one destination. A lock allows one sender each, so that acts arrive in order."""
-    with locked(Lock.EVIDENCE, destination_id) as mine:
+    with hold_lock(Lock.EVIDENCE, destination_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until:
             if not deliver_acts.deliver_next(destination_id=destination_id, clock=timezone.now):

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db import DataError, IntegrityError
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.integrity.carry_out_epoch import carry_out
 from dnspanel.fleet.integrity.unknown_history_report import make_report
@@ -27,7 +27,7 @@ def step(*, now: datetime) -> str:
     """Do the next step for the current hold; return what was done, for the log."""
     if unknown_history.report_of_hold(now=now) is None:
         return "nothing is held"
-    with locked(Lock.HOLD) as mine:
+    with hold_lock(Lock.HOLD) as mine:
         report = unknown_history.report_of_hold(now=now) if mine else None
         if report is None:
             return "another worker is at it"

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import QuerySet
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Node, NodeEvent, NodeGroup, NodeState
 from dnspanel.fleet.node_health import OFFLINE_AFTER
@@ -50,7 +50,7 @@ def set_up(*, now: datetime) -> list[str]:
     One worker at a time does it. A node whose agent refuses, or cannot be reached, is left for the next time; if a
     PowerDNS does not come back, the others are.
     """
-    with locked(Lock.COMPUTED_TYPES) as is_mine:
+    with hold_lock(Lock.COMPUTED_TYPES) as is_mine:
         return [node.name for node in _set_up(now)] if is_mine else []
 
 

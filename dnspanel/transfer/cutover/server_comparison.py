@@ -20,7 +20,7 @@ from django.utils import timezone
 from dnspanel.accounts.actors.actors import Actor, token_of, user_of
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.database.database_away import is_away
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.texts import gettext
@@ -159,7 +159,7 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
     author_id = _unfinished(check_id).values_list("author", flat=True).first()
     if not places.may_read(author_id):
         return f"comparison={check_id}: other servers are being asked for its author"
-    with locked(Lock.COMPARISON, check_id) as is_mine:
+    with hold_lock(Lock.COMPARISON, check_id) as is_mine:
         check = _unfinished(check_id).select_related("author", "token").first()
         if check is None or not is_mine:
             return f"comparison={check_id}: {'nothing to do' if check is None else 'another worker is at it'}"

@@ -21,7 +21,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from dnspanel.accounts.audit import audit
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.database.database_away import is_away
 from dnspanel.transfer import places
 from dnspanel.transfer.errors import TransferError
@@ -58,7 +58,7 @@ def read_import(job_id: int) -> str:
         return f"import={job_id}: nothing to read"
     if not places.may_read(job.author_id):
         return f"import={job_id}: other sources of its author are being read"
-    with locked(Lock.READER, job.pk) as mine:
+    with hold_lock(Lock.READER, job.pk) as mine:
         if not mine or not _unread().filter(pk=job_id).exists():
             return f"import={job_id}: another worker reads it"
         try:
@@ -167,7 +167,7 @@ def _do_unit(job: ImportJob) -> bool:
 
 def _begin_plan(job: ImportJob) -> bool:
     """Decide what needs no comparison; False if another worker does."""
-    with locked(Lock.PHASE, job.pk) as mine:
+    with hold_lock(Lock.PHASE, job.pk) as mine:
         if mine and _goes_on(job):  # the worker that had the lock may have ended the phase
             import_plan.begin_plan(job=job)
         return mine
@@ -211,7 +211,7 @@ _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
 def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
     """Enter the next state if every piece is through; False while one is not."""
     phase = job.state
-    with locked(Lock.PHASE, job.pk) as mine:
+    with hold_lock(Lock.PHASE, job.pk) as mine:
         if not mine:
             return False
         job.refresh_from_db()
@@ -239,7 +239,7 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
     """Claim a piece in this state that no other worker has; None without such a piece."""
     waiting = ImportPiece.objects.filter(job=job, state=state).order_by("number")
     for piece in waiting[: 4 * settings.TRANSFER_PROCESSES]:
-        with locked(Lock.PIECE, piece.pk) as mine:
+        with hold_lock(Lock.PIECE, piece.pk) as mine:
             if not mine:
                 continue
             piece.refresh_from_db()  # as it is now that no other worker can have it
@@ -253,7 +253,7 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
 def _worker_place(job_id: int) -> Iterator[bool]:
     """Take one of the places for workers on this job, if one is free."""
     for place in range(settings.TRANSFER_PROCESSES):
-        with locked(Lock.WORKER, job_id * places.WORKERS_OF_IMPORT + place) as mine:
+        with hold_lock(Lock.WORKER, job_id * places.WORKERS_OF_IMPORT + place) as mine:
             if mine:
                 yield True
                 return

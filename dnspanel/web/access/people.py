@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors.actors import permissions_by_role, rights_by_role
-from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import AccountRefused, LastAdministrator
 from dnspanel.accounts.models import OwnRole, Role, User
@@ -125,7 +125,7 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     name = request.POST.get("other", "").strip()
-    other = User.objects.filter(named(name[:150])).exclude(username="").first()
+    other = User.objects.filter(has_username(name[:150])).exclude(username="").first()
     if name and other is None:
         messages.error(request, gettext("There is no account of this name."))
         return redirect("person-detail", person.pk)

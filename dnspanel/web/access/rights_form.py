@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.explain_rights import Reason, Subject, reasons_for, reasons_of, scope_of
-from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.models import Token, User
@@ -163,7 +163,7 @@ class WhoMayForm(AboutRRsetForm):
 
 def person_or_token(text: str, reader: Actor) -> User | Token:
     """Return the person or token of this name that the reader may know. Raise ValidationError without one."""
-    person = people_visible_to(reader).filter(named(text)).first()
+    person = people_visible_to(reader).filter(has_username(text)).first()
     if person is not None:
         return person
     called = Q(prefix=text.rstrip("….")) & ~Q(prefix="") | Q(tsig_name=text.lower().rstrip(".") + ".")

@@ -30,7 +30,7 @@ from dnspanel.accounts.providers.oidc.oidc_adapter import Provider as OidcProvid
 from dnspanel.accounts.providers.oidc.oidc_discovery import configuration_of, keys_of
 from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.providers.saml.question import Provider as SamlProvider
-from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, refused
+from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, refusal_page
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.layout import PanelRequest, no_store
@@ -48,7 +48,7 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Sign in the person that the provider sends back, or link them."""
     try:
         if comes_too_often(request):
-            return refused(request, providers.provider_in_use(provider_id, ProviderKind.OIDC), TOO_OFTEN)
+            return refusal_page(request, providers.provider_in_use(provider_id, ProviderKind.OIDC), TOO_OFTEN)
         response = CallbackView.adapter_view(RequestAdapter(request, provider_id))(request)
     except (ProviderUnknown, SocialApp.DoesNotExist) as exc:
         raise Http404 from exc
@@ -185,12 +185,12 @@ def _lead_on(request: HttpRequest, slug: str, process: str, next_url: str | None
     except ProviderUnknown as exc:
         raise Http404 from exc
     if comes_too_often(request):
-        return refused(request, row, TOO_OFTEN)
+        return refusal_page(request, row, TOO_OFTEN)
     provider = (SamlProvider if row.kind == ProviderKind.SAML else OidcProvider)(request, row)
     try:
         url = provider.begin(request, process=process, next_url=next_url)
     except requests.RequestException as exc:
-        return refused(request, row, SignInRefused("away", str(exc)))
+        return refusal_page(request, row, SignInRefused("away", str(exc)))
     except SignInRefused as exc:
-        return refused(request, row, exc)
+        return refusal_page(request, row, exc)
     return render(request, "account/to_provider.html", {"provider": row, "url": url})

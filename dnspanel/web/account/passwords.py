@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.find_people import addressed
+from dnspanel.accounts.actors.find_people import has_mail
 from dnspanel.accounts.errors import AccountRefused, LinkDead
 from dnspanel.accounts.models import User
 from dnspanel.accounts.sign_in.password_links import person_of_link, set_password_by_link
@@ -56,7 +56,7 @@ def forgotten(request: HttpRequest) -> HttpResponse:
         if (refusal := ratelimit.consume_or_429(request, action="reset_password", key=email)) is not None:
             assert isinstance(refusal, HttpResponse)
             return refusal
-        if user := User.objects.filter(addressed(form.cleaned_data["email"]), is_active=True).first():
+        if user := User.objects.filter(has_mail(form.cleaned_data["email"]), is_active=True).first():
             wake(send_password_link, user.pk, lifetime=_MAIL_LIFETIME)
         return render(request, "account/password_sent.html", {"email": email})
     return render(request, "account/password_forgotten.html", {"form": form}, status=422 if form.is_bound else 200)

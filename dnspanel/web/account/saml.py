@@ -11,9 +11,9 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.errors import ProviderUnknown, SignInRefused
 from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers.rows import provider_in_use
-from dnspanel.accounts.providers.saml.answer import settings_of, take, taken, verified
+from dnspanel.accounts.providers.saml.answer import redeem_handle, settings_of, take, verify_answer
 from dnspanel.accounts.providers.saml.question import Provider
-from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, complete, refused
+from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, complete, refusal_page
 
 
 @csrf_exempt  # the form is the provider's; what it says is signed, and counts in the session that asked alone
@@ -22,12 +22,12 @@ def acs(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Verify the answer, and lead on: a request from another site comes without the session."""
     row = _row(provider_id)
     if comes_too_often(request):
-        return refused(request, row, TOO_OFTEN)
+        return refusal_page(request, row, TOO_OFTEN)
     now = timezone.now()
     try:
-        handle = take(row, verified(row, request.POST.get("SAMLResponse", ""), now), now)
+        handle = take(row, verify_answer(row, request.POST.get("SAMLResponse", ""), now), now)
     except SignInRefused as exc:
-        return refused(request, row, exc)
+        return refusal_page(request, row, exc)
     return redirect(f"{reverse('saml-finish', args=[row.slug])}?{urlencode({'taken': handle})}")
 
 
@@ -36,12 +36,12 @@ def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Sign in who has come by the answer, or link them, in the session that asked for it."""
     row = _row(provider_id)
     if comes_too_often(request):
-        return refused(request, row, TOO_OFTEN)
+        return refusal_page(request, row, TOO_OFTEN)
     try:
-        question, identity = taken(row, request.GET.get("taken", ""))
+        question, identity = redeem_handle(row, request.GET.get("taken", ""))
         state = Provider(request, row).state_of(request, question)
     except SignInRefused as exc:
-        return refused(request, row, exc)
+        return refusal_page(request, row, exc)
     return complete(request, row, identity, state)
 
 

@@ -16,7 +16,7 @@ from django_htmx.middleware import HtmxDetails
 from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import SignInProvider, User
-from dnspanel.accounts.providers.rows import offered
+from dnspanel.accounts.providers.rows import providers_with_buttons
 from dnspanel.accounts.sessions.session_store import MUST_SET_UP
 from dnspanel.accounts.sign_in.passkeys import are_possible
 from dnspanel.alerts.queries import AlertSummary, alert_summary
@@ -123,7 +123,7 @@ class Frame:
     @cached_property
     def providers(self) -> Sequence[SignInProvider]:
         """The providers that the sign-in page has buttons for."""
-        return offered()
+        return providers_with_buttons()
 
     @cached_property
     def hold(self) -> Hold | None:

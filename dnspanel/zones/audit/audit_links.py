@@ -16,7 +16,7 @@ from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.zones.audit import audit_verify
 from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION, first_hash, next_hash
 from dnspanel.zones.audit.audit_contents import entry_contents, publication_contents
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 def link_new_acts() -> int:
     """Link all committed acts to the chain. Return their number, or 0 if another worker does it."""
     linked = 0
-    with locked(Lock.AUDIT_CHAIN) as is_mine:
+    with hold_lock(Lock.AUDIT_CHAIN) as is_mine:
         for _ in range(MOST_BATCHES if is_mine else 0):
             found = _link_batch()
             linked += found

@@ -15,7 +15,7 @@ from django.db.models.functions import Cast
 
 from dnspanel.accounts.actors.actor_form import actor_form, token_form_of
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION
@@ -305,7 +305,7 @@ def _shared(actor: Actor, filters: Filters, by: str) -> Q:
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)
     if filters.user:
-        shared &= named(filters.user, f"{by}__")
+        shared &= has_username(filters.user, f"{by}__")
     if filters.since is not None:
         shared &= Q(at__gte=filters.since)
     if filters.until is not None:

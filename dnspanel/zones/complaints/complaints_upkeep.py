@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.zones.complaints.complaints import Piece, against
 from dnspanel.zones.models import Change, Complaint, ComplaintProgress, LogHead, Revision, RevisionKind, Zone
 from dnspanel.zones.models import RRset as StoredRRset
@@ -66,7 +66,7 @@ def catch_up(*, now: datetime) -> int:
     very large publications. An interrupted turn is repeated.
     """
     looked_at = 0
-    with locked(Lock.COMPLAINTS) as is_mine:
+    with hold_lock(Lock.COMPLAINTS) as is_mine:
         at = _progress(now) if is_mine else None
         while at is not None and looked_at < RRSETS_OF_A_TURN and not is_busy(at.sequence, now):
             found = _follow(at, now)

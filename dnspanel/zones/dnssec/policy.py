@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dnspanel.texts import gettext, gettext_noop, joined, listed, ngettext
+from dnspanel.texts import gettext, gettext_noop, joined, list_in_words, ngettext
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, ZSK_FLAGS
 from dnspanel.zones.dnssec.rollover import Refused, keys_to_replace
 from dnspanel.zones.dnssec.rollover_stages import Kind
@@ -195,7 +195,7 @@ def describe_cds(cds: str, *, cdnskey: bool) -> str:
         parts.append(gettext("CDS ({digests})").format(digests=digests))
     if cdnskey:
         parts.append("CDNSKEY")
-    return listed(parts) if parts else gettext("no CDS and no CDNSKEY")
+    return list_in_words(parts) if parts else gettext("no CDS and no CDNSKEY")
 
 
 def _refusal(state: SigningState) -> str:
@@ -212,7 +212,7 @@ def _of_keys(terms: Terms, state: SigningState) -> list[Difference]:
     numbers = sorted({key.algorithm for key in state.keys})
     found = []
     if numbers != [terms.algorithm]:
-        names = listed([ALGORITHMS.get(number, str(number)) for number in numbers])
+        names = list_in_words([ALGORITHMS.get(number, str(number)) for number in numbers])
         message = gettext("A rollover from {names} to {algorithms}.").format(
             names=names, algorithms=ALGORITHMS[terms.algorithm]
         )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from django.db.models import Exists, OuterRef, Q
 
 from dnspanel.accounts.actors.actor_form import token_form_of
-from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.models import Token
 from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.zones.models import Change as StoredChange
@@ -125,7 +125,7 @@ def revisions_below(
 def _passing(zone: Zone, filters: HistoryFilters) -> Q:
     passing = Q()
     if filters.author:
-        passing &= named(filters.author, "publication__author__")
+        passing &= has_username(filters.author, "publication__author__")
     if filters.channel:
         passing &= Q(publication__channel=filters.channel)
     if filters.since is not None:

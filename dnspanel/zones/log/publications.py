@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Sum
 
 from dnspanel.accounts.actors.actors import Person, actor_of
-from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.rights.access import zones_within_reach
@@ -130,7 +130,7 @@ def _filtered(filters: PublicationFilters, seen: _Seen) -> _Found | None:
     elif not seen.is_everything:
         found = found.filter(Exists(Revision.objects.filter(publication=OuterRef("pk"), zone__in=seen.zones())))
     if filters.author:
-        found, is_dense = found.filter(named(filters.author, "author__")), is_dense and bool(filters.zone)
+        found, is_dense = found.filter(has_username(filters.author, "author__")), is_dense and bool(filters.zone)
     if filters.channel:
         found, is_dense = found.filter(channel=filters.channel), is_dense and bool(filters.zone)
     return _Found(found, is_dense)

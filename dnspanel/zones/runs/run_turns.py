@@ -22,7 +22,7 @@ from django.utils import timezone
 from dnspanel.accounts.actors.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.database.database_away import is_away
 from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
@@ -124,7 +124,7 @@ def work(
     Do nothing while another worker does, or publishing is held. Between two batches for good, wait until the nodes can
     take one more large publication along with edits.
     """
-    with locked(lock, run_id) as mine:
+    with hold_lock(lock, run_id) as mine:
         until = time.monotonic() + seconds
         room = True
         while mine:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from django.db import connection, transaction
 from django.db.models import Count
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RevisionKind, SearchProgress, SearchText, Zone
 from dnspanel.zones.order import display_order
 from dnspanel.zones.store import waiting_entries
@@ -68,7 +68,7 @@ def catch_up(*, now: datetime) -> int:
     very large publications. An interrupted turn is repeated.
     """
     written = 0
-    with locked(Lock.SEARCH_TEXTS) as is_mine:
+    with hold_lock(Lock.SEARCH_TEXTS) as is_mine:
         while is_mine and written < ZONES_OF_A_TURN:
             at = SearchProgress.objects.first()
             if is_busy(at.sequence if at else 0, now):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.database.statement_time import SearchTooGeneral
@@ -205,7 +205,7 @@ def _team(text: str) -> Q:
 def _owner(text: str) -> Q:
     if text.lower() == NOBODY:
         return Q(created_by=None)
-    return Q(created_by__in=_ids(User.objects.filter(named(text))))
+    return Q(created_by__in=_ids(User.objects.filter(has_username(text))))
 
 
 def _primary(place: str) -> Q:

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.catalogs import tasks
 from dnspanel.primaries import refresh
 from tests.dnspanel.catalogs.conftest import FIRST, ZONES, Producer, followed, names_here
@@ -36,6 +36,6 @@ def test_a_catalog_that_came_is_followed_by_the_worker_that_is_woken_then(
 def test_one_at_a_time_follows_a_catalog(producer: Producer, alice: User) -> None:
     producer.name(FIRST, ZONES[0])
     catalog = followed(producer, alice)
-    with locked(Lock.CATALOG, catalog.pk) as mine:
+    with hold_lock(Lock.CATALOG, catalog.pk) as mine:
         assert mine
         tasks.follow_catalogs()

@@ -77,7 +77,7 @@ def test_a_fork_ends_with_the_status_of_its_program(
 ) -> None:
     monkeypatch.setattr("atexit._run_exitfuncs", lambda: None)
     monkeypatch.setattr("threading._shutdown", lambda: None)
-    assert forking._ended(program) == status
+    assert forking._run_to_end(program) == status
 
 
 def test_a_fork_shows_its_own_command_and_environment(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def messages(zone: Zone, sees: Visibility | None = None) -> Iterator[bytes]:
     """Yield the messages of the transfer."""
     with ixfr_out.transfer_of(zone, since=None, sees=sees) as transfer:
-        yield from axfr_out.packed(transfer.records, zone.name, id=7, qtype=dns.rdatatype.AXFR)
+        yield from axfr_out.pack_messages(transfer.records, zone.name, id=7, qtype=dns.rdatatype.AXFR)
 
 
 def transferred(zone: Zone, sees: Visibility | None = None) -> list[str]:

@@ -231,8 +231,8 @@ def test_who_comes_while_a_question_hangs_does_not_wait_again() -> None:
 
     check = Check({"slow": State.FAULT, "known by it": State.UNKNOWN}, ask)
     try:
-        assert [check.found()["slow"].state for _ in range(3)] == [State.FAULT] * 3
-        assert check.found()["known by it"].state is State.UNKNOWN
+        assert [check.wait_for_answer()["slow"].state for _ in range(3)] == [State.FAULT] * 3
+        assert check.wait_for_answer()["known by it"].state is State.UNKNOWN
         assert calls == [1]
     finally:
         goes_on.set()
@@ -243,4 +243,6 @@ def test_a_question_that_fails_in_a_way_that_nobody_foresaw_is_a_fault() -> None
     def ask() -> dict[str, Part]:
         raise RuntimeError("no such thing\nand more")
 
-    assert Check({"odd": State.UNKNOWN}, ask).found() == {"odd": Part(State.FAULT, "RuntimeError: no such thing")}
+    assert Check({"odd": State.UNKNOWN}, ask).wait_for_answer() == {
+        "odd": Part(State.FAULT, "RuntimeError: no such thing")
+    }

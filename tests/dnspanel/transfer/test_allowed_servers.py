@@ -35,7 +35,7 @@ EVERY_SOURCE = [
 def leads_to(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Return what the DNS says about every host, answer after answer; the last one stays."""
     answers: list[list[str]] = [["9.9.9.9"]]
-    monkeypatch.setattr(outbound, "resolved", lambda host, port: answers.pop(0) if len(answers) > 1 else answers[0])
+    monkeypatch.setattr(outbound, "resolve_host", lambda host, port: answers.pop(0) if len(answers) > 1 else answers[0])
     return answers
 
 
@@ -173,7 +173,7 @@ def test_the_words_for_an_address_are_for_the_panels_own_jobs_too(monkeypatch: p
     def nothing(host: str, port: int) -> Sequence[str]:
         raise outbound.NoAddress(f"{host} cannot be resolved.")
 
-    monkeypatch.setattr(outbound, "resolved", nothing)
+    monkeypatch.setattr(outbound, "resolve_host", nothing)
     with pytest.raises(SourceAway, match=r"old\.test cannot be resolved"):
         allowed_servers.every_address("old.test", 53)
 
@@ -184,7 +184,7 @@ def test_names_of_the_inside_and_names_that_there_are_not_are_refused_alike(monk
 
     said = set()
     for resolve in (nothing, lambda host, port: ["10.0.0.7"], lambda host, port: []):
-        monkeypatch.setattr(outbound, "resolved", resolve)
+        monkeypatch.setattr(outbound, "resolve_host", resolve)
         with pytest.raises((ServerRefused, SourceAway)) as refused:
             allowed_servers.allowed("old.test", 53)
         said.add(str(refused.value))

@@ -31,8 +31,10 @@ def member(db: None) -> User:
 def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the operator allow this machine and plain http; the receiver's name leads here."""
     settings.OUTBOUND_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
-    real = outbound.resolved
-    monkeypatch.setattr(outbound, "resolved", lambda host, port: ["127.0.0.1"] if host == HOST else real(host, port))
+    real = outbound.resolve_host
+    monkeypatch.setattr(
+        outbound, "resolve_host", lambda host, port: ["127.0.0.1"] if host == HOST else real(host, port)
+    )
 
 
 @pytest.fixture

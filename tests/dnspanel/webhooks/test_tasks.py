@@ -12,7 +12,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.accounts.models import User
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.wake import LIFETIME
 from dnspanel.webhooks import hooks, place_publish_hooks, tasks
 from dnspanel.webhooks.models import Delivery, Webhook
@@ -78,7 +78,7 @@ def test_one_webhook_has_one_sender_at_a_time(bob: User, webhook: MakeWebhook, r
     is_locked, release = threading.Event(), threading.Event()
 
     def other_sender() -> None:
-        with locked(Lock.WEBHOOK, made.pk) as mine:
+        with hold_lock(Lock.WEBHOOK, made.pk) as mine:
             assert mine
             is_locked.set()
             release.wait(10)

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.errors import AccountError
 from dnspanel.accounts.models import User
 from dnspanel.accounts.sign_in.password_links import make_password_link
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("username")
 
     def handle(self, *args: Any, username: str, **options: Any) -> str:
-        user = User.objects.filter(named(username)).first()
+        user = User.objects.filter(has_username(username)).first()
         if user is None:
             raise CommandError(f"There is no account {username}.")
         if not user.is_active:

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.models import User
 from dnspanel.accounts.sign_in.second_factor import reset_second_factor
 
@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("username")
 
     def handle(self, *args: Any, username: str, **options: Any) -> str:
-        user = User.objects.filter(named(username)).first()
+        user = User.objects.filter(has_username(username)).first()
         if user is None:
             raise CommandError(f"There is no account {username}.")
         reset_second_factor(user=user, by=None, now=timezone.now())

@@ -79,7 +79,7 @@ def identity_by_password(provider: SignInProvider, typed: str, password: str, no
     Raise ProviderAway, and SignInRefused for a person who is disabled there.
     """
     with visiting(provider) as visit:
-        return _identity(visit, visit.named, typed, password, now)
+        return _identity(visit, visit.find_by_name, typed, password, now)
 
 
 def _signed_in(provider: SignInProvider, account: User | None, typed: str, password: str, now: datetime) -> User | None:
@@ -91,11 +91,11 @@ def _signed_in(provider: SignInProvider, account: User | None, typed: str, passw
     try:
         with visiting(provider) as visit:
             if account is None:
-                identity = _identity(visit, visit.named, typed, password, now)
+                identity = _identity(visit, visit.find_by_name, typed, password, now)
             elif account.signs_in_by_ldap:
                 identity = _of_link(visit, provider, account, password, now)
             elif provider.links_by_mail:
-                identity = _identity(visit, visit.named, typed, password, now)
+                identity = _identity(visit, visit.find_by_name, typed, password, now)
                 # Otherwise another person with the same name at the server would be signed in to this account.
                 if identity is not None and identity.mail != account.mail_key:
                     return None

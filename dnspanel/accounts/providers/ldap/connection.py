@@ -61,7 +61,7 @@ def place_of(uri: str) -> Place:
         raise ValueError(str(exc)) from exc
 
 
-def connected(uri: str, certificates: str, *, seconds: float) -> Any:
+def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
     """Open an unbound python-ldap connection over TLS. The connection ends automatically after this number of seconds.
 
     `certificates` are those of a private CA in PEM; with "" public CAs are trusted. The caller must unbind. Raise

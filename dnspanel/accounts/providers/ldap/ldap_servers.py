@@ -86,7 +86,7 @@ def _try(provider: SignInProvider) -> None:
     """Raise ProviderRefused unless the panel can sign in there, and search for people."""
     try:
         with visiting(provider) as visit:
-            visit.named("dnspanel-looks-whether-it-can-search")
+            visit.find_by_name("dnspanel-looks-whether-it-can-search")
     except ProviderAway as exc:
         raise ProviderRefused({"uri": [str(exc)]}) from exc
     except SignInRefused as exc:

@@ -66,7 +66,7 @@ def look_at_one(*, user: User, now: datetime) -> None:
     if not link.provider.active:
         raise SignInRefused("closed", gettext("{name} is switched off.").format(name=link.provider.name))
     try:
-        found = _found(link.provider, [link], now)[0]
+        found = _look_up_links(link.provider, [link], now)[0]
     except ProviderAway as exc:
         record_refusal(provider=link.provider, reason="away", subject=link.subject, now=now)
         raise SignInRefused("away", str(exc)) from exc
@@ -82,7 +82,7 @@ def _look(provider: SignInProvider, now: datetime) -> None:
     rows = list(links[:MOST_IN_ROUND])
     fault = ""
     try:
-        found = _found(provider, rows, now) if rows else []
+        found = _look_up_links(provider, rows, now) if rows else []
     except ProviderAway as exc:
         found, fault = [], str(exc)
     gone = [each.link for each in found if each.is_absent and each.link.absent_since is None]
@@ -98,7 +98,7 @@ def _look(provider: SignInProvider, now: datetime) -> None:
     SignInProvider.objects.filter(pk=provider.pk).exclude(look_fault=fault).update(look_fault=fault)
 
 
-def _found(provider: SignInProvider, links: Sequence[ProviderLink], now: datetime) -> list[Found]:
+def _look_up_links(provider: SignInProvider, links: Sequence[ProviderLink], now: datetime) -> list[Found]:
     """Return the server's answer for each link. Raise ProviderAway."""
     found = []
     with visiting(provider, seconds=ROUND_SECONDS) as visit:
@@ -126,7 +126,7 @@ def _apply(provider: SignInProvider, rules: Sequence[Rule], found: Found, now: d
         ProviderLink.objects.filter(pk=found.link.pk).update(looked_at=now)
         return
     with transaction.atomic(durable=True):
-        row = _locked(found.link)
+        row = _lock_link(found.link)
         if row is None:
             return
         if row.absent_since is not None:
@@ -138,7 +138,7 @@ def _apply(provider: SignInProvider, rules: Sequence[Rule], found: Found, now: d
 
 def _close(provider: SignInProvider, found: Found, now: datetime) -> None:
     with transaction.atomic(durable=True):
-        row = _locked(found.link)
+        row = _lock_link(found.link)
         if row is None:
             return
         if row.user.is_active:
@@ -156,5 +156,5 @@ def _close(provider: SignInProvider, found: Found, now: datetime) -> None:
         ProviderLink.objects.filter(pk=row.pk).update(looked_at=now, absent_since=absent)
 
 
-def _locked(link: ProviderLink) -> ProviderLink | None:
+def _lock_link(link: ProviderLink) -> ProviderLink | None:
     return ProviderLink.objects.select_for_update(of=("self",)).filter(pk=link.pk).select_related("user").first()

@@ -42,7 +42,7 @@ def try_person(*, provider: SignInProvider, typed: str, by: Author, now: datetim
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with visiting(provider) as visit:
-        entry = visit.named(typed.strip())
+        entry = visit.find_by_name(typed.strip())
         if entry is None:
             return None
         identity = visit.identity(entry)

@@ -27,7 +27,7 @@ from ldap.filter import escape_filter_chars
 
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import SignInProvider
-from dnspanel.accounts.providers.ldap.connection import ANSWER_SECONDS, connected
+from dnspanel.accounts.providers.ldap.connection import ANSWER_SECONDS, open_connection
 from dnspanel.accounts.providers.ldap.ldap_terms import Groups, Terms
 from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, Identity, identity_of
@@ -83,7 +83,7 @@ class Visit:
         self._reader._connection = connection
         self._reader._bind()
 
-    def named(self, typed: str) -> Entry | None:
+    def find_by_name(self, typed: str) -> Entry | None:
         """Return the person with this name, or None. Raise SignInRefused if several people have it."""
         value = escape_filter_chars(typed[:LONGEST_NAME])
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
@@ -120,7 +120,7 @@ class Visit:
 
     def look_away(self) -> None:
         """Take as long as a wrong password for a real person takes, without revealing anything to the server."""
-        self.named(secrets.token_hex(8))
+        self.find_by_name(secrets.token_hex(8))
         self.refuse_nobody()
 
     def refuse_nobody(self) -> None:
@@ -173,7 +173,7 @@ class Visit:
 @contextmanager
 def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> Iterator[Visit]:
     """Open a visit that ends with the block. Raise ProviderAway, also within the block, if the server fails."""
-    connection = connected(provider.issuer, provider.metadata, seconds=seconds)
+    connection = open_connection(provider.issuer, provider.metadata, seconds=seconds)
     try:
         try:
             visit = Visit(provider, connection)

@@ -35,7 +35,7 @@ def verified_claims(
 
     `keys` is the provider's JSON Web Key Set. Raise SignInRefused.
     """
-    claims = _signed(id_token, keys, issuer, client_id, ("sub", "exp"))
+    claims = _verify_token(id_token, keys, issuer, client_id, ("sub", "exp"))
     _refuse_bad_times(claims, now)
     _refuse_other_party(claims, client_id)
     if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()) or not nonce:
@@ -53,7 +53,7 @@ def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, clie
 
     Raise SignInRefused. A repeated token ends nothing more.
     """
-    claims = _signed(token, keys, issuer, client_id, ("jti", "events"))
+    claims = _verify_token(token, keys, issuer, client_id, ("jti", "events"))
     issued = claims["iat"]
     latest = issued + LOGOUT_SECONDS if isinstance(issued, int | float) else None
     _refuse_bad_times({"iat": issued, "exp": latest}, now)
@@ -74,7 +74,7 @@ def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]
     return {**userinfo, **claims}
 
 
-def _signed(
+def _verify_token(
     token: object, keys: Mapping[str, Any], issuer: str, client_id: str, required: Sequence[str]
 ) -> dict[str, Any]:
     """Return the claims of a token that the issuer signed for the client. The caller checks its times."""

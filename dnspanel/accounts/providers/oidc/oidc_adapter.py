@@ -30,7 +30,7 @@ from dnspanel.accounts.providers.oidc.oidc_providers import secret_of
 from dnspanel.accounts.providers.provider_http import ProviderAway, provider_session
 from dnspanel.accounts.providers.provider_identity import identity_of
 from dnspanel.accounts.providers.rows import provider_in_use
-from dnspanel.accounts.providers.sign_in import complete, refused
+from dnspanel.accounts.providers.sign_in import complete, refusal_page
 from dnspanel.texts import gettext
 
 
@@ -118,7 +118,7 @@ class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
         try:
             response: HttpResponse = super().dispatch(request, *args, **kwargs)
         except SignInRefused as exc:
-            return refused(request, self.adapter.get_provider().row, exc)
+            return refusal_page(request, self.adapter.get_provider().row, exc)
         return response
 
     def _get_state(self, request: HttpRequest, provider: Provider) -> tuple[dict[str, Any] | None, HttpResponse | None]:
@@ -162,4 +162,4 @@ class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[mi
         else:
             said = gettext("This answer was used before, is too old, or was not asked for here.")
             refusal = SignInRefused("state", said)
-        raise ImmediateHttpResponse(refused(request, provider.row, refusal))
+        raise ImmediateHttpResponse(refusal_page(request, provider.row, refusal))

@@ -21,7 +21,7 @@ def configuration_of(issuer: str) -> dict[str, Any]:
     known = _remembered.get(issuer)
     if known is not None and time.monotonic() - known[0] < REMEMBERED_SECONDS:
         return known[1]
-    found = _fetched(issuer.rstrip("/") + "/.well-known/openid-configuration")
+    found = _fetch_json(issuer.rstrip("/") + "/.well-known/openid-configuration")
     if found.get("issuer") != issuer:  # section 4.3: else one provider could speak for another one
         raise ProviderAway(
             gettext("What is there calls itself {value}. Write the issuer exactly so.").format(
@@ -40,7 +40,7 @@ def configuration_of(issuer: str) -> dict[str, Any]:
 
 def keys_of(configuration: dict[str, Any]) -> dict[str, Any]:
     """Fetch the provider's current JSON Web Key Set. Raise ProviderAway."""
-    return _fetched(configuration["jwks_uri"])
+    return _fetch_json(configuration["jwks_uri"])
 
 
 def forget() -> None:
@@ -48,7 +48,7 @@ def forget() -> None:
     _remembered.clear()
 
 
-def _fetched(url: str) -> dict[str, Any]:
+def _fetch_json(url: str) -> dict[str, Any]:
     try:
         with provider_session() as session:
             response = session.get(url)

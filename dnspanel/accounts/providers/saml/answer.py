@@ -24,7 +24,7 @@ from xmlsec import Error as XmlsecError
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import SeenAssertion, SignInProvider
 from dnspanel.accounts.providers.provider_identity import Identity, identity_of
-from dnspanel.accounts.providers.saml.metadata import BadMetadata, described
+from dnspanel.accounts.providers.saml.metadata import BadMetadata, parse_metadata
 from dnspanel.accounts.providers.saml.saml_providers import ATTRIBUTES, panel_url
 from dnspanel.texts import gettext, gettext_noop
 
@@ -77,7 +77,7 @@ class Answer:
 def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Settings:
     """Return python3-saml's settings for the provider. Raise SignInRefused if its metadata are no longer valid."""
     try:
-        idp = described(provider.metadata, now)
+        idp = parse_metadata(provider.metadata, now)
     except BadMetadata as exc:
         raise SignInRefused("metadata", str(exc)) from exc
     return OneLogin_Saml2_Settings(
@@ -119,7 +119,7 @@ def request_to(url: str) -> dict[str, Any]:
     return {"https": https, "http_host": parts.netloc, "script_name": parts.path, "get_data": {}, "post_data": {}}
 
 
-def verified(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
+def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
     """Return the provider's answer if it is signed, meant for this panel and valid now. Raise SignInRefused."""
     if not encoded or len(encoded) > LONGEST_ANSWER:
         raise SignInRefused("invalid", gettext("This is no answer of a SAML provider."))
@@ -159,7 +159,7 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
     return signing.dumps(row.pk, salt=_SALT)
 
 
-def taken(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
+def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
     """Return the question and the identity of a handle, and end the handle. Raise SignInRefused."""
     stale = SignInRefused("state", gettext("This answer was used before, is too old, or was not asked for here."))
     try:

@@ -33,7 +33,7 @@ class Described:
     certificates: tuple[str, ...]  # base64 of DER; any of them may sign
 
 
-def described(xml: str, now: datetime) -> Described:
+def parse_metadata(xml: str, now: datetime) -> Described:
     """Return the one provider that the metadata describe. Raise BadMetadata."""
     if len(xml) > LONGEST_METADATA:
         raise BadMetadata(gettext("At most {longest_metadata:,} characters.").format(longest_metadata=LONGEST_METADATA))
@@ -56,7 +56,7 @@ def described(xml: str, now: datetime) -> Described:
     return Described(entity_id, url, _certificates(found))
 
 
-def fetched(url: str) -> str:
+def fetch_metadata(url: str) -> str:
     """Fetch the current metadata from the URL. Raise ProviderAway."""
     try:
         with provider_session() as session:

@@ -14,7 +14,7 @@ from dnspanel.accounts.errors import ProviderRefused
 from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.provider_http import ProviderAway
-from dnspanel.accounts.providers.saml.metadata import BadMetadata, Described, described, fetched
+from dnspanel.accounts.providers.saml.metadata import BadMetadata, Described, fetch_metadata, parse_metadata
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.texts import gettext
 
@@ -97,8 +97,8 @@ def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
     if not provider.metadata_url or (provider.metadata_at and now - provider.metadata_at < METADATA_EVERY):
         return
     try:
-        xml = fetched(provider.metadata_url)
-        found = described(xml, now)
+        xml = fetch_metadata(provider.metadata_url)
+        found = parse_metadata(xml, now)
     except (ProviderAway, BadMetadata):
         return
     if found.entity_id != provider.issuer:
@@ -114,8 +114,8 @@ def _read(terms: SamlTerms, metadata: str, now: datetime) -> tuple[str, Describe
     """Return the metadata and the provider that they describe. Raise ProviderRefused."""
     name = "metadata_url" if terms.metadata_url else "metadata"
     try:
-        xml = fetched(terms.metadata_url) if terms.metadata_url else metadata
-        return xml, described(xml, now)
+        xml = fetch_metadata(terms.metadata_url) if terms.metadata_url else metadata
+        return xml, parse_metadata(xml, now)
     except (ProviderAway, BadMetadata) as exc:
         raise ProviderRefused({name: [str(exc)]}) from exc
 

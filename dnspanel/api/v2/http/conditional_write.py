@@ -14,7 +14,7 @@ from zlib import crc32
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.etag import condition_in, tag_of
 from dnspanel.api.v2.http.problems import Problem
@@ -28,7 +28,7 @@ def conditional_write(request: Request, resource: str, as_it_is: Callable[[], An
     not kept.
     """
     condition = condition_in(request)
-    with locked(Lock.RESOURCE, crc32(resource.encode()), wait=True):
+    with hold_lock(Lock.RESOURCE, crc32(resource.encode()), wait=True):
         if condition.wants_match or condition.none_match_any or condition.none_match:
             theirs = as_it_is()
             tag = tag_of(theirs)

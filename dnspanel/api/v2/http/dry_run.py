@@ -60,16 +60,16 @@ def rehearsed(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]) -> HttpResponse:
     """Answer with what the act that was rehearsed would publish, and why it would have to be confirmed."""
     actor = actor_in(request)
-    plans = rehearsed.noted(ZonePlan)
+    plans = rehearsed.notes_of(ZonePlan)
     planned = {plan.zone.pk for plan in plans}
-    others = [each for each in rehearsed.noted(NewRevision) if each.zone_id not in planned]
+    others = [each for each in rehearsed.notes_of(NewRevision) if each.zone_id not in planned]
     body = {"plans": [*_plans_json(plans, actor), *_revisions_json(others, actor)], "reasons": reasons_in(rehearsed)}
     return answer({**body, **more})
 
 
 def reasons_in(rehearsed: Rehearsal | None) -> list[str]:
     """Return why the act would have to be confirmed, each reason once."""
-    return _reasons([] if rehearsed is None else rehearsed.noted(Exception))
+    return _reasons([] if rehearsed is None else rehearsed.notes_of(Exception))
 
 
 def _reasons(refusals: Sequence[Exception]) -> list[str]:

@@ -4,7 +4,7 @@ import io
 import itertools
 from dataclasses import replace
 
-from dnspanel.counted_lines import counted
+from dnspanel.counted_lines import limit_lines
 from dnspanel.texts import gettext
 from dnspanel.transfer.sources.columns import (
     HEADER_WITHIN,
@@ -51,7 +51,7 @@ def read_table(text: str, zone: str, mapping: CsvMapping) -> list[PastedLine]:
     before = text[:begin].count("\n")
     found = []
     rows = numbered_rows(io.StringIO(text[begin:], newline=""), mapping)
-    for line, _, row in counted(rows, text, MOST_LINES):
+    for line, _, row in limit_lines(rows, text, MOST_LINES):
         if isinstance(row, str):
             found.append(PastedLine(before + line, "", error=_described(row)))
         else:

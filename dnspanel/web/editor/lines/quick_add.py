@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from dnspanel.counted_lines import counted
+from dnspanel.counted_lines import limit_lines
 from dnspanel.texts import gettext
 from dnspanel.web.editor.lines.fields import (
     LONGEST_STRING,
@@ -347,7 +347,7 @@ def read_lines(text: str, zone: str, *, means: Reading | None = None) -> list[Pa
     """
     found: list[PastedLine] = []
     origin, ttl, last_owner, lost = zone, None, None, False
-    for number, line in counted(logical_lines(text.rstrip()), text, MOST_LINES):
+    for number, line in limit_lines(logical_lines(text.rstrip()), text, MOST_LINES):
         display = PastedLine(number=number, source=line.strip())
         continues = line[:1].isspace()
         try:

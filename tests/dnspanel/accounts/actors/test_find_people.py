@@ -4,11 +4,11 @@ import pytest
 
 from dnspanel.accounts.actors.find_people import (
     account_named,
-    addressed,
     free_name,
+    has_mail,
+    has_username,
     mail_is_taken,
     name_is_taken,
-    named,
 )
 from dnspanel.accounts.models import User
 from tests.people import make_person
@@ -31,8 +31,8 @@ def test_capitals_of_ascii_are_alike(kim: User, typed: str) -> None:
 )
 def test_letters_that_are_folded_elsewhere_are_not_alike(kim: User, typed: str) -> None:
     assert account_named(typed) is None
-    assert not User.objects.filter(named(typed)).exists()
-    assert not User.objects.filter(addressed(typed)).exists()
+    assert not User.objects.filter(has_username(typed)).exists()
+    assert not User.objects.filter(has_mail(typed)).exists()
 
 
 def test_an_account_without_a_canonical_spelling_is_found_by_what_stands_in_it(kim: User) -> None:

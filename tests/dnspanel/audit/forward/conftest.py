@@ -25,8 +25,10 @@ def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.EVIDENCE_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
     settings.OUTBOUND_NETWORKS = []
     settings.PANEL_URL = "https://panel.test"
-    real = outbound.resolved
-    monkeypatch.setattr(outbound, "resolved", lambda host, port: ["127.0.0.1"] if host == HOST else real(host, port))
+    real = outbound.resolve_host
+    monkeypatch.setattr(
+        outbound, "resolve_host", lambda host, port: ["127.0.0.1"] if host == HOST else real(host, port)
+    )
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from dnspanel.accounts.models import User
-from dnspanel.advisory_locks import Lock, locked
+from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.audit.forward import tasks
 from dnspanel.audit.forward.models import Destination
 from tests.dnspanel.audit.forward.conftest import MakeDestination, linked
@@ -40,7 +40,7 @@ def test_each_destination_that_is_behind_gets_a_sender_and_only_one(
         linked(alice, "team.create")
         tasks.drive_evidence()
         assert enqueued == [(tasks.deliver_evidence, made.pk)]
-        with locked(Lock.EVIDENCE, made.pk):
+        with hold_lock(Lock.EVIDENCE, made.pk):
             in_another_session(lambda: tasks.deliver_evidence(made.pk))
         assert receiver.received == []
         tasks.deliver_evidence(made.pk)

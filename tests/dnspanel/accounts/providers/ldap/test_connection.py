@@ -11,7 +11,7 @@ import ldap
 import pytest
 
 from dnspanel.accounts.providers.ldap import connection as module
-from dnspanel.accounts.providers.ldap.connection import connected, place_of
+from dnspanel.accounts.providers.ldap.connection import open_connection, place_of
 from dnspanel.accounts.providers.provider_http import ProviderAway
 from tests.dnspanel.accounts.providers.ldap.server import READER, SECRET, AtLdap
 from tests.own_certificates import own_certificate
@@ -20,7 +20,7 @@ from tests.own_certificates import own_certificate
 @pytest.mark.parametrize("scheme", ["ldap", "ldaps"])
 def test_both_ways_into_tls_lead_to_the_server(at_ldap: AtLdap, scheme: str) -> None:
     uri = at_ldap.uri if scheme == "ldaps" else f"ldap://127.0.0.1:{at_ldap.port}"
-    found = connected(uri, at_ldap.certificate, seconds=10)
+    found = open_connection(uri, at_ldap.certificate, seconds=10)
     found.simple_bind_s(READER, SECRET)
     assert found.whoami_s() == f"dn:{READER}"
     found.unbind_s()
@@ -39,7 +39,7 @@ def test_a_certificate_that_does_not_count_ends_it_before_any_name_is_told(
         monkeypatch.setattr(module.outbound, "resolved", lambda host, port: ["127.0.0.1"])
     before = at_ldap.log.count(" BIND ")
     with pytest.raises(ProviderAway, match="certificate"):
-        connected(f"{scheme}://{host}:{port}", certificates, seconds=10)
+        open_connection(f"{scheme}://{host}:{port}", certificates, seconds=10)
     assert at_ldap.log.count(" BIND ") == before
 
 
@@ -48,11 +48,11 @@ def test_the_address_that_was_checked_is_the_one_of_the_connection(
 ) -> None:
     settings.OIDC_NETWORKS = []
     with pytest.raises(ProviderAway, match="PANEL_OIDC_NETWORKS"):
-        connected(at_ldap.uri, at_ldap.certificate, seconds=10)
+        open_connection(at_ldap.uri, at_ldap.certificate, seconds=10)
     monkeypatch.setattr(module.outbound, "resolved", lambda host, port: ["127.0.0.1", "10.0.0.1"])
     settings.OIDC_NETWORKS = ["127.0.0.0/8"]
     with pytest.raises(ProviderAway, match="not a public address"):
-        connected("ldaps://ldap.work.test", at_ldap.certificate, seconds=10)
+        open_connection("ldaps://ldap.work.test", at_ldap.certificate, seconds=10)
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def answering(*chunks: bytes) -> Iterator[int]:
 )
 def test_what_does_not_begin_tls_well_is_told(reachable: None, answer: bytes) -> None:
     with answering(answer) as port, pytest.raises(ProviderAway):
-        connected(f"ldap://127.0.0.1:{port}", "", seconds=10)
+        open_connection(f"ldap://127.0.0.1:{port}", "", seconds=10)
 
 
 def test_a_server_that_sends_slowly_is_waited_for_no_longer_than_for_an_answer(
@@ -109,14 +109,14 @@ def test_a_server_that_sends_slowly_is_waited_for_no_longer_than_for_an_answer(
         thread = threading.Thread(target=serve)
         thread.start()
         with pytest.raises(ProviderAway):
-            connected(f"ldap://127.0.0.1:{server.getsockname()[1]}", "", seconds=10)
+            open_connection(f"ldap://127.0.0.1:{server.getsockname()[1]}", "", seconds=10)
         done.set()
         thread.join()
 
 
 def test_connections_leave_nothing_open(at_ldap: AtLdap) -> None:
     def once() -> None:
-        found = connected(at_ldap.uri, at_ldap.certificate, seconds=10)
+        found = open_connection(at_ldap.uri, at_ldap.certificate, seconds=10)
         found.simple_bind_s(READER, SECRET)
         found.unbind_s()
         for thread in threading.enumerate():
@@ -131,7 +131,7 @@ def test_connections_leave_nothing_open(at_ldap: AtLdap) -> None:
 
 
 def test_a_connection_ends_by_itself_after_its_time(at_ldap: AtLdap) -> None:
-    found = connected(at_ldap.uri, at_ldap.certificate, seconds=0)
+    found = open_connection(at_ldap.uri, at_ldap.certificate, seconds=0)
     with pytest.raises(ldap.LDAPError):
         found.simple_bind_s(READER, SECRET)
 

@@ -26,7 +26,7 @@ def groups_of(server: AtLdap, how: Groups, **terms: str) -> set[str]:
     member = "memberOf" if how == Groups.ATTRIBUTE else "member"
     provider = ldap_added(server, group_claim=member, attributes={"groups": how.value, **terms})
     with visiting(provider) as visit:
-        entry = visit.named("eve")
+        entry = visit.find_by_name("eve")
         assert entry is not None
         found = visit.identity(entry).groups
     names = {each for each in found if "=" not in each}
@@ -66,7 +66,7 @@ def test_no_group_is_called_like_the_distinguished_name_of_another_one(at_ldap: 
     name = f"cn=dns-admins,{GROUPS}"
     at_ldap.add(f"cn={escape_dn_chars(name)},{GROUPS}", objectClass="groupOfNames", cn=name, member=eve)
     with visiting(ldap_added(at_ldap)) as visit:
-        entry = visit.named("eve")
+        entry = visit.find_by_name("eve")
         assert entry is not None
         assert name not in visit.identity(entry).groups
 
@@ -84,14 +84,14 @@ def test_a_person_of_active_directory_is_known_by_the_guid(at_ldap: AtLdap) -> N
     names = {"subject": "objectGUID", "username": "sAMAccountName", "login": "sAMAccountName"}
     provider = ldap_added(at_ldap, attributes=names)
     with visiting(provider) as visit:
-        entry = visit.named("eve.person")
+        entry = visit.find_by_name("eve.person")
         assert entry is not None
         assert (entry.subject, visit.identity(entry).username) == (str(guid), "Eve.Person")
         assert visit.of_subjects([str(guid), str(UUID(int=1))]).keys() == {str(guid)}
         assert visit.accepts(entry, PASSWORD)
     at_ldap.change(dn, objectGUID=None)
     with visiting(provider) as visit, pytest.raises(SignInRefused, match="no objectGUID"):
-        visit.named("eve.person")
+        visit.find_by_name("eve.person")
 
 
 def test_a_referral_is_not_followed(at_ldap: AtLdap) -> None:
@@ -102,11 +102,11 @@ def test_a_referral_is_not_followed(at_ldap: AtLdap) -> None:
         at_ldap.add(moved, objectClass=["referral", "extensibleObject"], ou="moved", ref=f"{uri}/{PEOPLE}")
         provider = ldap_added(at_ldap)
         with visiting(provider) as visit:
-            assert visit.named("eve") is None
+            assert visit.find_by_name("eve") is None
             assert not visit.accepts(Entry(f"uid=eve,{moved}", "", {}), PASSWORD)
         provider.attributes["base"] = moved
         with pytest.raises(ProviderAway, match="refers to another server"), visiting(provider) as visit:
-            visit.named("eve")
+            visit.find_by_name("eve")
         with pytest.raises(BlockingIOError):
             elsewhere.accept()
 
@@ -114,11 +114,11 @@ def test_a_referral_is_not_followed(at_ldap: AtLdap) -> None:
 def test_whoever_cannot_be_bound_as_has_a_wrong_password(at_ldap: AtLdap) -> None:
     at_ldap.person("eve", userPassword=[])
     with visiting(ldap_added(at_ldap)) as visit:
-        eve = visit.named("eve")
+        eve = visit.find_by_name("eve")
         assert eve is not None
         for dn in (eve.dn, f"uid=nobody,{PEOPLE}", "dc=elsewhere,dc=test", "no name at all"):
             assert not visit.accepts(Entry(dn, "", {}), PASSWORD), dn
-        assert visit.named("eve") == eve
+        assert visit.find_by_name("eve") == eve
 
 
 def test_a_base_that_is_not_there_is_no_empty_answer(at_ldap: AtLdap) -> None:
@@ -126,7 +126,7 @@ def test_a_base_that_is_not_there_is_no_empty_answer(at_ldap: AtLdap) -> None:
     provider = ldap_added(at_ldap)
     provider.attributes["base"] = f"ou=nowhere,{SUFFIX}"
     with pytest.raises(ProviderAway, match="nothing at the base"), visiting(provider) as visit:
-        visit.named("eve")
+        visit.find_by_name("eve")
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from dnspanel.accounts.providers.oidc.oidc_providers import (
 from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.providers.rows import (
     delete_provider,
-    offered,
     provider_by_id,
     provider_in_use,
     provider_rows,
+    providers_with_buttons,
     switch_provider,
 )
 from tests.dnspanel.accounts.providers.oidc.provider import AtProvider, added
@@ -103,9 +103,9 @@ def test_word_and_issuer_are_one_providers_for_ever(db: None) -> None:
 def test_buttons_are_those_of_the_providers_that_are_on(db: None) -> None:
     provider = create_provider(terms=TERMS, secret="x", by=None, now=NOW)
     create_provider(terms=replace(TERMS, slug="two", name="Another"), secret="x", by=None, now=NOW)
-    assert [each.name for each in offered()] == ["Another", "Work"]
+    assert [each.name for each in providers_with_buttons()] == ["Another", "Work"]
     switch_provider(provider=provider, active=False, by=None, now=NOW)
-    assert [each.name for each in offered()] == ["Another"]
+    assert [each.name for each in providers_with_buttons()] == ["Another"]
     assert [(each.name, each.people) for each in provider_rows()] == [("Another", 0), ("Work", 0)]  # type: ignore[attr-defined]
     for slug in ("work", "nothing", "../etc"):
         with pytest.raises(ProviderUnknown):
