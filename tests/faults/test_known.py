@@ -39,6 +39,7 @@ def kill(*names: str) -> Callable[[Stack], None]:
 OUTAGES = [kill("push"), kill(*OF_PANEL)]
 
 
+@pytest.mark.sample(1, reason="processes that are killed while edits go on")
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: outage.__name__)
 def test_everything_converges_after(outage: Callable[[Stack], None], faulty: Stack, new_checker: NewChecker) -> None:
     with new_checker() as checker:

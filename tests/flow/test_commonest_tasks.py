@@ -231,6 +231,7 @@ def deletes(someone: Person, zone: str) -> None:
     expect(someone.page.locator("#progress")).to_be_visible()
 
 
+@pytest.mark.sample(1, reason="hands that do the commonest tasks")
 @pytest.mark.parametrize("kind", WIDTHS)
 def test_the_ten_commonest_tasks_take_as_many_acts_as_the_note_says(stack: Stack, chromium: Browser, kind: str) -> None:
     zone = f"{kind}-tasks.test."
