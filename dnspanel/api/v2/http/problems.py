@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RequestFault:
-    """A fault of one value: its place (one of three), a stable code, and a sentence."""
+    """A fault of one value: its place (one of three, or none), a stable code, and a sentence."""
 
     code: str
     detail: str
@@ -195,11 +195,16 @@ def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
 
 def _of_fields(exc: Any) -> Problem:
     faults = [
-        RequestFault("invalid", message, pointer=f"/{name}")
+        RequestFault("invalid", message, pointer=f"/{name}" if name else "")
         for name, messages in exc.fields.items()
         for message in messages
     ]
     return invalid(faults) if faults else Problem("invalid", str(exc))
+
+
+def _of_value(code: str) -> Callable[[Any], Problem]:
+    """Return a function that makes an error the problem of a value that no reader pointed at, of this code."""
+    return lambda exc: invalid([RequestFault(code, str(exc))])
 
 
 def _unknown(exc: zones.Unknown) -> Problem:
@@ -424,9 +429,9 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (fleet.BadRequest, _simply("invalid")),
     (fleet.FleetError, _simply("conflict")),  # WrongState, CodeRefused
     # names and rdata that no reader pointed at
-    (replication.BadName, _simply("invalid")),
-    (replication.BadRdata, _simply("invalid")),
-    (replication.BadRRset, _simply("invalid")),
+    (replication.BadName, _of_value("bad-name")),
+    (replication.BadRdata, _of_value("bad-rdata")),
+    (replication.BadRRset, _of_value("bad-rrset")),
     (replication.Transient, _simply("unavailable", Retry_After="1")),
     (replication.ReplicationError, _simply("conflict")),
     # the framework
@@ -442,5 +447,5 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (UnreadablePostError, lambda exc: Problem("malformed", "The body ended early.")),
     # the database
     (SearchTooGeneral, _too_general),
-    (DataError, lambda exc: Problem("invalid", "A value is out of the range that can be stored.")),
+    (DataError, lambda exc: invalid([RequestFault("out-of-range", "A value is out of the range that can be stored.")])),
 )

@@ -21,6 +21,7 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.many_rrsets import refuse_members
 from dnspanel.api.v2.resources.many_zones import marks_in, selection_in
 from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
     PAGED,
@@ -116,9 +117,9 @@ class ChangeRunSerializer(RunProgress):
         named = [name for name in ("q", "zones", "act") if name in data]
         if links and (named or links[1:]):
             message = "It takes what that run was begun with: leave the rest out."
-            raise serializers.ValidationError({links[0]: [message]})
+            raise serializers.ValidationError({links[0]: [message]}, NOT_TOGETHER)
         if not links and "act" not in data:
-            raise serializers.ValidationError({"act": ["What is to become of the zones?"]})
+            raise serializers.ValidationError({"act": ["What is to become of the zones?"]}, "required")
         return data
 
 

@@ -18,6 +18,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
     PAGED,
@@ -67,7 +68,7 @@ class PolicyDenialSerializer(Shape):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["method"] == "nsec" and any(value for name, value in attrs.items() if name != "method"):
-            raise serializers.ValidationError("NSEC has no parameters.")
+            raise serializers.ValidationError("NSEC has no parameters.", NOT_TOGETHER)
         return attrs
 
 

@@ -16,6 +16,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
     PAGED,
@@ -59,7 +60,7 @@ class PolicyRunSerializer(RunProgress):
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if data.get("dry_run_of") is not None and (data["policy"] or data["q"]):
             message = "Carrying out a dry run takes its zones: leave policy and q out."
-            raise serializers.ValidationError({"dry_run_of": [message]})
+            raise serializers.ValidationError({"dry_run_of": [message]}, NOT_TOGETHER)
         return data
 
 

@@ -19,6 +19,7 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import JSONOnly, V2View
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.downloads import file_response
 from dnspanel.transfer.exports import export_jobs
@@ -73,11 +74,11 @@ class ExportSerializer(Shape):
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if data["zones"] and data["q"]:
-            raise serializers.ValidationError({"q": ["Name zones or search for them, not both."]})
+            raise serializers.ValidationError({"q": ["Name zones or search for them, not both."]}, NOT_TOGETHER)
         if "queries" in data and data["format"] != ExportFormat.QUERIES:
-            raise serializers.ValidationError({"queries": ["Only for the format queries."]})
+            raise serializers.ValidationError({"queries": ["Only for the format queries."]}, NOT_TOGETHER)
         if "keys_passphrase" in data and data["format"] != ExportFormat.JSON:
-            raise serializers.ValidationError({"keys_passphrase": ["Only for the format json."]})
+            raise serializers.ValidationError({"keys_passphrase": ["Only for the format json."]}, NOT_TOGETHER)
         return data
 
 
@@ -132,7 +133,7 @@ class Exports(V2View):
         values = read(ExportSerializer, request.data)
         selection = Selection(names=tuple(dict.fromkeys(values["zones"])), search=values["q"].strip())
         if not selection.among(access.zones_visible_to(actor)).exists():
-            raise serializers.ValidationError({"zones" if values["zones"] else "q": ["No zone matches."]})
+            raise serializers.ValidationError({"zones" if values["zones"] else "q": ["No zone matches."]}, "not-found")
         options = QueryOptions(**values["queries"]) if "queries" in values else None
         job = export_jobs.create_export(
             selection=selection,

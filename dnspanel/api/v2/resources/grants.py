@@ -22,6 +22,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Integer, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
 from dnspanel.zones.rights import access
@@ -40,7 +41,8 @@ class GrantSerializer(ScopeSerializer):
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if (data["user"] is None) == (data["team"] is None):
-            raise serializers.ValidationError({"user": ["Name a person or a team, not both."]})
+            code = "required" if data["user"] is None else NOT_TOGETHER
+            raise serializers.ValidationError({"user": ["Name a person or a team, not both."]}, code)
         return data
 
 

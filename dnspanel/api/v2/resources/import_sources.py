@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from rest_framework import serializers
 
 from dnspanel.accounts.tokens import tsig_secrets
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text, ZoneName
 from dnspanel.transfer import import_limits
 from dnspanel.transfer.allowed_servers import DATABASE_PORTS
@@ -103,9 +104,10 @@ class AxfrSerializer(Shape):
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if bool(data["zones"]) == bool(data.get("catalog")):
-            raise serializers.ValidationError({"zones": ["Name the zones, or a catalog zone."]})
+            code = NOT_TOGETHER if data["zones"] else "required"
+            raise serializers.ValidationError({"zones": ["Name the zones, or a catalog zone."]}, code)
         if bool(data.get("tsig_name")) != bool(data["tsig_secret"]):
-            raise serializers.ValidationError({"tsig_name": ["A TSIG key has a name and a secret."]})
+            raise serializers.ValidationError({"tsig_name": ["A TSIG key has a name and a secret."]}, "required")
         return data
 
     def validate_tsig_secret(self, text: str) -> str:
@@ -174,9 +176,9 @@ class CsvSerializer(Shape):
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         used = [data[name] for name in _COLUMNS if name in data]
         if len(set(used)) < len(used):
-            raise serializers.ValidationError({"name": ["A column can be one thing only."]})
+            raise serializers.ValidationError({"name": ["A column can be one thing only."]}, "twice")
         if CsvMapping(**data).missing:
-            raise serializers.ValidationError({"zone": ["Say which column is the zone, or name it."]})
+            raise serializers.ValidationError({"zone": ["Say which column is the zone, or name it."]}, "required")
         return data | {"delimiter": DELIMITERS[data["delimiter"]]}
 
 
@@ -184,9 +186,9 @@ def options_of(values: dict[str, Any], before: Options) -> Options:
     """Return the options, with what was given in place of what they were. Raise ValidationError."""
     options = Options.from_json(before.to_json() | values)
     if options.ttl_least is not None and options.ttl_most is not None and options.ttl_least > options.ttl_most:
-        raise serializers.ValidationError({"options": {"ttl_most": ["This is less than the least."]}})
+        raise serializers.ValidationError({"options": {"ttl_most": ["This is less than the least."]}}, "out-of-range")
     if options.ttl is not None and (options.ttl_least is not None or options.ttl_most is not None):
-        raise serializers.ValidationError({"options": {"ttl": ["Either one TTL for all, or bounds."]}})
+        raise serializers.ValidationError({"options": {"ttl": ["Either one TTL for all, or bounds."]}}, NOT_TOGETHER)
     return options
 
 

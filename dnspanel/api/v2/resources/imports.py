@@ -24,6 +24,7 @@ from dnspanel.api.v2.http.problems import MOST_ZONES, Problem, bad_value, needs_
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources import import_sources as sources
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.transfer.documents import Options
@@ -150,11 +151,11 @@ class NewImportSerializer(ImportSerializer):
         needed = sources.MEMBERS.get(data["source"])
         for member in sources.MEMBERS.values():
             if member == needed and member not in data:
-                raise serializers.ValidationError({member: ["Say where to read from."]})
+                raise serializers.ValidationError({member: ["Say where to read from."]}, "required")
             if member != needed and member in data:
-                raise serializers.ValidationError({member: [f"The source is {data['source']}."]})
+                raise serializers.ValidationError({member: [f"The source is {data['source']}."]}, NOT_TOGETHER)
         if "keys_passphrase" in data and data["source"] != SourceKind.JSON:
-            raise serializers.ValidationError({"keys_passphrase": ["Only for the source json."]})
+            raise serializers.ValidationError({"keys_passphrase": ["Only for the source json."]}, NOT_TOGETHER)
         return data
 
 

@@ -18,6 +18,7 @@ from dnspanel.api.v2.http.representation import change_json, violation_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.v2.resources.publishing import Terms, publish
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read, unclear_in
 from dnspanel.api.v2.schema.many_serializers import (
     ADD_TAGS,
@@ -112,7 +113,7 @@ def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> Wi
 
 def _selection(body: Mapping[str, Any]) -> WideSelection:
     if ("q" in body) == ("rrsets" in body):
-        raise bad_value("/q", "Send either `q` or `rrsets`.", "required")
+        raise bad_value("/q", "Send either `q` or `rrsets`.", NOT_TOGETHER if "q" in body else "required")
     if "rrsets" in body:
         return WideSelection(_keys(body["rrsets"]))
     return WideSelection(search=search_in(body["q"]))

@@ -18,6 +18,7 @@ from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.many_rrsets import EXAMPLES, MOST_NAMED, refuse_members, search_in
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.many_serializers import (
     ADD_TAGS,
@@ -119,7 +120,7 @@ def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> Zon
 def selection_in(body: Mapping[str, Any]) -> ZoneSelection:
     """Return the zones that are asked for. Raise Problem for none, and for both ways at once."""
     if ("q" in body) == ("zones" in body):
-        raise bad_value("/q", "Send either `q` or `zones`.", "required")
+        raise bad_value("/q", "Send either `q` or `zones`.", NOT_TOGETHER if "q" in body else "required")
     return ZoneSelection(tuple(body["zones"])) if "zones" in body else ZoneSelection(search=search_in(body["q"]))
 
 

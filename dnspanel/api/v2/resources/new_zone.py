@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
 from dnspanel.api.v2.schema.zone_serializers import NewZoneSerializer
@@ -49,7 +50,7 @@ def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
     if "name_server_set" not in body:
         return None
     if "nameservers" in body:
-        raise bad_value("/name_server_set", "Send `nameservers` or `name_server_set`, not both.")
+        raise bad_value("/name_server_set", "Send `nameservers` or `name_server_set`, not both.", NOT_TOGETHER)
     found = templates_visible_to(actor).filter(pk=body["name_server_set"]).first()
     server_set = None if found is None else newest_set(found)
     if server_set is None:

@@ -16,6 +16,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
     PAGED,
@@ -75,12 +76,12 @@ class TemplateRunSerializer(RunProgress):
         named = {name for name in ("template", "q", "values", "keep") if data.get(name) not in (None, {}, False)}
         if carries_out and named:
             message = "Carrying out a dry run takes what it was begun with: leave the rest out."
-            raise serializers.ValidationError({"dry_run_of": [message]})
+            raise serializers.ValidationError({"dry_run_of": [message]}, NOT_TOGETHER)
         if not carries_out and "template" not in data:
-            raise serializers.ValidationError({"template": ["Which template?"]})
+            raise serializers.ValidationError({"template": ["Which template?"]}, "required")
         if not carries_out and data["overwrite"]:
             message = "A dry run overwrites nothing: say it when it is carried out."
-            raise serializers.ValidationError({"overwrite": [message]})
+            raise serializers.ValidationError({"overwrite": [message]}, NOT_TOGETHER)
         return data
 
 

@@ -3,8 +3,10 @@
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
@@ -38,7 +40,7 @@ class DenialSerializer(Shape):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["method"] == "nsec" and any(value for name, value in attrs.items() if name != "method"):
-            raise serializers.ValidationError("NSEC has no parameters.")
+            raise serializers.ValidationError("NSEC has no parameters.", NOT_TOGETHER)
         return attrs
 
 
@@ -214,12 +216,12 @@ class NewKeySerializer(Shape):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         faults: dict[str, list[str]] = {}
         if "private_key" in attrs:
-            told = "The private-key text says it."
+            told = ErrorDetail("The private-key text says it.", NOT_TOGETHER)
             faults.update((name, [told]) for name in ("algorithm", "bits") if name in attrs)
         elif "public_key" in attrs:
-            faults["private_key"] = ["It is needed beside the public part."]
+            faults["private_key"] = [ErrorDetail("It is needed beside the public part.", "required")]
         if "public_key" in attrs and "flags" in attrs:
-            faults["flags"] = ["The public part says them."]
+            faults["flags"] = [ErrorDetail("The public part says them.", NOT_TOGETHER)]
         if faults:
             raise serializers.ValidationError(faults)
         return attrs

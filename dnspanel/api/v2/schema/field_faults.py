@@ -8,6 +8,9 @@ from rest_framework.exceptions import ErrorDetail
 
 from dnspanel.api.v2.http import fault_texts
 
+# Of a member that another one excludes, or that another one's value does.
+NOT_TOGETHER = "not-together"
+
 # The codes of Django REST framework that say what is wrong with a value whatever its field is, and ours.
 _CODES = {
     "required": "required",
@@ -118,7 +121,9 @@ def settable(serializer: Any) -> list[str]:
 
 def _explained_fault(field: Any, detail: Any, value: Any, pointer: str) -> ErrorDetail:
     code = getattr(detail, "code", "invalid")
-    if field is None or not (code in _CODES or code in _LENGTHS or _is_of_framework(field, detail)):
+    of_framework = field is not None and _is_of_framework(field, detail)
+    has_code_of_framework = code in _LENGTHS or (code in _CODES and code != "required")
+    if field is None or not (has_code_of_framework or of_framework):
         return ErrorDetail(str(detail), code.replace("_", "-"))
     if code == "invalid_choice":
         return ErrorDetail(fault_texts.not_a_choice(pointer, value, _choices(field)), "invalid-choice")

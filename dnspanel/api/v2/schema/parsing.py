@@ -10,6 +10,7 @@ from typing import Any
 
 from dnspanel.api.v2.http import fault_texts
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, invalid
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.zone_serializers import MOST_CHANGES, MOST_RDATA, MOST_REASON
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones.publishing import zone_patches
@@ -114,7 +115,8 @@ def read_patch(value: Any, key: Key) -> Step:
         for name in ("add", "remove"):
             _check_texts(value, name, "", faults)
             if "rdata" in value and name in value:
-                faults.at(f"/{name}", f"Send `rdata` to replace all values, or `{name}` to change some: not both.")
+                text = f"Send `rdata` to replace all values, or `{name}` to change some: not both."
+                faults.at(f"/{name}", text, NOT_TOGETHER)
     faults.refuse()
     tags, remarks = _tags_in(value, "", faults), _comments_in(key[1], value, "", faults)
     faults.refuse()
@@ -184,11 +186,11 @@ def _refuse_op(op: Any, pointer: str, faults: Faults) -> None:
 def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults: Faults, ttl: int) -> Step | None:
     if op == "delete":
         for name in sorted(_CONTENT & value.keys()):
-            faults.at(f"{pointer}/{name}", f"`delete` takes no `{name}`: leave it out.")
+            faults.at(f"{pointer}/{name}", f"`delete` takes no `{name}`: leave it out.", NOT_TOGETHER)
         return None if _CONTENT & value.keys() else zone_patches.removed
     if op == "prune":
         for name in sorted((_CONTENT - {"rdata"}) & value.keys()):
-            faults.at(f"{pointer}/{name}", f"`prune` takes no `{name}`, only the `rdata` to remove.")
+            faults.at(f"{pointer}/{name}", f"`prune` takes no `{name}`, only the `rdata` to remove.", NOT_TOGETHER)
         if not _check_texts(value, "rdata", pointer, faults, required=True):
             return None
         return zone_patches.without(_parsed(key[1], value["rdata"], f"{pointer}/rdata", faults))

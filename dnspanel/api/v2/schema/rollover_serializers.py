@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.dnssec_serializers import MOST_NUMBER, made_algorithm
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind, Step
@@ -86,9 +87,12 @@ class NewRolloverSerializer(Shape):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if (attrs["kind"] == Kind.ALGORITHM) != (attrs["algorithm"] is not None):
             message = "A rollover of the algorithm says the new one; no other does."
-            raise serializers.ValidationError({"algorithm": [message]})
+            code = "required" if attrs["algorithm"] is None else NOT_TOGETHER
+            raise serializers.ValidationError({"algorithm": [message]}, code)
         if attrs["emergency"] and Kind(attrs["kind"]) not in EMERGENCY:
-            raise serializers.ValidationError({"emergency": ["A rollover of this kind cannot be an emergency."]})
+            raise serializers.ValidationError(
+                {"emergency": ["A rollover of this kind cannot be an emergency."]}, NOT_TOGETHER
+            )
         return attrs
 
 

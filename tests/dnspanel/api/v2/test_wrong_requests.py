@@ -43,6 +43,7 @@ class Wrong:
     body: Any = None
     says: tuple[str, ...] = ()
     at: str | None = None  # the pointer of one of its errors
+    code: str | None = None  # of the error there
     headers: dict[str, str] = field(default_factory=dict)
     media: str = "application/json"
     caller: str = "everything"
@@ -200,7 +201,15 @@ RRSETS = [
     ),
     Wrong(422, "PUT", "/zones/example.test./rrsets/www/CNAME", content("x.test."), at="/rdata", **says("CNAME", "www")),
     Wrong(422, "PUT", TEXT, content('"a" ; b'), at="/rdata/0", **says("double quotes")),
-    Wrong(422, "PATCH", WWW, {"rdata": ["192.0.2.1"], "add": ["192.0.2.2"]}, at="/add", **says("not both")),
+    Wrong(
+        422,
+        "PATCH",
+        WWW,
+        {"rdata": ["192.0.2.1"], "add": ["192.0.2.2"]},
+        at="/add",
+        code="not-together",
+        **says("not both"),
+    ),
     Wrong(
         404, "PATCH", "/zones/example.test./rrsets/new/A", {"add": ["192.0.2.2"]}, **says("There is no A RRset at new")
     ),
@@ -234,6 +243,7 @@ MANY = [
         CHANGES,
         {"changes": [{"op": "delete", "name": "www", "type": "A", "ttl": 60}]},
         at="/changes/0/ttl",
+        code="not-together",
         **says("`delete` takes no `ttl`"),
     ),
     Wrong(
@@ -260,7 +270,15 @@ MANY = [
         at="/zones/0/zone",
         **says("There is no zone nowhere.test."),
     ),
-    Wrong(422, "POST", "/bulk/rrsets", {"act": {"op": "delete"}}, at="/q", **says("either `q` or `rrsets`")),
+    Wrong(
+        422,
+        "POST",
+        "/bulk/rrsets",
+        {"act": {"op": "delete"}},
+        at="/q",
+        code="required",
+        **says("either `q` or `rrsets`"),
+    ),
     Wrong(
         422,
         "POST",
@@ -277,6 +295,37 @@ MANY = [
         at="/rrsets/0/rdata",
         **says("`rdata` is required"),
     ),
+]
+GRANT = {"rights": ["read"], "everywhere": True}
+# Members that are good one by one: the code says why they are not together.
+TOGETHER = [
+    Wrong(422, "POST", path, body, at=at, code=code, **says(words))
+    for path, body, at, code, words in [
+        ("/grants", GRANT | {"user": 1, "team": 1}, "/user", "not-together", "a person or a team"),
+        ("/grants", GRANT, "/user", "required", "a person or a team"),
+        ("/change-runs", {"dry_run_of": 1, "q": "x"}, "/dry_run_of", "not-together", "leave the rest out"),
+        ("/change-runs", {"q": "x"}, "/act", "required", "What is to become"),
+        ("/template-runs", {"dry_run_of": 1, "template": 1}, "/dry_run_of", "not-together", "leave the rest out"),
+        ("/template-runs", {"q": "x"}, "/template", "required", "Which template?"),
+        ("/dnssec/policy-runs", {"dry_run_of": 1, "q": "x"}, "/dry_run_of", "not-together", "leave policy and q out"),
+        ("/exports", {"q": "x", "zones": ["example.test."]}, "/q", "not-together", "not both"),
+        (
+            "/exports",
+            {"zones": ["a.test."], "keys_passphrase": "x" * 20},
+            "/keys_passphrase",
+            "not-together",
+            "Only for",
+        ),
+        ("/exports", {"q": "nothing-has-this-name"}, "/q", "not-found", "No zone matches."),
+        ("/zones/example.test./dnssec/keys", {"public_key": "x"}, "/private_key", "required", "beside the public part"),
+        (
+            "/zones/example.test./dnssec/rollovers",
+            {"kind": "zsk", "algorithm": 13},
+            "/algorithm",
+            "not-together",
+            "no other does",
+        ),
+    ]
 ]
 OTHERS = [
     Wrong(
@@ -416,4 +465,8 @@ def _lacking(row: Wrong, answer: HttpResponse) -> Iterator[str]:
     yield from (word for word in row.says if word not in said and word not in str(problem["detail"]))
     if row.at is not None and row.at not in [fault.get("pointer") for fault in problem["errors"]]:
         yield f"an error at {row.at!r}"
+    if row.code is not None and (row.at, row.code) not in [
+        (each.get("pointer"), each["code"]) for each in problem["errors"]
+    ]:
+        yield f"the code {row.code!r}"
     yield from (fault["code"] for fault in problem["errors"] if not KEBAB.fullmatch(fault["code"]))
