@@ -14,6 +14,8 @@ DOCUMENTS = sorted([ROOT / name for name in TOP] + [*(ROOT / "docs").rglob("*.md
 
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
+_ITALIC = re.compile(r"(?<![*\w\\])\*([^*\n]+)\*(?![*\w])")
+_VALUE = re.compile(r"\{\{[^{}]*\}\}|%\(\w+\)[sd]|\{[\w:,.]*\}|…")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -37,6 +39,12 @@ def links(path: Path) -> Iterator[tuple[str, str]]:
 def code_spans(path: Path) -> list[str]:
     """Return the texts between backticks in the prose."""
     return _CODE.findall(prose(path))
+
+
+def italics(path: Path) -> list[str]:
+    """Return the texts in italics, in one line each; of `*Settings → Approval*` both."""
+    lines = re.sub(r"(?<=\S)\n(?=\S)", " ", re.sub(r"`[^`\n]*`", "`", prose(path)))
+    return [part for text in _ITALIC.findall(lines) for part in text.split(" → ")]
 
 
 def anchors(path: Path) -> set[str]:
@@ -96,3 +104,28 @@ def strings_of_code() -> tuple[str, ...]:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     found.add(node.value)
     return tuple(found)
+
+
+@cache
+def shown_texts() -> str:
+    """Return all that pages, answers and programs may show, in one text: templates, and strings of the code."""
+    pages = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "deploy" / "nginx").rglob("*.html")]
+    return _plain("\0".join([*(path.read_text() for path in pages), *strings_of_code()]))
+
+
+@cache
+def shown_patterns() -> tuple[re.Pattern[str], ...]:
+    """Return what those texts with values look like; a value is anything."""
+    texts = re.findall(r"%\}([^%<>\0]*\{\{[^%<>\0]*)\{%", shown_texts()) + [_plain(text) for text in strings_of_code()]
+    parts = [[re.escape(part) for part in _VALUE.split(text.strip())] for text in texts if _VALUE.search(text)]
+    return tuple(re.compile(".+".join(each)) for each in parts if any(len(part) > 3 for part in each))
+
+
+def is_shown(text: str) -> bool:
+    """Return True if the product shows this text somewhere, perhaps with other values in it."""
+    wanted = _plain(text)
+    return wanted in shown_texts() or any(pattern.fullmatch(wanted) for pattern in shown_patterns())
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("’", "'").replace("&amp;", "&")

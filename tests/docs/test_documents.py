@@ -240,6 +240,19 @@ def test_messages_of_troubleshooting_are_those_of_the_code() -> None:
     assert missing == []
 
 
+# In italics, and shown by programs of others: Keycloak, Microsoft Entra, Okta.
+_OF_OTHERS = {"Group Membership", "Full group path", "Token configuration", "Add groups claim", "Sync password"}
+
+
+@pytest.mark.parametrize("folder", ["use", "operate"])
+def test_what_readers_shall_press_or_see_is_shown(folder: str) -> None:
+    """Manuals have buttons, tabs and messages in italics, as the product has them."""
+    pages = sorted((ROOT / "docs" / folder).rglob("*.md"))
+    found = {(relative(path), text) for path in pages for text in documents.italics(path)}
+    assert len(found) > 100
+    assert sorted(each for each in found if each[1] not in _OF_OTHERS and not documents.is_shown(each[1])) == []
+
+
 def test_the_table_of_faults_is_that_of_the_tests() -> None:
     rows = re.findall(r"^\| (\d+) \| (.+?) \| (.+?) \|", (DEVELOP / "faults.md").read_text(), re.MULTILINE)
     assert rows == [(str(row.number), row.fault, row.outcome) for row in ROWS]
