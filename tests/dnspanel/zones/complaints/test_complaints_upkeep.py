@@ -193,7 +193,7 @@ def test_two_workers_do_not_write_at_once(make_zone: MakeZone, monkeypatch: pyte
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(complaints_upkeep, "locked", Taken)
+    monkeypatch.setattr(complaints_upkeep, "hold_lock", Taken)
     assert complaints_upkeep.catch_up(now=NOW) == 0
     assert taken == [Lock.COMPLAINTS]
     assert kept() == {}

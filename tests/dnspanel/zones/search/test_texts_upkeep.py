@@ -149,6 +149,6 @@ def test_two_workers_do_not_write_at_once(make_zone: MakeZone, monkeypatch: pyte
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(texts_upkeep, "locked", Taken)
+    monkeypatch.setattr(texts_upkeep, "hold_lock", Taken)
     assert texts_upkeep.catch_up(now=NOW) == 0
     assert taken == [Lock.SEARCH_TEXTS]
