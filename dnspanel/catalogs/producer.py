@@ -383,7 +383,7 @@ def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
     if chosen.tag:
         try:
             found |= set(
-                mine.filter(access.tagged(canonical_tags([chosen.tag]))).values_list("pk", flat=True)[:_ENOUGH]
+                mine.filter(access.has_any_tag(canonical_tags([chosen.tag]))).values_list("pk", flat=True)[:_ENOUGH]
             )
         except SettingsRefused as exc:
             _add(faults, "tag", [str(exc)])

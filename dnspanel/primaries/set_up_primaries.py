@@ -312,7 +312,7 @@ def _locked(zone: Zone, author: Author) -> Zone:
 
     Raise Unknown, or RightMissing if the author may not change its settings.
     """
-    found = next(iter(find_zones.locked([zone.pk])), None)
+    found = next(iter(find_zones.lock_zones([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)
     access.require_right(author, found, Right.SETTINGS)

@@ -14,7 +14,7 @@ from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import Forbidden, unserved_reason
 from dnspanel.zones.models import PRODUCERS, Zone
-from dnspanel.zones.rights.access import require, tagged, zones_visible_to
+from dnspanel.zones.rights.access import has_any_tag, require, zones_visible_to
 
 SIGNED = gettext_noop(
     "{name} is signed by the nodes, and there is no ring 0 to sign a transfer: without signatures validating resolvers "
@@ -172,7 +172,7 @@ def _chosen(secondary: Secondary) -> Q:
         case ZoneChoice.ALL:
             return Q()
         case ZoneChoice.TAG:
-            return tagged([secondary.tag])
+            return has_any_tag([secondary.tag])
         case ZoneChoice.TEAM:
             return Q(team=secondary.team_id) if secondary.team_id is not None else Q(pk__in=())
         case ZoneChoice.LIST:

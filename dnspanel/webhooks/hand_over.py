@@ -107,6 +107,6 @@ def _give_hooks(person: User, to: User, ids: Collection[int]) -> list[int]:
     for hook in found:
         if not may_govern(to, scope_of(hook)):
             message = gettext("{username} may not govern what the publish hook {hook} is about.")
-            raise AccountRefused({"to": [message.format(username=to.username, hook=hook.called)]})
+            raise AccountRefused({"to": [message.format(username=to.username, hook=hook.display_name)]})
     PublishHook.objects.filter(pk__in=[hook.pk for hook in found]).update(placed_by=to)
     return [hook.pk for hook in found]

@@ -27,7 +27,7 @@ from dnspanel.texts import gettext
 from dnspanel.webhooks.access import NEEDED
 from dnspanel.webhooks.models import Event, EventKind, Webhook
 from dnspanel.zones.models import Publication, Revision, Zone
-from dnspanel.zones.rights.access import tagged, zones_within_reach
+from dnspanel.zones.rights.access import has_any_tag, zones_within_reach
 
 # A publication may change a million zones; those that are not listed are counted, and read by the API.
 MOST_ZONES = 100
@@ -199,7 +199,7 @@ def _heard_of(listener: Listener, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
     """Return the zones that the listener wants."""
     if not listener.is_narrow:
         return zones
-    return zones.filter(Q(name__in=listener.zones) | tagged(listener.tags) | Q(team__in=listener.teams))
+    return zones.filter(Q(name__in=listener.zones) | has_any_tag(listener.tags) | Q(team__in=listener.teams))
 
 
 def _sees_every_zone(actor: Actor) -> bool:

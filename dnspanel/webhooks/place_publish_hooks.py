@@ -64,7 +64,9 @@ def add_hook(
     with transaction.atomic():
         publish_rules.begin(PublishHook, scope, author, MOST)
         hook = PublishHook.objects.create(
-            **publish_rules.placed(scope, reason, author, now), **columns, secret=encrypt_secret(secret.encode())
+            **publish_rules.columns_of_rule(scope, reason, author, now),
+            **columns,
+            secret=encrypt_secret(secret.encode()),
         )
         publish_rules.record("hook.place", hook, author, now, **_told(columns))
     return NewHook(hook, secret)
@@ -87,11 +89,11 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
     """
     columns = _checked(terms, resolve, before=hook)
     with transaction.atomic():
-        found = publish_rules.governed(PublishHook, hook.pk, author)
+        found = publish_rules.lock_rule(PublishHook, hook.pk, author)
         publish_rules.require_scope(scope, actor_of(author))
         if found.version != hook.version:
             raise RuleRefused("", gettext("Somebody has changed it meanwhile. Load it again."))
-        columns |= publish_rules.scoped(scope, reason)
+        columns |= publish_rules.columns_of_scope(scope, reason)
         before = {name: getattr(found, name) for name in columns}
         changed = [name for name, value in columns.items() if before[name] != value]
         if not changed:
@@ -124,7 +126,7 @@ def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
     """
     secret = new_secret()
     with transaction.atomic():
-        found = publish_rules.governed(PublishHook, hook_id, author)
+        found = publish_rules.lock_rule(PublishHook, hook_id, author)
         found.old_secret, found.old_secret_until = found.secret, now + OVERLAP
         found.secret = encrypt_secret(secret.encode())
         found.save(update_fields=["secret", "old_secret", "old_secret_until"])
@@ -138,7 +140,7 @@ def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> 
     Raise RuleUnknown, RightMissing.
     """
     with transaction.atomic(durable=True):
-        found = publish_rules.governed(PublishHook, hook_id, author)
+        found = publish_rules.lock_rule(PublishHook, hook_id, author)
     question = example_question(found, actor_of(author))
     (answer,) = ask_hooks(questions=[question])
     now = clock()

@@ -83,7 +83,7 @@ def read_log(now: datetime, reading: Reading) -> LogInputs:
     return LogInputs(
         head=log,
         hold_reason=log.held_reason,
-        failed=_failed(log.sequence, now),
+        failed=_failed_publications(log.sequence, now),
         past_rules=tuple((r.pk, r.ended_by.username if r.ended_by else "", r.reason) for r in requests if r.ended_at),
         unpublished=tuple((r.pk, r.name, r.refusal) for r in requests if not r.ended_at),
         hooks=tuple(map(_hook, troubled_hooks())),
@@ -155,7 +155,7 @@ def _of_expiry(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
         yield Condition("panel.expired", "panel.expired", Severity.WARNING, message)
 
 
-def _failed(head: int, now: datetime) -> tuple[tuple[int, str], ...]:
+def _failed_publications(head: int, now: datetime) -> tuple[tuple[int, str], ...]:
     recent = Publication.objects.filter(sequence__gt=head - FAILED_AMONG, at__gte=now - FAILED_FOR)
     return tuple(recent.exclude(failed_reason="").order_by("sequence").values_list("sequence", "failed_reason"))
 
@@ -169,7 +169,7 @@ def _requests(now: datetime) -> list[PublishRequest]:
 
 def _hook(hook: PublishHook) -> HookInputs:
     assert hook.failing_since is not None
-    return HookInputs(hook.pk, hook.called, hook.scope, hook.failing_since, hook.when_silent == WhenSilent.REFUSE)
+    return HookInputs(hook.pk, hook.display_name, hook.scope, hook.failing_since, hook.when_silent == WhenSilent.REFUSE)
 
 
 def _times(now: datetime) -> dict[str, datetime]:

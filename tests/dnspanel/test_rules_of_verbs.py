@@ -73,7 +73,7 @@ class LeftAlone(Exception):
 
 
 def _add(zone: Zone, author: User | None, under: SystemRight | None = None) -> None:
-    patch = zone_patches.patch_of_steps(zone, [((NEW.name, NEW.type), zone_patches.replaced(NEW))])
+    patch = zone_patches.patch_of_steps(zone, [((NEW.name, NEW.type), zone_patches.replace_with(NEW))])
     zone_patches.publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW), under=under)
 
 
@@ -280,7 +280,7 @@ VERBS: dict[str, tuple[str, ...]] = {
 
 
 def _remove_www(zone: Zone, author: User) -> None:
-    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.removed)])
+    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.remove_rrset)])
     zone_patches.publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW))
 
 

@@ -18,7 +18,7 @@ COUNTED = {
     "dnspanel/web/templatetags/panel.py icon": "names in templates",
     "dnspanel/web/frame/rows.py _addresses": "the name of a zone",
     "dnspanel/api/v2/http/etag.py _settings_digest": "at most 50 tags of a zone",
-    "dnspanel/zones/search/terms.py _parsed": "a search, at most LONGEST_SEARCH characters",
+    "dnspanel/zones/search/terms.py _parse_text": "a search, at most LONGEST_SEARCH characters",
     "dnspanel/outbound.py _operators": "settings of the panel",
     "dnspanel/accounts/actors/name_patterns.py compiled": "patterns of a grant",
     "dnspanel/accounts/providers/ldap/connection.py _context": "certificates of a sign-in provider",

@@ -248,7 +248,7 @@ def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
     found = _zone(zone)
     name = f"slow.{zone}"
     patch = zone_patches.patch_of_steps(
-        found, [((name, 16), zone_patches.replaced(rrset.make(name, 16, TTL, [stamp])))]
+        found, [((name, 16), zone_patches.replace_with(rrset.make(name, 16, TTL, [stamp])))]
     )
 
     def decide(there: Any) -> Any:

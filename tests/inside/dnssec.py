@@ -34,7 +34,7 @@ def act(act: str, name: str, *rest: Any) -> Any:
         sign.set_denial(zone=zone, nsec3=nsec3, acting=acting)
     elif act == "edit":
         owner, text = rest
-        step = zone_patches.replaced(make(owner, 1, 60, [text]))
+        step = zone_patches.replace_with(make(owner, 1, 60, [text]))
         patch = zone_patches.patch_of_steps(zone, [((owner, 1), step)])
         zone_patches.publish_patches(patches=[patch], acting=Acting(None, "system", now))
     return [[key.dnskey, key.role, key.active] for key in queries.keys_of(zone)]

@@ -30,5 +30,5 @@ def edit() -> None:
     """Publish an address."""
     zone = Zone.objects.get(name="test101.org.")
     met = rrset.make("met", rdtypes.A, 300, ["192.0.2.77"], origin=zone.name)
-    patch = zone_patches.patch_of_steps(zone, [((met.name, met.type), zone_patches.replaced(met))])
+    patch = zone_patches.patch_of_steps(zone, [((met.name, met.type), zone_patches.replace_with(met))])
     zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, timezone.now()))

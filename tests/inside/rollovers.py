@@ -54,7 +54,7 @@ def begin(parent: str, child: str, split: str, algorithm: int, ttl: int, denial:
     )
     ds = [text for key in queries.keys_of(below) for text in key.ds[:1]]
     steps = [
-        ((child, type), zone_patches.replaced(make(child, type, ttl, texts)))
+        ((child, type), zone_patches.replace_with(make(child, type, ttl, texts)))
         for type, texts in ((2, [f"ns.{parent}"]), (43, ds))
     ]
     patch = zone_patches.patch_of_steps(above, steps)
@@ -97,7 +97,7 @@ def roll(name: str, kind: str, algorithm: int, speed: int, seconds: float, folde
     while row.ended_at is None and time.monotonic() < until:
         number += 1
         owner = f"n{number % 5}.{name}"
-        step = zone_patches.replaced(make(owner, 1, 2, [f"192.0.2.{number % 250 + 1}"]))
+        step = zone_patches.replace_with(make(owner, 1, 2, [f"192.0.2.{number % 250 + 1}"]))
         patch = zone_patches.patch_of_steps(zone, [((owner, 1), step)])
         zone_patches.publish_patches(patches=[patch], acting=Acting(None, "system", timezone.now()))
         drive.drive_rollovers(clock=clock, look_every=timedelta())
@@ -153,7 +153,7 @@ def roll_from_outside(name: str, parent: str, speed: int, ttl: int, seconds: flo
             look()
 
     def at_parent(ds):
-        step = zone_patches.replaced(make(name, 43, ttl, ds))
+        step = zone_patches.replace_with(make(name, 43, ttl, ds))
         patch = zone_patches.patch_of_steps(above, [((name, 43), step)])
         zone_patches.publish_patches(patches=[patch], acting=Acting(None, "api", timezone.now()))
 

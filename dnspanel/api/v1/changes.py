@@ -17,9 +17,9 @@ from dnspanel.zones.publishing.zone_patches import (
     CurrentRRsets,
     Patch,
     Step,
-    extended,
+    add_records,
     patch_of_steps,
-    removed,
+    remove_rrset,
     without,
 )
 from dnspanel.zones.rules.violations import Severity, Violation
@@ -112,7 +112,7 @@ def _replacement(given: RRsetInput) -> Step:
     if given.records is None:
         return lambda current: _commented(given, current, text or "")
     if not given.records:
-        return removed
+        return remove_rrset
     if given.ttl is None:
         raise Refusal(422, "Key 'ttl' not an Integer or not present")
     made = given.rrset(given.ttl, text or "")
@@ -152,7 +152,7 @@ def _commented(given: RRsetInput, current: RRset | None, text: str) -> RRset | N
 def _extension(given: RRsetInput) -> Step:
     """Return the step of EXTEND: one more record; the TTL of the others stays."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
-    return extended(made)
+    return add_records(made)
 
 
 def _pruning(given: RRsetInput) -> Step:
@@ -168,7 +168,7 @@ def _one_record(given: RRsetInput) -> RRsetInput:
 
 _CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
     "REPLACE": _replacement,
-    "DELETE": lambda given: removed,
+    "DELETE": lambda given: remove_rrset,
     "EXTEND": _extension,
     "PRUNE": _pruning,
 }

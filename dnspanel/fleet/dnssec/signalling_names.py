@@ -169,4 +169,7 @@ def _steps(
             texts = expected.get(name, {}).get(type, ())
             if set(texts) == ({in_one_piece(text) for text in current.served} if current else set()):
                 continue
-            yield (name, type), zone_patches.replaced(make(name, type, TTL, texts)) if texts else zone_patches.removed
+            yield (
+                (name, type),
+                zone_patches.replace_with(make(name, type, TTL, texts)) if texts else zone_patches.remove_rrset,
+            )

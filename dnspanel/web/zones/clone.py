@@ -80,7 +80,7 @@ def _preview(request: PanelRequest, source: Zone, zone_names: Sequence[str]) -> 
         content = clone.content_for_clones(source=source, author=request.user, count=max(1, len(zone_names)))
         name = zone_names[0] if zone_names else source.name
         examples = []
-        for rrset, _ in zip(content.named(name, timezone.now()), range(EXAMPLES), strict=False):
+        for rrset, _ in zip(content.rrsets_of_copy(name, timezone.now()), range(EXAMPLES), strict=False):
             owner = names.owner_text(rrset.name, name)
             examples += [f"{owner} {rrset.ttl} {rdata.type_to_text(rrset.type)} {text}" for text in rrset.rdata]
     except (CannotClone, RightMissing, ReplicationError) as exc:

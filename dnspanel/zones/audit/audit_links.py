@@ -91,7 +91,7 @@ def _link_batch() -> int:
         above = Publication.objects.filter(sequence__gt=chain.sequence).order_by("sequence")
         publications = list(above.values_list("sequence", "at")[:BATCH])
         new = [(at, PUBLICATION, sequence) for sequence, at in publications]
-        new += [(at, ENTRY, id_) for id_, at in _unlinked(chain.floor).values_list("pk", "at")[:BATCH]]
+        new += [(at, ENTRY, id_) for id_, at in _entries_without_link(chain.floor).values_list("pk", "at")[:BATCH]]
         # None overtakes an earlier publication, whatever the clocks said: each place is given to the lowest sequence.
         sequences = iter([sequence for sequence, _ in publications])
         acts = [(kind, next(sequences) if kind == PUBLICATION else ref) for _, kind, ref in sorted(new)[:BATCH]]
@@ -120,7 +120,7 @@ def _append(acts: list[tuple[str, int]]) -> None:
     AuditLink.objects.bulk_create(links)
 
 
-def _unlinked(floor: int) -> "QuerySet[AuditEntry]":
+def _entries_without_link(floor: int) -> "QuerySet[AuditEntry]":
     links = AuditLink.objects.filter(kind=ENTRY, ref=OuterRef("pk"))
     return AuditEntry.objects.filter(~Exists(links), pk__gt=floor).order_by("pk")
 
@@ -139,7 +139,7 @@ def _raise_floor(chain: AuditChain, oldest: int, newest: int) -> None:
     """Note the newest id. Raise the floor to the last linked id once all transactions that ran then have ended."""
     waits_for = chain.next_floor_after
     if waits_for is not None and oldest >= waits_for:
-        lowest = _unlinked(chain.floor).filter(pk__lte=chain.next_floor).first()
+        lowest = _entries_without_link(chain.floor).filter(pk__lte=chain.next_floor).first()
         # In a long backlog the floor follows from batch to batch, or each of them would read all that is linked.
         chain.floor = chain.next_floor if lowest is None else lowest.pk - 1
         waits_for = None if lowest is None else waits_for

@@ -132,7 +132,7 @@ def acts_page(
     """
     entries = _entries(actor, filters, after)[: limit + 1]
     publications = _publications(actor, filters, after)[: limit + 1]
-    both = heapq.merge(_acts(entries), _published(publications), key=lambda act: act.at, reverse=True)
+    both = heapq.merge(_acts(entries), _acts_of_publications(publications), key=lambda act: act.at, reverse=True)
     found = [act for act, _ in zip(both, range(limit + 1), strict=False)]
     page = _with_links(found[:limit])
     return page, _end_of(page, after) if len(found) > limit else None
@@ -141,11 +141,13 @@ def acts_page(
 def act_of(actor: Actor, *, kind: str, id: int) -> Act | None:
     """Return one act if this reader may see it."""
     if kind == ENTRY:
-        entries = AuditEntry.objects.select_related("user", "token").filter(_shared(actor, Filters(), "user"), pk=id)
+        entries = AuditEntry.objects.select_related("user", "token").filter(
+            _common_filter(actor, Filters(), "user"), pk=id
+        )
         found = list(_acts(entries))
     else:
         rows = Publication.objects.select_related("author", "token")
-        found = list(_published(rows.filter(_shared(actor, Filters(), "author"), pk=id)))
+        found = list(_acts_of_publications(rows.filter(_common_filter(actor, Filters(), "author"), pk=id)))
     return next(iter(_with_links(found)), None)
 
 
@@ -180,7 +182,7 @@ def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
     rows = Publication.objects.select_related("author", "token")
     acts = [
         *_acts(entries.filter(pk__in=[link.ref for link in links if link.kind == ENTRY])),
-        *_published(rows.filter(pk__in=[link.ref for link in links if link.kind == PUBLICATION])),
+        *_acts_of_publications(rows.filter(pk__in=[link.ref for link in links if link.kind == PUBLICATION])),
     ]
     found = {(act.kind, act.id): act for act in acts}
     return [
@@ -248,7 +250,11 @@ def _end_of(page: Sequence[Act], after: Place) -> Place:
 
 
 def _entries(actor: Actor, filters: Filters, after: Place) -> "QuerySet[AuditEntry]":
-    found = AuditEntry.objects.select_related("user", "token").filter(_shared(actor, filters, "user")).order_by("-pk")
+    found = (
+        AuditEntry.objects.select_related("user", "token")
+        .filter(_common_filter(actor, filters, "user"))
+        .order_by("-pk")
+    )
     if filters.action.endswith("."):
         found = found.filter(action__startswith=filters.action)
     elif filters.action:
@@ -270,7 +276,7 @@ def _entries(actor: Actor, filters: Filters, after: Place) -> "QuerySet[AuditEnt
 def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Publication]":
     if filters.action not in {"", PUBLISH}:
         return Publication.objects.none()
-    found = Publication.objects.select_related("author", "token").filter(_shared(actor, filters, "author"))
+    found = Publication.objects.select_related("author", "token").filter(_common_filter(actor, filters, "author"))
     for word in filters.texts:
         if word.lower() not in PUBLISH:
             found = found.filter(
@@ -299,7 +305,7 @@ def _changed_zones(word: str) -> Q:
     return Q(Exists(Revision.objects.filter(publication=OuterRef("pk"), zone__in=Zone.objects.filter(by_name))))
 
 
-def _shared(actor: Actor, filters: Filters, by: str) -> Q:
+def _common_filter(actor: Actor, filters: Filters, by: str) -> Q:
     """Return the filter of both tables: without the permission only own acts, and for a token only its own."""
     shared = Q()
     if Permission.AUDIT not in actor.permissions:
@@ -331,7 +337,7 @@ def _acts(entries: "QuerySet[AuditEntry]") -> Iterator[Act]:
         )
 
 
-def _published(publications: "QuerySet[Publication]") -> Iterator[Act]:
+def _acts_of_publications(publications: "QuerySet[Publication]") -> Iterator[Act]:
     page = list(publications)
     counts = _counts(page)
     for row in page:

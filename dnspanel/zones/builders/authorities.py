@@ -6,7 +6,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, items_of
 from dnspanel.zones.builders.reports import report_address
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.typed.fields import Field, Kind, quoted
+from dnspanel.zones.typed.fields import Field, Kind, quote_text
 from dnspanel.zones.typed.layouts import LAYOUTS
 from dnspanel.zones.typed.rdata_fields import parse_fields
 from replication.dns import names, rdata, rdtypes
@@ -87,7 +87,7 @@ class CaaBuilder:
         except BadFields as exc:
             raise BadFields({"iodef": str(exc)}) from exc
         records += [("iodef", each) for each in items_of(reports)]
-        texts = tuple(rdata.parse(rdtypes.CAA, f"0 {tag} {quoted(value)}") for tag, value in records)
+        texts = tuple(rdata.parse(rdtypes.CAA, f"0 {tag} {quote_text(value)}") for tag, value in records)
         return [Piece(owner, rdtypes.CAA, texts, lambda record: parse_fields(_CAA, record)["tag"] in _OURS)]
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.rules import mail_rules
-from dnspanel.zones.typed.fields import Field, quoted, word_of
+from dnspanel.zones.typed.fields import Field, quote_text, word_of
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import NO_NOTES
 from replication.dns.rrset import Key, RRset, make
@@ -59,7 +59,7 @@ class Builder(Protocol):
         """Return the pieces that the fields make. Raise BadFields."""
 
 
-def built(builder: Builder, owner: str, values: Values, present: Present, default_ttl: int) -> list[RRset]:
+def build_rrsets(builder: Builder, owner: str, values: Values, present: Present, default_ttl: int) -> list[RRset]:
     """Return the RRsets that differ from the present ones. Raise BadFields with the fault of each field."""
     faults = {}
     for field in builder.fields:
@@ -95,7 +95,7 @@ def below(label: str, owner: str) -> str:
 
 def txt(text: str) -> str:
     """Return the rdata of a TXT with this text, cut into strings of 255 bytes."""
-    return rdata.parse(rdtypes.TXT, quoted(text.replace("\\", "\\\\")))
+    return rdata.parse(rdtypes.TXT, quote_text(text.replace("\\", "\\\\")))
 
 
 def texts_that(current: RRset | None, begins: Callable[[str], bool]) -> list[str]:
@@ -121,7 +121,7 @@ def tags_of(text: str) -> dict[str, str]:
     return {tag.strip().lower(): value.strip() for tag, _, value in pairs}
 
 
-def tagged(tags: Iterable[tuple[str, str]]) -> str:
+def format_tags(tags: Iterable[tuple[str, str]]) -> str:
     """Format tags as text. Tags without a value are left out."""
     return "; ".join(f"{tag}={value}" for tag, value in tags if value)
 

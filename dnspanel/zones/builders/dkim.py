@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, below, tagged, tags_of, txt
+from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, below, format_tags, tags_of, txt
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.rules.mail_rules import GOOD_DKIM_BITS, LEAST_DKIM_BITS
 from dnspanel.zones.typed.fields import Field, Kind, base64_text
@@ -68,7 +68,7 @@ class DkimBuilder:
             raise BadFields({"selector": gettext("A selector is letters, digits and hyphens.")})
         kind, key = read_key(values.get("public_key", ""))
         flags = "y" if values.get("testing") else ""
-        text = tagged((("v", "DKIM1"), ("k", kind), ("t", flags), ("p", key)))
+        text = format_tags((("v", "DKIM1"), ("k", kind), ("t", flags), ("p", key)))
         return [Piece(_name(selector, owner), rdtypes.TXT, (txt(text),))]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, below, of_records, tagged, txt
+from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, below, format_tags, of_records, txt
 from dnspanel.zones.builders.reports import DMARC, dmarc_piece, report_address
 from dnspanel.zones.builders.spf import present_spf, spf_piece, with_include
 from dnspanel.zones.errors import BadFields
@@ -67,7 +67,7 @@ class Provider:
                 pieces.append(Piece(below(name, owner), rdtypes.CNAME, (target.format(**known),)))
         reports = report_address(values.get("rua", ""))
         if not _has_dmarc(owner, present) or reports:
-            pieces.append(dmarc_piece(owner, tagged((("v", "DMARC1"), ("p", "none"), ("rua", reports)))))
+            pieces.append(dmarc_piece(owner, format_tags((("v", "DMARC1"), ("p", "none"), ("rua", reports)))))
         return pieces
 
     def _texts(self, owner: str, known: dict[str, str], present: Present) -> Piece:
@@ -107,7 +107,7 @@ class NoMail:
         return [
             Piece(owner, rdtypes.MX, ("0 .",)),
             spf_piece(owner, "v=spf1 -all"),
-            dmarc_piece(owner, tagged(tags)),
+            dmarc_piece(owner, format_tags(tags)),
             Piece(below("*._domainkey", owner), rdtypes.TXT, (txt("v=DKIM1; p="),)),
         ]
 

@@ -10,9 +10,9 @@ from dnspanel.zones.builders.builder_pieces import (
     Values,
     begins_with,
     below,
+    format_tags,
     items_of,
     of_records,
-    tagged,
     tags_of,
     texts_that,
     txt,
@@ -94,7 +94,7 @@ class DmarcBuilder:
         addresses = [(name, _addresses(name, values.get(name, ""), faults)) for name in ("rua", "ruf")]
         if faults:
             raise BadFields(faults)
-        text = tagged((("v", "DMARC1"), *tags[:2], *addresses, *tags[2:]))
+        text = format_tags((("v", "DMARC1"), *tags[:2], *addresses, *tags[2:]))
         return [Piece(below("_dmarc", owner), rdtypes.TXT, (txt(text),), of_records(DMARC))]
 
 
@@ -134,7 +134,7 @@ class StsBuilder:
         number, host = values.get("id", "").strip(), values.get("host", "").strip()
         if not _STS_ID.fullmatch(number):
             raise BadFields({"id": gettext("Write 1 to 32 letters and digits.")})
-        text = tagged((("v", "STSv1"), ("id", number))) + ";"
+        text = format_tags((("v", "STSv1"), ("id", number))) + ";"
         pieces = [Piece(below("_mta-sts", owner), rdtypes.TXT, (txt(text),), of_records(STS))]
         if host:
             pieces.append(Piece(below("mta-sts", owner), rdtypes.CNAME, (below(host, owner),)))
@@ -167,7 +167,7 @@ class TlsReportBuilder:
         rua = _addresses("rua", values.get("rua", ""), faults)
         if faults or not rua:
             raise BadFields(faults or {"rua": gettext("Write an address.")})
-        text = tagged((("v", "TLSRPTv1"), ("rua", rua)))
+        text = format_tags((("v", "TLSRPTv1"), ("rua", rua)))
         return [Piece(below("_smtp._tls", owner), rdtypes.TXT, (txt(text),), of_records(TLS_RPT))]
 
 

@@ -156,7 +156,7 @@ def differences(
     return [*_of_keys(terms, state), *_of_denial(terms, state), *_of_cds(terms, state), *first_ds]
 
 
-def adjusted(terms: Terms, state: SigningState) -> SigningState:
+def with_denial_and_cds(terms: Terms, state: SigningState) -> SigningState:
     """Return the state of a signed zone with the policy's denial of existence and CDS. The keys stay."""
     return replace(state.with_denial(terms.nsec3), cds=terms.cds, cdnskey=terms.cdnskey)
 

@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.zones.dnssec.policy import Attachment, Terms, choose
 from dnspanel.zones.errors import PolicyUnknown
 from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Signing, Zone, ZoneKey
-from dnspanel.zones.rights.access import tagged, zones_visible_to
+from dnspanel.zones.rights.access import has_any_tag, zones_visible_to
 from replication.codec.dnssec import Nsec3
 
 
@@ -139,7 +139,7 @@ def zones_of(policy: DnssecPolicy) -> Q:
     found = Q(pk__in=own.filter(policy=policy).values("zone_id"))
     for tag, policy_id in tags.items():
         if policy_id == policy.pk:
-            found |= others & tagged([tag]) & _not_tagged(earlier for earlier in tags if earlier < tag)
+            found |= others & has_any_tag([tag]) & _not_tagged(earlier for earlier in tags if earlier < tag)
     untagged = others & _not_tagged(tags)
     found |= untagged & Q(team__in=[team for team, policy_id in teams.items() if policy_id == policy.pk])
     if policy.is_default:

@@ -151,7 +151,7 @@ def advance(inputs: Inputs) -> Outcome:
     if at + 1 == len(path):
         return Done(cancelled=stage.step is Step.UNDONE)
     following = path[at + 1]
-    return Act(_used(inputs, following), following.step)
+    return Act(_state_in_stage(inputs, following), following.step)
 
 
 def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
@@ -184,7 +184,7 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
         )
     if place in NEEDS_OLD_DS and (refusal := _old_ds_unmet(inputs)):
         return refusal
-    return Act(_used(inputs, stage), step)
+    return Act(_state_in_stage(inputs, stage), step)
 
 
 def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
@@ -324,7 +324,7 @@ def _differing(inputs: Inputs, stage: Stage) -> str:
     return ", ".join(map(str, found))
 
 
-def _used(inputs: Inputs, stage: Stage) -> SigningState:
+def _state_in_stage(inputs: Inputs, stage: Stage) -> SigningState:
     return _with_uses(inputs.state, inputs.old, inputs.new, stage)
 
 

@@ -20,7 +20,7 @@ class ServedTtls:
     keys: int
     revision: int
 
-    def raised(self, other: "ServedTtls") -> "ServedTtls":
+    def max_with(self, other: "ServedTtls") -> "ServedTtls":
         """Return the larger of both."""
         return ServedTtls(
             max(self.records, other.records), max(self.keys, other.keys), max(self.revision, other.revision)
@@ -52,7 +52,7 @@ def served_ttls(zone: Zone, *, now: datetime) -> ServedTtls:
     """Return the TTLs of the zone's answers now, and up to LONGEST_CACHED ago."""
     lately = _of_changes({zone.pk: 0}, since=now - LONGEST_CACHED).get(zone.pk)
     current = _current(zone.pk, zone.revision)
-    return current.raised(lately[0]) if lately else current
+    return current.max_with(lately[0]) if lately else current
 
 
 def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, ServedTtls]:
@@ -63,9 +63,9 @@ def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, 
     changed = _of_changes({zone_id: each.revision for zone_id, each in known.items()}, since=now - LONGEST_CACHED)
     found = dict(known)
     for zone_id, (ttls, is_restored) in changed.items():
-        found[zone_id] = known[zone_id].raised(ttls)
+        found[zone_id] = known[zone_id].max_with(ttls)
         if is_restored:
-            found[zone_id] = found[zone_id].raised(_current(zone_id, ttls.revision))
+            found[zone_id] = found[zone_id].max_with(_current(zone_id, ttls.revision))
     return found
 
 

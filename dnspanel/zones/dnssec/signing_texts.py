@@ -71,7 +71,7 @@ def _of_keys(before: SigningState, after: SigningState, tags: Mapping[int, int])
     for key in after.keys:
         old = before.key(key.id)
         if old is None:
-            yield _added(key).format(key=_tag(key, tags))
+            yield _text_of_added_key(key).format(key=_tag(key, tags))
             continue
         if old.active != key.active:
             message = gettext("key {key} signs") if key.active else gettext("key {key} does not sign")
@@ -88,7 +88,7 @@ def _tag(key: KeyState, tags: Mapping[int, int]) -> str:
     return str(tags[key.id]) if key.id in tags else gettext("no. {id}").format(id=key.id)
 
 
-def _added(key: KeyState) -> str:
+def _text_of_added_key(key: KeyState) -> str:
     if key.active:
         return gettext("key {key} added") if key.published else gettext("key {key} added (hidden)")
     if key.published:

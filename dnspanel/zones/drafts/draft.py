@@ -137,7 +137,7 @@ def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime
         zone = mine.zone
         published = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {mine.name})})[zone.pk]
         theirs = published.get((mine.name, mine.type))
-        result = _resolved(edit_of(mine).change, theirs, choice)
+        result = _resolve_conflict(edit_of(mine).change, theirs, choice)
         if is_already_so(theirs, result):
             Operation.objects.filter(pk=mine.pk).delete()
             return None
@@ -303,7 +303,7 @@ def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[
     return first
 
 
-def _resolved(change: Change, theirs: RRset | None, choice: Choice) -> RRset | None:
+def _resolve_conflict(change: Change, theirs: RRset | None, choice: Choice) -> RRset | None:
     if choice == "theirs":
         return theirs
     if choice == "mine":

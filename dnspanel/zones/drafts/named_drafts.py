@@ -56,11 +56,11 @@ def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int =
     `before` is the id of the last draft of the page before. Drafts that are open by link only are in no list.
     """
     user = person(reader)
-    found = _listed(user).select_related("owner", "author").prefetch_related("shares").order_by("-pk")
+    found = _visible_drafts(user).select_related("owner", "author").prefetch_related("shares").order_by("-pk")
     drafts = list(found.filter(pk__lt=before)[:limit] if before is not None else found[:limit])
     counts = _counts(reader, drafts)
     teams = set(user.memberships.values_list("team", flat=True)) if drafts else set()
-    return [_named(draft, reader, teams, counts.get(draft.pk)) for draft in drafts]
+    return [_named_draft_of(draft, reader, teams, counts.get(draft.pk)) for draft in drafts]
 
 
 def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
@@ -77,9 +77,9 @@ def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
         raise DraftUnknown
     counted = _counts(reader, [draft]).get(draft.pk)
     is_open = draft.is_by_link or request_of(draft) is not None
-    if not _listed(user).filter(pk=draft.pk).exists() and not (is_open and counted):
+    if not _visible_drafts(user).filter(pk=draft.pk).exists() and not (is_open and counted):
         raise DraftUnknown
-    return _named(draft, reader, set(user.memberships.values_list("team", flat=True)), counted)
+    return _named_draft_of(draft, reader, set(user.memberships.values_list("team", flat=True)), counted)
 
 
 def request_of(draft: Draft) -> PublishRequest | None:
@@ -141,7 +141,7 @@ def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
     Raise DraftUnknown if it is neither's, or deleted.
     """
     with _moving():
-        draft = _locked(named.draft)
+        draft = _lock_draft(named.draft)
         if person(by).pk not in (draft.author_id, draft.owner_id):
             raise DraftUnknown
         if draft.author_id is not None:
@@ -185,7 +185,7 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
     """Rename the owner's draft. Raise DraftRefused, or DraftUnknown if it is another person's."""
     with _moving():
-        draft = _locked(named.draft, owner=by)
+        draft = _lock_draft(named.draft, owner=by)
         before, draft.name = draft.name, _clean(name)
         if before != draft.name:
             draft.save(update_fields=["name"])
@@ -195,7 +195,7 @@ def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
 def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
     """Delete the owner's draft, even if it is open in an editor. Return the number of changes. Raise DraftUnknown."""
     with _moving():
-        draft = _locked(named.draft, owner=by)
+        draft = _lock_draft(named.draft, owner=by)
         lost = Operation.objects.filter(draft=draft).count()
         PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).update(
             state=RequestState.WITHDRAWN, ended_at=now, ended_by=person(by), draft=None
@@ -213,7 +213,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
     """
     receiver = {"team": to} if isinstance(to, Team) else {"user": to}
     with _moving():
-        draft = _locked(named.draft, owner=by)
+        draft = _lock_draft(named.draft, owner=by)
         if to == person(by):
             raise DraftRefused(gettext("It is yours already."))
         known = teams_known_to(by) if isinstance(to, Team) else people_known_to(by)
@@ -234,7 +234,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
 def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> None:
     """Delete a share, and close the draft in its receiver's editor. Raise DraftUnknown if it is another person's."""
     with _moving():
-        draft = _locked(named.draft, owner=by)
+        draft = _lock_draft(named.draft, owner=by)
         found = DraftShare.objects.select_related("user", "team").filter(draft=draft, pk=share_id).first()
         if found is not None and (to := found.team or found.user) is not None:
             found.delete()
@@ -245,7 +245,7 @@ def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> 
 def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime) -> None:
     """Allow or forbid reading by link, for people who see a zone of the draft. Raise DraftUnknown."""
     with _moving():
-        draft = _locked(named.draft, owner=by)
+        draft = _lock_draft(named.draft, owner=by)
         if draft.is_by_link != is_open:
             Draft.objects.filter(pk=draft.pk).update(is_by_link=is_open)
             _record("draft.link", by, now, draft, open=is_open)
@@ -258,7 +258,7 @@ def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QueryS
     read access only.
     """
     _refuse_to_edit(author, named)
-    draft = _locked(named.draft)
+    draft = _lock_draft(named.draft)
     _refuse_while_in_hand(draft, person(author))
     return draft, operations_seen(author, draft)
 
@@ -333,7 +333,7 @@ def _knows_everybody(sharer: Drafter) -> bool:
     return actor is not None and actor.may_everywhere(Right.READ)
 
 
-def _listed(user: User) -> QuerySet[Draft]:
+def _visible_drafts(user: User) -> QuerySet[Draft]:
     shared = DraftShare.objects.filter(Q(user=user) | Q(team__memberships__user=user)).values("draft")
     return Draft.objects.exclude(name="").filter(Q(owner=user) | Q(author=user) | Q(pk__in=shared))
 
@@ -346,7 +346,7 @@ def _counts(reader: Drafter, drafts: Collection[Draft]) -> dict[int, Mapping[str
     return {row["draft_id"]: row for row in rows.order_by()} if drafts else {}
 
 
-def _named(draft: Draft, reader: Drafter, teams: set[int], counts: Mapping[str, Any] | None) -> NamedDraft:
+def _named_draft_of(draft: Draft, reader: Drafter, teams: set[int], counts: Mapping[str, Any] | None) -> NamedDraft:
     user = person(reader)
     shares = [share for share in draft.shares.all() if share.user_id == user.pk or share.team_id in teams]
     is_own = draft.owner_id == user.pk
@@ -402,7 +402,7 @@ def _moving() -> Iterator[None]:
         raise DraftRefused(gettext("Your draft changed in another window meanwhile. Try again.")) from exc
 
 
-def _locked(draft: Draft, *, owner: Drafter | None = None) -> Draft:
+def _lock_draft(draft: Draft, *, owner: Drafter | None = None) -> Draft:
     found = Draft.objects.select_for_update(no_key=True).filter(pk=draft.pk).exclude(name="").first()
     if found is None or (owner is not None and found.owner_id != person(owner).pk):
         raise DraftUnknown

@@ -54,7 +54,7 @@ def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
     """
 
     @wraps(act)
-    def repeated(*args: P.args, **kwargs: P.kwargs) -> R:
+    def act_after_hooks(*args: P.args, **kwargs: P.kwargs) -> R:
         with _refusals_told(), _kept_answers() as answers:
             for _ in range(MOST_ROUNDS):
                 try:
@@ -67,7 +67,7 @@ def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
                 moved = gettext("This was changed by others each time that a publish hook had answered. Try again.")
                 raise HookRefused(exc.zones, moved) from exc
 
-    return repeated
+    return act_after_hooks
 
 
 def refuse(
@@ -115,7 +115,7 @@ def record_answers(given: Sequence[Given], *, target: str, author: Author, now: 
             by=author,
             now=now,
             target=target,
-            hooks=[_told(each.hook, each.answer) for each in given],
+            hooks=[_answer_columns(each.hook, each.answer) for each in given],
         )
 
 
@@ -174,7 +174,7 @@ def _ask(exc: HookUnasked, answers: Answers) -> None:
                 target=", ".join(list(question.zones.values())[:5]),
                 zones=len(question.zones),
                 digest=question.digest,
-                **_told(question.hook, answer),
+                **_answer_columns(question.hook, answer),
             )
 
 
@@ -195,15 +195,15 @@ def _with_content(
 def _refusal(hook: PublishHook, answer: HookAnswer) -> str:
     if answer.allow is None:
         return gettext("The publish hook {hook} ({about}) did not answer: {reason}").format(
-            hook=hook.called, about=hook.reason.rstrip("."), reason=answer.reason
+            hook=hook.display_name, about=hook.reason.rstrip("."), reason=answer.reason
         )
     message = (
         gettext("The publish hook {hook} says no: {reason} ({ticket})")
         if answer.ticket
         else gettext("The publish hook {hook} says no: {reason}")
     )
-    return message.format(hook=hook.called, reason=answer.reason or hook.reason, ticket=answer.ticket)
+    return message.format(hook=hook.display_name, reason=answer.reason or hook.reason, ticket=answer.ticket)
 
 
-def _told(hook: PublishHook, answer: HookAnswer) -> dict[str, Any]:
+def _answer_columns(hook: PublishHook, answer: HookAnswer) -> dict[str, Any]:
     return {"hook": hook.pk, "answer": answer.word, "reason": answer.reason, "ticket": answer.ticket}

@@ -87,7 +87,7 @@ def add_approval_rule(
     with transaction.atomic():
         begin(ApprovalRule, scope, author)
         rule = ApprovalRule.objects.create(
-            **placed(scope, reason, author, now),
+            **columns_of_rule(scope, reason, author, now),
             needed=terms.needed,
             types=sorted(set(terms.types)),
             min_changes=terms.min_changes,
@@ -110,7 +110,7 @@ def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author,
     with transaction.atomic():
         begin(Freeze, scope, author)
         freeze = Freeze.objects.create(
-            **placed(scope, reason, author, now),
+            **columns_of_rule(scope, reason, author, now),
             starts_at=times.starts_at,
             ends_at=times.ends_at,
             repeats=times.repeats,
@@ -172,12 +172,12 @@ def require_scope(scope: Scope, author: Author) -> None:
         raise RightMissing(Right.GOVERN, scope.zone.name if scope.zone else gettext("these zones"))
 
 
-def placed(scope: Scope, reason: str, author: Author, now: datetime) -> dict[str, Any]:
+def columns_of_rule(scope: Scope, reason: str, author: Author, now: datetime) -> dict[str, Any]:
     """Return the columns common to all rules."""
-    return {**scoped(scope, reason), "placed_by": user_of(author), "placed_at": now}
+    return {**columns_of_scope(scope, reason), "placed_by": user_of(author), "placed_at": now}
 
 
-def scoped(scope: Scope, reason: str) -> dict[str, Any]:
+def columns_of_scope(scope: Scope, reason: str) -> dict[str, Any]:
     """Return the columns with the covered zones and the reason. Raise RuleRefused."""
     return {"zone": scope.zone, "tag": scope.tag, "team": scope.team, "reason": _reason(reason)}
 
@@ -187,12 +187,12 @@ def lift(
 ) -> None:
     """Remove the rule with this id. Raise RuleUnknown, RightMissing."""
     with transaction.atomic():
-        found = governed(model, id, author)
+        found = lock_rule(model, id, author)
         record(action, found, actor_of(author), now)
         found.delete()
 
 
-def governed(model: type[AnyRule], id: int, author: Person) -> AnyRule:
+def lock_rule(model: type[AnyRule], id: int, author: Person) -> AnyRule:
     """Lock and return the rule with this id. Raise RuleUnknown, RightMissing."""
     rows = model._default_manager.select_for_update(of=("self",)).select_related("zone", "team")
     found = rows.filter(pk=id).first()

@@ -142,7 +142,11 @@ class _Names:
 
         PostgreSQL looks up an array along the primary key.
         """
-        rows = self._rows() if end is None else _bound(self._rows(), end, before=not self.descending, itself=True)
+        rows = (
+            self._rows()
+            if end is None
+            else _rows_before_or_after(self._rows(), end, before=not self.descending, itself=True)
+        )
         among = ArraySubquery(rows.values("owner_key"))
         return Func(
             F("owner_key"), among, template="(%(expressions)s))", arg_joiner=" = ANY(", output_field=BooleanField()
@@ -158,10 +162,14 @@ class _Names:
 
     def _rows(self) -> "QuerySet[NamePlace]":
         rows = NamePlace.objects.filter(zone=self.zone)
-        return rows if self.begin is None else _bound(rows, self.begin, before=self.descending, itself=self.begins_with)
+        return (
+            rows
+            if self.begin is None
+            else _rows_before_or_after(rows, self.begin, before=self.descending, itself=self.begins_with)
+        )
 
 
-def _bound(
+def _rows_before_or_after(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
     """Select the rows before a name or after it; with `itself`, that one too. The first bound is for the index."""

@@ -24,7 +24,7 @@ from dnspanel.zones.log.history import revision_changes as revision_changes
 from dnspanel.zones.log.history import rrset_history as rrset_history
 from dnspanel.zones.log.history import rrsets_at as rrsets_at
 from dnspanel.zones.models import Operation, Zone
-from dnspanel.zones.order.zone_order import BY_NAME, ZoneColumn, ZoneOrder, named_before, ordered
+from dnspanel.zones.order.zone_order import BY_NAME, ZoneColumn, ZoneOrder, ids_in_order, named_before
 from dnspanel.zones.rights.access import trash_visible_to, zones_visible_to
 from dnspanel.zones.search import zone_conditions
 from dnspanel.zones.search.terms import Search, parse
@@ -102,20 +102,22 @@ def zone_page(
     order = order_for(searched, order)
     if order == BY_NAME:
         behind = _storable(after)
-        found = zones_fitting(_listed(zones), searched, now=timezone.now(), after=behind, limit=limit + 1, part=part)
+        found = zones_fitting(
+            _with_list_columns(zones), searched, now=timezone.now(), after=behind, limit=limit + 1, part=part
+        )
         rows = [_zone_row(zone) for zone in found.rows]
         if len(rows) > limit:
             return ZonePage(tuple(rows[:limit]), rows[limit - 1].name)
         return ZonePage(tuple(rows), found.looked_to, looked_to=found.looked_to)
     zones = zone_conditions.fitting(zones, searched, now=timezone.now())
     if order.column is ZoneColumn.NAME:
-        by_name = _listed(named_before(zones, _storable(after)))
+        by_name = _with_list_columns(named_before(zones, _storable(after)))
         rows = [_zone_row(zone) for zone in by_name[: limit + 1]]
         return ZonePage(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
     actor = actor_of(user)
     are_all = not searched and actor is not None and actor.may_everywhere(Right.READ)
-    pks, next_after = ordered(zones, order, _storable(after), limit, are_all=are_all)
-    listed = _listed(Zone.objects.all()).in_bulk(pks) if pks else {}
+    pks, next_after = ids_in_order(zones, order, _storable(after), limit, are_all=are_all)
+    listed = _with_list_columns(Zone.objects.all()).in_bulk(pks) if pks else {}
     return ZonePage(tuple(_zone_row(listed[pk]) for pk in pks if pk in listed), next_after)
 
 
@@ -134,7 +136,7 @@ def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
 
 def trash_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
     """Return deleted zones, the newest first. `search` is that of `zone_page`."""
-    zones = _listed(found_zones(trash_visible_to(user), search)).order_by("-deleted_at", "-pk")
+    zones = _with_list_columns(found_zones(trash_visible_to(user), search)).order_by("-deleted_at", "-pk")
     at, _, pk = after.partition("~")
     if pk.isdecimal():
         try:
@@ -204,7 +206,7 @@ def _trash_cursor(deleted_at: datetime, zone_id: int) -> str:
     return f"{deleted_at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}~{zone_id}"
 
 
-def _listed(zones: QuerySet[Zone]) -> QuerySet[Zone]:
+def _with_list_columns(zones: QuerySet[Zone]) -> QuerySet[Zone]:
     """Select zones with all columns of a list row, in one query."""
     return zones.select_related("changed_by", "team").annotate(is_signed=F("signing__is_signed"))
 
@@ -222,5 +224,5 @@ def _zone_row(zone: Zone) -> ZoneRow:
         deleted_at=zone.deleted_at,
         team=zone.team.name if zone.team else "",
         tags=tuple(zone.tags),
-        is_signed=bool(getattr(zone, "is_signed", False)),  # by `_listed`
+        is_signed=bool(getattr(zone, "is_signed", False)),  # by `_with_list_columns`
     )

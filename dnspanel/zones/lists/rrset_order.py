@@ -128,7 +128,7 @@ def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | N
     return _first(rows.annotate(sort_key=_DRAFTED[order.column]), order, start, limit)
 
 
-def merged(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
+def merge_in_order(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
     """Merge both in the order. RRsets without a comment come last, also in descending order."""
     return _by_column(sorted((*first, *second), key=lambda place: place.key), order)
 
@@ -289,7 +289,7 @@ def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey |
     if start is not None:
         owner_key, type_ = start.key
         rows = order.behind(rows, start.by, Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_))
-    return _places(order.sorted(rows, "owner_key", "type"), limit)
+    return _places(order.sort_rows(rows, "owner_key", "type"), limit)
 
 
 def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
@@ -306,12 +306,12 @@ def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | 
     most = limit - len(found)
     if not most:
         return found
-    picked = _places(order.sorted(rows), most)
+    picked = _places(order.sort_rows(rows), most)
     if len(picked) < most:
-        return found + merged(picked, (), order)
+        return found + merge_in_order(picked, (), order)
     last = picked[-1].by
     complete = [place for place in picked if place.by != last]
-    return found + merged(complete, _of_one_value(rows, last, None, most - len(complete)), order)
+    return found + merge_in_order(complete, _of_one_value(rows, last, None, most - len(complete)), order)
 
 
 def _of_one_value(rows: "QuerySet[Any]", by: Any, behind: StoredKey | None, limit: int) -> list[SortedKey]:
@@ -335,7 +335,7 @@ def _text(text: bytes) -> str:
     return text.decode().replace("\0", "")
 
 
-def _displayed(template: str) -> Func:
+def _displayed_part(template: str) -> Func:
     """Return a part of the drafted RRset, or, for a deletion, of the one before."""
     operand = template.replace("%", "COALESCE(%(expressions)s)")
     return Func(F("wanted"), F("base"), template=operand, output_field=TextField())
@@ -355,9 +355,9 @@ _STORED: dict[RRsetColumn, Combinable] = {
 }
 _DRAFTED: dict[RRsetColumn, Combinable] = {
     RRsetColumn.TYPE: F("type"),
-    RRsetColumn.TTL: Func(_displayed("%->>'ttl'"), template="(%(expressions)s)::int", output_field=IntegerField()),
-    RRsetColumn.VALUE: _beginning(_displayed("%->'rdata'->>0")),
-    RRsetColumn.COMMENT: _beginning(_displayed("%->>'comment'")),
+    RRsetColumn.TTL: Func(_displayed_part("%->>'ttl'"), template="(%(expressions)s)::int", output_field=IntegerField()),
+    RRsetColumn.VALUE: _beginning(_displayed_part("%->'rdata'->>0")),
+    RRsetColumn.COMMENT: _beginning(_displayed_part("%->>'comment'")),
     RRsetColumn.CHANGED: Value(_IN_DRAFT, IntegerField()),
 }
 _READ: dict[RRsetColumn, Callable[[bytes], Any]] = {

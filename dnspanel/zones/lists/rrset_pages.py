@@ -22,7 +22,7 @@ from dnspanel.zones.lists.rrset_order import (
     TooManyToSort,
     first_drafted,
     first_stored,
-    merged,
+    merge_in_order,
     naturally_merged,
     sorted_cursor,
     sorted_place,
@@ -124,13 +124,13 @@ def rrset_page(
     if filters.in_draft:
         published = Found([])
     elif not after.startswith(_CANONICAL):
-        published = _published(zone, author, filters, start, limit + 1, descending=descending)
+        published = _first_published(zone, author, filters, start, limit + 1, descending=descending)
     if published is None:
         if descending:
             raise TooManyToSort
         return _canonical_page(zone, author, filters, start, limit)
     mine = Operation.objects.filter(draft__author=author, zone=zone)
-    drafted = keys_of(_filtered(mine, author, filters))
+    drafted = keys_of(_apply_filters(mine, author, filters))
     if not drafted and filters.fits_all:
         mine = Operation.objects.none()
     displayed = {*published.keys, *published.up_to(drafted, descending=descending)}
@@ -145,7 +145,7 @@ def rrset_page(
     return RRsetPage(rows, _cursor_of((published.looked_to, _BEHIND_ALL_TYPES)), stopped_at=stopped_at)
 
 
-def _published(
+def _first_published(
     zone: Zone, author: User, filters: RRsetFilter, start: StoredKey | None, limit: int, *, descending: bool
 ) -> Found | None:
     """Return the first published RRsets that the filter finds, by name; None if the zone is too large to sort
@@ -192,7 +192,7 @@ def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: Store
             last = last_compared(zone, start or BEFORE_ALL)
     below = Q() if where is None or where.end is None else Q(owner_key__lt=where.end)
     mine = Operation.objects.filter(draft__author=author, zone=zone)
-    drafted = in_display_order(_filtered(mine, author, filters).filter(below), start, last, limit + 1)
+    drafted = in_display_order(_apply_filters(mine, author, filters).filter(below), start, last, limit + 1)
     rrsets = _filtered_rrsets(zone, author, filters)
     rrsets = rrsets if where is None else rrsets.filter(where.among)
     published = in_display_order(rrsets, start, last, limit + 1, are_few=where is not None)
@@ -248,7 +248,7 @@ def sorted_rrset_page(
     published: list[SortedKey] = []
     if mine.exists():
         here = {"owner_key": OuterRef("owner_key"), "type": OuterRef("type")}
-        displayed = Q(pk__in=_filtered(mine, author, filters))
+        displayed = Q(pk__in=_apply_filters(mine, author, filters))
         if not filters.in_draft:
             displayed |= Q(Exists(rrsets.filter(**here)))
             rrsets = rrsets.exclude(Exists(mine.filter(**here)))
@@ -256,7 +256,7 @@ def sorted_rrset_page(
     if not filters.in_draft:
         large = zone if zone.rrset_count > find_rrsets.MOST_COMPARED else None
         published = first_stored(rrsets, order, begin, most, large, is_all=filters.fits_all)
-    keys = naturally_merged(drafted, published, order, start) if is_small else merged(drafted, published, order)
+    keys = naturally_merged(drafted, published, order, start) if is_small else merge_in_order(drafted, published, order)
     rows = _rows_at(zone, mine, [place.key for place in keys[:limit]])
     return RRsetPage(rows, sorted_cursor(keys[limit - 1]) if len(keys) > limit else "")
 
@@ -319,10 +319,10 @@ def _by_type(rows: QuerySet[Any]) -> Counter[int]:
 
 
 def _filtered_rrsets(zone: Zone, author: User, filters: RRsetFilter) -> QuerySet[StoredRRset]:
-    return _filtered(StoredRRset.objects.filter(zone=zone), author, filters)
+    return _apply_filters(StoredRRset.objects.filter(zone=zone), author, filters)
 
 
-def _filtered(rows: QuerySet[Any], author: User, filters: RRsetFilter) -> QuerySet[Any]:
+def _apply_filters(rows: QuerySet[Any], author: User, filters: RRsetFilter) -> QuerySet[Any]:
     if filters.types:
         rows = rows.filter(type__in=filters.types)
     if not filters.search:

@@ -95,7 +95,7 @@ def save_view(  # noqa: PLR0913  # the fields of a view
 def change_view(*, person: User, view: SavedView, name: str, team: Team | None, now: datetime) -> None:
     """Change the name and team of the owner's view. Raise ViewRefused, ViewUnknown."""
     with _one_of_a_name(), transaction.atomic(durable=True):
-        found = _locked(person, view)
+        found = _lock_view(person, view)
         before = found.name
         found.name, found.team = _clean(name), _own(person, team)
         found.save(update_fields=["name", "team"])
@@ -105,7 +105,7 @@ def change_view(*, person: User, view: SavedView, name: str, team: Team | None, 
 def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
     """Delete the owner's view, for their team too. Raise ViewUnknown."""
     with transaction.atomic(durable=True):
-        found = _locked(person, view)
+        found = _lock_view(person, view)
         _record("view.delete", found, now)
         found.delete()
 
@@ -128,7 +128,7 @@ def _one_of_a_name() -> Iterator[None]:
         raise ViewRefused(gettext("You have a view of this name already.")) from exc
 
 
-def _locked(person: User, view: SavedView) -> SavedView:
+def _lock_view(person: User, view: SavedView) -> SavedView:
     found = SavedView.objects.select_for_update(no_key=True, of=("self",)).filter(pk=view.pk, owner=person)
     locked = found.select_related("owner", "zone", "team").first()
     if locked is None:

@@ -16,7 +16,7 @@ from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.rights.access import zones_within_reach
-from dnspanel.zones.store.find_zones import called
+from dnspanel.zones.store.find_zones import has_name
 from replication.dns import names
 from replication.errors import BadName
 
@@ -81,7 +81,7 @@ def publication_page(
     At most six queries, and with a time one more for each halving of the log.
     """
     seen = _Seen(person)
-    found = _filtered(filters, seen)
+    found = _filter_publications(filters, seen)
     if found is None:
         return PublicationPage((), None)
     newest = Publication.objects.aggregate(last=Max("sequence"))["last"] or 0
@@ -119,7 +119,7 @@ class _Found:
     is_dense: bool
 
 
-def _filtered(filters: PublicationFilters, seen: _Seen) -> _Found | None:
+def _filter_publications(filters: PublicationFilters, seen: _Seen) -> _Found | None:
     """Return the filtered publications, or None if the filter's zone does not exist."""
     found, is_dense = Publication.objects.all(), seen.is_everything
     if filters.zone:
@@ -142,7 +142,7 @@ def _zones_called(name: str, seen: _Seen) -> list[int]:
         canonical = names.parse(name)
     except BadName:
         return []
-    return list(seen.zones().filter(called(canonical)).values_list("pk", flat=True))
+    return list(seen.zones().filter(has_name(canonical)).values_list("pk", flat=True))
 
 
 def _first_since(moment: datetime, newest: int) -> int:

@@ -154,7 +154,7 @@ def append_publication(
             raise HookUnasked((), author, now)
         raise PublishingOnHold(hold)
     rehearsal.note(*revisions)
-    publication = _appended(*appended, acting)
+    publication = _new_publication(*appended, acting)
     if passage != NO_PASSAGE:
         publish_guards.record_passage(passage, publication, [r.zone_id for r in revisions], passed.refusals, author)
     target = f"publication {publication.sequence}"
@@ -179,7 +179,7 @@ def _parameters(revisions: Sequence[NewRevision], acting: Acting) -> dict[str, A
     }
 
 
-def _appended(sequence: int, epoch: UUID, acting: Acting) -> Publication:
+def _new_publication(sequence: int, epoch: UUID, acting: Acting) -> Publication:
     """Return the publication that was appended. Workers are woken on commit."""
     transaction.on_commit(lambda: _wake_workers(sequence), robust=True)
     origin = audit.origin()

@@ -104,7 +104,7 @@ class _Step:
 
     def __init__(self, zones: Sequence[Zone], decide: Decide, acting: Acting) -> None:
         self._acting = acting
-        self._locked = find_zones.locked([zone.pk for zone in zones])
+        self._locked = find_zones.lock_zones([zone.pk for zone in zones])
         if missing := {zone.pk for zone in zones} - {zone.pk for zone in self._locked}:
             raise Unknown(next(zone.name for zone in zones if zone.pk in missing))
         for zone in self._locked:

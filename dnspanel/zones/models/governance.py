@@ -132,7 +132,7 @@ class PublishHook(ZoneRule):
         ]
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """What people call it who may not see its URL."""
         return f"“{self.name}”" if self.name else gettext("for {scope}").format(scope=self.scope)
 

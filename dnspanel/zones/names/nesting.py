@@ -263,7 +263,7 @@ def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str
     return {zone: _closest(chains.get(zone, {}), live) for zone in owners}
 
 
-def shadowed(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
+def shadowed_rrsets(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
     """Return those of these RRsets of a zone that are never answered, with the zone inside that answers instead.
 
     One query, or two if there is any such zone.
@@ -289,14 +289,14 @@ def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, 
 
 
 def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
-    """Return RRsets of this zone that are never answered, as `shadowed` does; and whether there may be more of them.
+    """Return RRsets that are never answered, as `shadowed_rrsets` does, and whether there may be more of them.
 
     Only some zones below it, and the first RRsets at and below each, are examined: at most four queries.
     """
     below = zones_below(zone.name, _MOST_BELOW + 1)
     seen = sorted(below)[:_MOST_BELOW]
     rrsets = store_rrsets.rrsets_within(zone.pk, zone.name, seen, _MOST_RRSETS) if seen else []
-    return (shadowed(zone, rrsets) if rrsets else {}), len(below) > _MOST_BELOW
+    return (shadowed_rrsets(zone, rrsets) if rrsets else {}), len(below) > _MOST_BELOW
 
 
 def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:

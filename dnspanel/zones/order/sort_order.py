@@ -24,7 +24,7 @@ class SortOrder(Generic[Column]):
         except ValueError:
             return otherwise
 
-    def sorted(self, rows: "QuerySet[Any]", *then: str) -> "QuerySet[Any]":
+    def sort_rows(self, rows: "QuerySet[Any]", *then: str) -> "QuerySet[Any]":
         """Sort the rows in this order, and rows with the same value by these fields."""
         return rows.order_by("-sort_key" if self.descending else "sort_key", *then)
 

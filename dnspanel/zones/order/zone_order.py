@@ -68,7 +68,7 @@ def named_behind(name: str) -> Q:
     return Q(sort_name__gt=natural_text(name))
 
 
-def ordered(
+def ids_in_order(
     zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int, *, are_all: bool = False
 ) -> tuple[list[int], str]:
     """Return ids of the first of these zones after a cursor ("": of all), and the next cursor ("": none).
@@ -129,7 +129,7 @@ def _by_key(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int, *
 
 
 def _first(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
-    return list(order.sorted(zones, "name").values_list("pk", "name", "sort_key")[:limit])
+    return list(order.sort_rows(zones, "name").values_list("pk", "name", "sort_key")[:limit])
 
 
 def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:

@@ -140,7 +140,7 @@ def _leading_nowhere(
     wanted = list(dict.fromkeys(target for _, _, target in leading))[:MOST_TARGETS]
     closest = access.closest_zones_visible_to(person, wanted)
     answers = _answers(closest, after)
-    hidden = _hidden(closest, person)
+    hidden = _names_hidden_from(closest, person)
     for zone, rrset, target in leading:
         if target in answers and target not in hidden:
             fault = fault_of_target(zone.name, rrset, target, answers[target])
@@ -160,7 +160,7 @@ def _leading_out(
                 yield zone, rrset, target
 
 
-def _hidden(closest: Mapping[str, Zone], person: Person) -> set[str]:
+def _names_hidden_from(closest: Mapping[str, Zone], person: Person) -> set[str]:
     """Return those of these names, {name: zone}, whose records the person's token hides, though it shows the zone."""
     by_zone = {zone.pk: access.visibility_of(person, zone) for zone in closest.values()}
     limited = [(name, sees) for name, zone in closest.items() if (sees := by_zone[zone.pk]) is not None]

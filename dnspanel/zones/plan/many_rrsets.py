@@ -86,7 +86,7 @@ def set_values(texts: Sequence[str]) -> Act:
 
     Raise ValueError for an empty list, and for too many or too long values.
     """
-    values = _checked(texts)
+    values = _check_texts(texts)
 
     def act(rrset: RRset) -> RRset:
         parsed = [parse_absolute(rrset.type, text) for text in values]
@@ -98,7 +98,7 @@ def set_values(texts: Sequence[str]) -> Act:
 
 def add_values(texts: Sequence[str]) -> Act:
     """Return an act that adds these values. Raise ValueError as `set_values` does."""
-    values = _checked(texts)
+    values = _check_texts(texts)
 
     def act(rrset: RRset) -> RRset:
         texts = [*rrset.rdata, *(parse_absolute(rrset.type, text) for text in values)]
@@ -112,7 +112,7 @@ def remove_values(texts: Sequence[str]) -> Act:
 
     A text that isn't a value of the type matches nothing. Raise ValueError as `set_values` does.
     """
-    values = _checked(texts)
+    values = _check_texts(texts)
 
     def act(rrset: RRset) -> RRset | None:
         gone = set()
@@ -124,7 +124,7 @@ def remove_values(texts: Sequence[str]) -> Act:
     return act
 
 
-def _checked(texts: Sequence[str]) -> Sequence[str]:
+def _check_texts(texts: Sequence[str]) -> Sequence[str]:
     if not 1 <= len(texts) <= MOST_VALUES or max(map(len, texts)) > LONGEST_TEXT:
         raise ValueError(
             gettext("1 to {most_values} values are needed, of at most {longest_text} characters each").format(
@@ -159,17 +159,17 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
         if len(links) > len(parts):
             raise ValueError(gettext("the replacement has more stars than what is looked for"))
 
-    def changed(type: int, text: str) -> str:
+    def replace_in(type: int, text: str) -> str:
         any_case = type in rdata.WITH_NAMES
         if not is_pattern:
-            return _replaced(text, find, replacement) if any_case else text.replace(find, replacement)
+            return _replace_in_any_case(text, find, replacement) if any_case else text.replace(find, replacement)
         stars = stars_of(parts, text, any_case=any_case)
         if stars is None:
             return text
         return "".join(chain.from_iterable(zip(links, [*stars[: len(links) - 1], ""], strict=True)))
 
     def act(rrset: RRset) -> RRset:
-        texts = {text: changed(rrset.type, text) for text in rrset.rdata}
+        texts = {text: replace_in(rrset.type, text) for text in rrset.rdata}
         if all(before == after for before, after in texts.items()):
             return rrset
         parsed = {text: parse_absolute(rrset.type, after) for text, after in texts.items()}
@@ -180,7 +180,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
     return act
 
 
-def _replaced(text: str, find: str, replacement: str) -> str:
+def _replace_in_any_case(text: str, find: str, replacement: str) -> str:
     """Replace `find` in the text, in any case. Rdata are ASCII."""
     compared, wanted, pieces, at = text.lower(), find.lower(), [], 0
     while (found := compared.find(wanted, at)) >= 0:

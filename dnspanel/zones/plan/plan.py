@@ -137,7 +137,7 @@ def plan_zones(
         across = across_zones.faults(moves, author)
         plans = [_with_violations(plan, across.get(plan.zone.pk, ())) for plan in plans]
     closed = presigned.difference(dropping) if with_rules else set()
-    return tuple(_refused(plan) if plan.zone.pk in closed else plan for plan in plans)
+    return tuple(_with_refusals(plan) if plan.zone.pk in closed else plan for plan in plans)
 
 
 _NOTHING = Seen((), {})
@@ -230,7 +230,7 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
     )
 
 
-def _refused(plan: ZonePlan) -> ZonePlan:
+def _with_refusals(plan: ZonePlan) -> ZonePlan:
     """Return the plan of a presigned zone: an error for each changed RRset."""
     errors = (
         Violation(

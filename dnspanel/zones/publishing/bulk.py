@@ -146,7 +146,7 @@ def change_zones(
     def change(left: Mapping[int, str]) -> tuple[Publication | None, list[int]]:
         with transaction.atomic(durable=True):
             prefer_indexes()
-            locked = _locked(by_zone)
+            locked = _lock_zones(by_zone)
             zones = {
                 id: zone
                 for id, zone in locked.items()
@@ -189,7 +189,7 @@ def delete_zones(
             prefer_indexes()
             found = {
                 id: zone
-                for id, zone in _locked(expected).items()
+                for id, zone in _lock_zones(expected).items()
                 if zone.revision == expected[id] and (passes_rules(under) or not locks_against(acting.author, zone))
             }
             parts = {id: Part(id, RevisionKind.DELETE, ()) for id in found}
@@ -246,7 +246,7 @@ def undo_zone_changes(
         with transaction.atomic(durable=True):
             prefer_indexes()
             published = _published_by(sequence)
-            zones = _locked(published)
+            zones = _lock_zones(published)
             unedited = [id for id, zone in zones.items() if not zone.is_edited_here]
             for id in {*presigned_zones(list(zones)), *(unedited if acting.author is not None else [])}:
                 del zones[id]
@@ -327,9 +327,9 @@ def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> li
     return [(id, (violation.name, violation.type)) for id, violation in unreadable_in(coming)]
 
 
-def _locked(zone_ids: Collection[int]) -> dict[int, Zone]:
+def _lock_zones(zone_ids: Collection[int]) -> dict[int, Zone]:
     """Lock and return these zones, without deleted ones."""
-    return {zone.pk: zone for zone in find_zones.locked(zone_ids)}
+    return {zone.pk: zone for zone in find_zones.lock_zones(zone_ids)}
 
 
 def _at_names(zones: Mapping[int, Zone], keys: Mapping[int, Iterable[Key]]) -> dict[int, dict[Key, RRset]]:

@@ -34,14 +34,14 @@ class Content:
     rrsets: tuple[RRset, ...]
     left_out: Mapping[int, int]
 
-    def named(self, name: str, now: datetime) -> Iterator[RRset]:
+    def rrsets_of_copy(self, name: str, now: datetime) -> Iterator[RRset]:
         """Yield the RRsets of a new zone with this canonical name. Raise BadName if a name becomes too long."""
         for rrset in self.rrsets:
-            copy = renamed(rrset, self.zone.name, name)
+            copy = move_to_zone(rrset, self.zone.name, name)
             yield soa.with_serial(copy, soa.first_serial(now)) if copy.type == rdtypes.SOA else copy
 
 
-def renamed(rrset: RRset, source: str, target: str) -> RRset:
+def move_to_zone(rrset: RRset, source: str, target: str) -> RRset:
     """Move the RRset from one zone to another: names inside the source become names inside the target.
 
     Raise BadName if one is too long.
@@ -108,7 +108,7 @@ def clone_zone(
             change_settings(zone=zone, tags=source.tags, team=zone.team, author=acting.author, now=acting.now)
 
     return edit.create_zones(
-        zones=[edit.NewZone(name, tuple(content.named(name, acting.now))) for name in zone_names],
+        zones=[edit.NewZone(name, tuple(content.rrsets_of_copy(name, acting.now))) for name in zone_names],
         acting=acting,
         team=team,
         in_transaction=in_transaction,

@@ -28,9 +28,9 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Expiry, Zone
-from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, removed
+from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, remove_rrset
 from dnspanel.zones.rights import access
-from dnspanel.zones.store.find_zones import locked
+from dnspanel.zones.store.find_zones import lock_zones
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.codec.keys import relative_key
 from replication.dns import rdata, rdtypes
@@ -58,7 +58,7 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
     if key == (zone.name, rdtypes.SOA):
         raise ExpiryRefused(gettext("A zone cannot be without its SOA."))
     with transaction.atomic():
-        before = _locked(zone, key, author)
+        before = _lock_zone_of(zone, key, author)
         if not now < remove_at <= now + LONGEST:
             raise ExpiryRefused(gettext("Use a time from now on, within the next ten years."))
         owner_key = relative_key(name, zone.name)
@@ -75,7 +75,7 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
 def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> None:
     """Cancel the removal of the published RRset. Raise the errors of `set_expiry`."""
     with transaction.atomic():
-        before = _locked(zone, key, author)
+        before = _lock_zone_of(zone, key, author)
         if before is not None:
             before.delete()
             _record(zone, key, before, None, author, now)
@@ -177,7 +177,7 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
 
     publish_patches(
         patches=[
-            patch_of_steps(of_zone[0].zone, [((each.name, each.type), removed) for each in of_zone])
+            patch_of_steps(of_zone[0].zone, [((each.name, each.type), remove_rrset) for each in of_zone])
             for of_zone in _by_zone(expiries).values()
         ],
         acting=Acting(
@@ -215,10 +215,10 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
     Expiry.objects.filter(pk=expiry.pk).update(refusal=reason, tried_at=now)
 
 
-def _locked(zone: Zone, key: Key, author: Author) -> Expiry | None:
+def _lock_zone_of(zone: Zone, key: Key, author: Author) -> Expiry | None:
     """Return the removal time of an RRset that the author may remove, with its zone locked as publications lock it."""
     name, type_ = key
-    if not locked([zone.pk]):
+    if not lock_zones([zone.pk]):
         raise Unknown(zone.name)
     rrset = rrsets_at_names({zone.pk: (zone.name, [name])})[zone.pk].get(key)
     if rrset is None:

@@ -166,7 +166,7 @@ def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> 
     same RRsets.
     """
     drafted: Draft | None = None
-    for each in _changed(publication):
+    for each in _changes_of(publication):
         zone = each.zone
         if changes := _changes_again(each):
             drafted = draft.draft_changes(
@@ -177,7 +177,7 @@ def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> 
     return drafted
 
 
-def _changed(publication: Publication) -> list[Revision]:
+def _changes_of(publication: Publication) -> list[Revision]:
     changes = publication.revisions.filter(kind=RevisionKind.CHANGE, zone__deleted_at=None)
     return list(changes.select_related("zone").order_by("zone__name"))
 

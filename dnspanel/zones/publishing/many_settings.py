@@ -31,7 +31,7 @@ from dnspanel.zones.publishing import bulk
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import refuse_locked
 from dnspanel.zones.settings.settings_of_zone import canonical_tags, refuse_gain, teams_to_choose_from
-from dnspanel.zones.store.find_zones import locked
+from dnspanel.zones.store.find_zones import lock_zones
 
 MOST_ZONES = 20_000
 # Of one publication: nodes lose them in one transaction.
@@ -95,7 +95,7 @@ def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
 def preview_marks(*, selection: ZoneSelection, marks: Marks, author: Drafter) -> ZonesOutcome:
     """Return what `change_marks` would do now. Raise its errors, except for quotas."""
     _require_somewhere(author, Right.SETTINGS)
-    return marked(selected_zones(selection, author, MOST_ZONES), marks, author)
+    return outcome_of_marks(selected_zones(selection, author, MOST_ZONES), marks, author)
 
 
 def change_marks(
@@ -117,8 +117,8 @@ def change_marks(
     _require_somewhere(author, Right.SETTINGS)
     with transaction.atomic(durable=True):
         nesting.take_turns(author)
-        alive = locked([zone.pk for zone in zones])
-        outcome = marked(alive, marks, author)
+        alive = lock_zones([zone.pk for zone in zones])
+        outcome = outcome_of_marks(alive, marks, author)
         living = {zone.pk for zone in alive}
         outcome.refused += [(zone, gettext("It is gone by now.")) for zone in zones if zone.pk not in living]
         joining = [zone for zone in outcome.changed if marks.moves and zone.team_id != marks.team_id_of(zone)]
@@ -182,7 +182,7 @@ def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list
     return zones
 
 
-def marked(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
+def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
     """Return the zones that would get other tags or another team. Raise SettingsRefused for a team."""
     if marks.moves and marks.team is not None and marks.team not in teams_to_choose_from(author):
         raise SettingsRefused("team", gettext("You cannot give zones to the team {name}.").format(name=marks.team.name))

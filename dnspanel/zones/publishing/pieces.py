@@ -30,7 +30,7 @@ from dnspanel.zones.plan.plan import ZonePlan, plan_zones
 from dnspanel.zones.publishing import revision
 from dnspanel.zones.rights import access
 from dnspanel.zones.signals import room_requested
-from dnspanel.zones.store.find_zones import locked
+from dnspanel.zones.store.find_zones import lock_zones
 from replication.dns.rrset import Change
 
 # About a quarter of a second of the publisher's work.
@@ -136,7 +136,7 @@ def make_room() -> bool:
 
 def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
     """Plan one piece, with its zones locked. Raise Unknown, RevisionMoved or Conflicts."""
-    zones = {zone.pk: zone for zone in locked(piece)}
+    zones = {zone.pk: zone for zone in lock_zones(piece)}
     for zone_id in piece:
         zone = zones.get(zone_id)
         if zone is None:
@@ -175,10 +175,10 @@ def _by_name(plan: ZonePlan) -> list[list[Change]]:
 def _after(plans: Sequence[ZonePlan], latest: Sequence[ZonePlan]) -> tuple[ZonePlan, ...]:
     """Update the plans after these pieces of them are published."""
     by_zone = {plan.zone.pk: plan for plan in latest if plan.changes}
-    return tuple(_moved(plan, by_zone.get(plan.zone.pk)) for plan in plans)
+    return tuple(_rebase_plan(plan, by_zone.get(plan.zone.pk)) for plan in plans)
 
 
-def _moved(plan: ZonePlan, latest: ZonePlan | None) -> ZonePlan:
+def _rebase_plan(plan: ZonePlan, latest: ZonePlan | None) -> ZonePlan:
     if latest is None:
         return plan
     zone = copy(plan.zone)

@@ -45,7 +45,7 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.rules.rules import BREAKING_DS
 from dnspanel.zones.rules.violations import Severity, Violation
 from dnspanel.zones.store import store_rrsets
-from dnspanel.zones.store.find_zones import locked
+from dnspanel.zones.store.find_zones import lock_zones
 from dnspanel.zones.store.stored_changes import rrset_before
 from dnspanel.zones.values import soa
 from replication.dns import rdtypes
@@ -134,11 +134,13 @@ def publish(
             if current is not None and passing is None:
                 refuse_requested(current)
             edits = draft.edits_of(chosen)
-            alive = locked(edits)
+            alive = lock_zones(edits)
             plans = plan_zones(_with_edits(alive, edits), acting.now, author=author)
             agreed = consent if isinstance(consent, Consent) else consent(plans)
             passage = passing(plans) if passing is not None else Passage(past_rules=agreed.past_rules)
-            refuse(plans, author, _named(agreed.accept_warnings, agreed.reason), confirmed=agreed.confirmed)
+            refuse(
+                plans, author, _accepted_with_reason(agreed.accept_warnings, agreed.reason), confirmed=agreed.confirmed
+            )
             chosen.filter(zone__in=[zone.pk for zone in alive]).delete()
             if current is not None:
                 forget_if_empty(current)
@@ -217,20 +219,20 @@ def refuse(
     blocking = [v for plan in plans for v in plan.violations if _blocks(v, accept_warnings)]
     if blocking:
         raise RuleViolations(blocking)
-    waiting = guarded(plans)
+    waiting = guarded_zones(plans)
     if waiting and not confirmed:
         rehearsal.hold(GuardHolds(waiting))
     rehearsal.note(*plans)
 
 
-def guarded(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
+def guarded_zones(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
     """Return the zones that lose so much by these plans that a person has to confirm it."""
     return [
         GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count) for plan in plans if plan.guard
     ]
 
 
-def _named(accepted: Accepted, reason: str) -> Accepted:
+def _accepted_with_reason(accepted: Accepted, reason: str) -> Accepted:
     """Remove the acceptance of breaking DS unless there is a reason."""
     return accepted if isinstance(accepted, bool) or reason.strip() else set(accepted) - {BREAKING_DS}
 

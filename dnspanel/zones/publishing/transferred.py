@@ -29,7 +29,7 @@ def stop_serving(
     if not zone_ids:
         return None
     with transaction.atomic(durable=True):
-        zones = [zone for zone in find_zones.locked(zone_ids) if zone.is_served and zone.transferred_from]
+        zones = [zone for zone in find_zones.lock_zones(zone_ids) if zone.is_served and zone.transferred_from]
         if not zones:
             return None
         Zone.objects.filter(pk__in=[zone.pk for zone in zones]).update(is_served=False)

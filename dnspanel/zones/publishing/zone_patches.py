@@ -24,7 +24,7 @@ from dnspanel.zones.publishing import pieces, revision
 from dnspanel.zones.publishing.revision import Accepted
 from dnspanel.zones.rules.neighbourhood import with_ancestors
 from dnspanel.zones.store import store_rrsets
-from dnspanel.zones.store.find_zones import locked
+from dnspanel.zones.store.find_zones import lock_zones
 from replication.dns import rdata
 from replication.dns.rrset import Change, Key, RRset, make
 
@@ -73,17 +73,17 @@ def patch_of_steps(zone: Zone, steps: Sequence[tuple[Key, Step]], *, at_revision
     return Patch(zone, decide, {name for (name, _), _ in steps}, at_revision)
 
 
-def replaced(rrset: RRset) -> Step:
+def replace_with(rrset: RRset) -> Step:
     """Return a step that replaces the RRset by this one."""
     return lambda current: rrset
 
 
-def removed(current: RRset | None) -> RRset | None:
+def remove_rrset(current: RRset | None) -> RRset | None:
     """Remove the RRset."""
     return None
 
 
-def extended(rrset: RRset) -> Step:
+def add_records(rrset: RRset) -> Step:
     """Return a step that adds these records. The RRset's own TTL and comment stay."""
 
     def step(current: RRset | None) -> RRset | None:
@@ -187,14 +187,14 @@ def preview_patches(*, patches: Sequence[Patch], author: Author) -> tuple[ZonePl
 
 def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tuple[ZonePlan, ...]:
     """Plan each patch, with the zones locked until the transaction ends. Raise the errors of `publish_patches`."""
-    alive = {zone.pk: zone for zone in locked([patch.zone.pk for patch in patches])}
+    alive = {zone.pk: zone for zone in lock_zones([patch.zone.pk for patch in patches])}
     for patch in patches:
         zone = alive.get(patch.zone.pk)
         if zone is None:
             raise Unknown(patch.zone.name)
         if patch.at_revision is not None and zone.revision != patch.at_revision:
             raise RevisionMoved(zone.name, expected=patch.at_revision, found=zone.revision)
-    seen = _seen(patches, alive)
+    seen = _read_rrsets(patches, alive)
     edits = {}
     for patch in patches:
         current = _at(patch.names, seen[patch.zone.pk].rrsets)
@@ -205,7 +205,7 @@ def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tup
     return plan_zones(edits, now, seen, dropping=dropping, author=author)
 
 
-def _seen(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:
+def _read_rrsets(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:
     """Return what each patch reads, and the names above, for the rules: one query for names, and one for full zones."""
     some = {
         patch.zone.pk: (zones[patch.zone.pk].name, with_ancestors(patch.names, zones[patch.zone.pk].name))

@@ -132,7 +132,7 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
     refusal.
     """
     with _refusal_told("approve", request, by, now), transaction.atomic():
-        found = _locked(request)
+        found = _lock_request(request)
         status = status_of(found, by)
         if not status.may_approve:
             raise RequestRefused(status.reason_not)
@@ -149,7 +149,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
     if not text.strip():
         raise RequestRefused(gettext("Say why you decline it."))
     with transaction.atomic():
-        found = _locked(request)
+        found = _lock_request(request)
         status = status_of(found, by)
         if not status.may_approve:
             raise RequestRefused(status.reason_not)
@@ -164,7 +164,7 @@ def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
     if not text.strip():
         raise RequestRefused(gettext("Write something."))
     with transaction.atomic():
-        found = _locked(request)
+        found = _lock_request(request)
         note = _note(found, by, Verdict.COMMENT, text, now)
         _record("request.comment", found, by, now)
         return note
@@ -173,7 +173,7 @@ def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 def withdraw(*, request: PublishRequest, by: Drafter, now: datetime) -> None:
     """Withdraw the request, by its author or the draft's owner. The draft stays. Raise RequestRefused."""
     with transaction.atomic():
-        found = _locked(request)
+        found = _lock_request(request)
         _refuse_to_change(by, found)
         _end(found, RequestState.WITHDRAWN, by, now)
         _record("request.withdraw", found, by, now)
@@ -183,7 +183,7 @@ def publish_at_time(*, request: PublishRequest, by: Drafter, publish_at: datetim
     """Set the time at which the request is published automatically, or None. Raise RequestRefused."""
     _refuse_time(publish_at, now)
     with transaction.atomic():
-        found = _locked(request)
+        found = _lock_request(request)
         _refuse_to_change(by, found)
         PublishRequest.objects.filter(pk=found.pk).update(publish_at=publish_at, tried_at=None, refusal="")
         _record("request.time", found, by, now, **_at(publish_at))
@@ -209,7 +209,7 @@ def publish_request(
         _refuse_publisher(request, by, now)
 
     def passing(plans: Sequence[ZonePlan]) -> Passage:
-        found = _locked(request)
+        found = _lock_request(request)
         _refuse_draft_in_use(draft)
         if past_rules:
             return Passage(past_rules=True, request=found.pk)
@@ -337,7 +337,7 @@ def _author_of(request: PublishRequest) -> Actor:
     return actor
 
 
-def _locked(request: PublishRequest) -> PublishRequest:
+def _lock_request(request: PublishRequest) -> PublishRequest:
     """Lock and return the request. Raise RequestRefused if it has ended."""
     related = PublishRequest.objects.select_for_update(of=("self",), no_key=True).select_related("draft", "author")
     found = related.filter(pk=request.pk).first()

@@ -192,7 +192,7 @@ def _reason_not(
 
 def approvals_of(request: PublishRequest, seen: Seen) -> tuple[Approval, ...]:
     notes = RequestNote.objects.filter(request=request, verdict=Verdict.APPROVE).select_related("by").order_by("pk")
-    return tuple(Approval(note, _moved(note.seen, seen)) for note in notes)
+    return tuple(Approval(note, _changed_keys(note.seen, seen)) for note in notes)
 
 
 def approvers_of(approvals: Sequence[Approval], involved: Collection[int]) -> set[int]:
@@ -201,7 +201,7 @@ def approvers_of(approvals: Sequence[Approval], involved: Collection[int]) -> se
     return {person.pk for person in people if person is not None and person.human_id not in involved}
 
 
-def _moved(before: Mapping[str, Any], now: Seen) -> frozenset[str]:
+def _changed_keys(before: Mapping[str, Any], now: Seen) -> frozenset[str]:
     return frozenset(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
 
 

@@ -25,7 +25,7 @@ from dnspanel.zones.errors import Unknown as Unknown
 from dnspanel.zones.models import Zone, gone_at
 from dnspanel.zones.rights.lock_rules import refuse_locked
 from dnspanel.zones.rules.neighbourhood import ancestors_within
-from dnspanel.zones.store.find_zones import called, ids_of_living, living_zone
+from dnspanel.zones.store.find_zones import has_name, ids_of_living, living_zone
 from dnspanel.zones.values import soa
 from replication.dns import names
 from replication.dns.rrset import Change
@@ -79,7 +79,7 @@ def zones_within_reach(person: Person, right: Right) -> QuerySet[Zone]:
         if not giving:
             return Zone.objects.none()
         if not any(grant.everywhere for grant in giving):
-            zones = zones.filter(reduce(or_, map(_covered, giving)))
+            zones = zones.filter(reduce(or_, map(_zones_of_grant, giving)))
     return zones
 
 
@@ -111,7 +111,7 @@ def unknown_to(person: Person, name: str) -> Unknown:
 
     If several are in the trash, it is the one that was deleted last.
     """
-    trashed = trash_visible_to(person).filter(called(name)).order_by("-deleted_at").first()
+    trashed = trash_visible_to(person).filter(has_name(name)).order_by("-deleted_at").first()
     if trashed is None or trashed.deleted_at is None:
         return Unknown(name)
     deleted_at = trashed.deleted_at
@@ -301,7 +301,7 @@ def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type:
     )
 
 
-def tagged(tags: Iterable[str]) -> Q:
+def has_any_tag(tags: Iterable[str]) -> Q:
     """Return the condition for zones with one of these tags.
 
     The index leaves out zones without tags, so it says that too.
@@ -309,10 +309,10 @@ def tagged(tags: Iterable[str]) -> Q:
     return Q(tags__overlap=sorted(tags)) & ~Q(tags=[])
 
 
-def _covered(grant: Grant) -> Q:
+def _zones_of_grant(grant: Grant) -> Q:
     covered = Q(pk__in=grant.zones)
     if grant.tags:
-        covered |= tagged(grant.tags)
+        covered |= has_any_tag(grant.tags)
     if grant.teams:
         covered |= Q(team__in=grant.teams)
     return covered

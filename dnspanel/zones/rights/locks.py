@@ -18,7 +18,7 @@ from dnspanel.zones.errors import LockRefused, Unknown
 from dnspanel.zones.models import Lock, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import lock_in, locks_of
-from dnspanel.zones.store.find_zones import locked
+from dnspanel.zones.store.find_zones import lock_zones
 from replication.dns import names, rdata, rdtypes
 
 # In one zone. For more, lock the zone, or grant narrower rights.
@@ -69,7 +69,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
             "type", gettext("{type_to_text} is made by the panel.").format(type_to_text=rdata.type_to_text(type or 0))
         )
     with transaction.atomic():
-        found = _locked(zone, author)
+        found = _lock_zone(zone, author)
         existing = locks_of(found)
         if any((lock.name, lock.type) == (name, type) for lock in existing):
             raise LockRefused("name", gettext("This is locked already; lift that lock first."))
@@ -94,7 +94,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
 def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> None:
     """Remove the lock. Raise LockUnknown, Unknown, and RightMissing as `add_lock` does."""
     with transaction.atomic():
-        found = _locked(zone, author)
+        found = _lock_zone(zone, author)
         lock = lock_in(found, lock_id)
         _record("zone.unlock", lock, author, now)
         lock.delete()
@@ -102,9 +102,9 @@ def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> Non
         Zone.objects.filter(pk=found.pk).update(has_locks=zone.has_locks)
 
 
-def _locked(zone: Zone, author: Author) -> Zone:
+def _lock_zone(zone: Zone, author: Author) -> Zone:
     """Lock the zone as publications do, so that a running one ends first, and the next one sees the lock."""
-    found = next(iter(locked([zone.pk])), None)
+    found = next(iter(lock_zones([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)
     access.require_right(author, found, Right.SETTINGS)

@@ -70,12 +70,12 @@ class Neighbourhood:
         return any(type_ == rdtypes.DNAME or (type_ == rdtypes.NS and name != self.zone) for name, type_ in self.rrsets)
 
     @cached_property
-    def doubled(self) -> str:
+    def doubled_ending(self) -> str:
         """How a name ends at which a final dot was forgotten."""
         return f".{self.zone}{self.zone}" if self.zone != names.ROOT else "\0"
 
     def display(self, name: str) -> str:
-        return displayed(name, self.zone)
+        return displayed_owner(name, self.zone)
 
     def ancestors(self, name: str) -> Iterator[str]:
         """Yield the names above this one inside the zone, the nearest first, the apex last."""
@@ -192,9 +192,9 @@ def alias_target(zone: str, rrsets: Mapping[Key, RRset], name: str) -> str | Non
     return next(iter(targets_of(alias)), None) if alias else None
 
 
-def displayed(name: str, zone: str) -> str:
+def displayed_owner(name: str, zone: str) -> str:
     return names.owner_text(name, zone) if name != zone else zone
 
 
 def what(zone: str, rrset: RRset) -> str:
-    return f"{rdata.type_to_text(rrset.type)} {displayed(rrset.name, zone)}"
+    return f"{rdata.type_to_text(rrset.type)} {displayed_owner(rrset.name, zone)}"

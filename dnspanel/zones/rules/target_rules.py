@@ -29,7 +29,7 @@ def check_targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
                 yield warning(rrset, "dname-loop", message.format(display=near.display(rrset.name)))
         elif names.is_within(target, near.zone):
             yield from _target_within(near, rrset, target)
-        if target.endswith(near.doubled):
+        if target.endswith(near.doubled_ending):
             yield warning(
                 rrset,
                 "doubled-name",

@@ -120,7 +120,7 @@ def create_run(
     if alike.act in (ZoneAct.ADD_TAGS, ZoneAct.REMOVE_TAGS) and not alike.tags:
         raise SettingsRefused("tags", gettext("Say which tags."))
     if by is not None and alike.act == ZoneAct.TEAM:
-        many_settings.marked([], alike.marks, by)
+        many_settings.outcome_of_marks([], alike.marks, by)
     run = ChangeRun(
         act=alike.act,
         tags=list(alike.tags),
@@ -217,7 +217,7 @@ def _take_batch(run: ChangeRun, batch: int) -> bool:
     doing = _Batch(run, author)
     return run_turns.take_zones(
         run,
-        _selected(run, author),
+        _zones_of_run(run, author),
         batch=batch,
         carry_out=doing.look if run.dry_run else doing.take_back if run.undo_of else doing.carry_out,
         moved=(RightMissing,),  # one was deleted or moved to another team
@@ -225,7 +225,7 @@ def _take_batch(run: ChangeRun, batch: int) -> bool:
     )
 
 
-def _selected(run: ChangeRun, author: Actor) -> "QuerySet[Zone]":
+def _zones_of_run(run: ChangeRun, author: Actor) -> "QuerySet[Zone]":
     if run.undo_of_id is not None:
         zones = access.trash_visible_to(author) | access.zones_visible_to(author)
         return zones.filter(pk__in=_changed_by(run.undo_of_id))
@@ -261,7 +261,7 @@ class _Batch:
                     restore_zones.preview_restore(zones=zones, author=self._author, now=now, reason=self._run.reason)
                 )
             case _:
-                found.take(many_settings.marked(zones, self._alike.marks, self._author))
+                found.take(many_settings.outcome_of_marks(zones, self._alike.marks, self._author))
         self._advance_alone(zones, found)
 
     def carry_out(self, zones: Sequence[Zone], now: datetime) -> None:

@@ -11,7 +11,7 @@ from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.lists.selection import Selection
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.many_rrsets import Refused
-from dnspanel.zones.publishing.clone import is_of_one_name, renamed
+from dnspanel.zones.publishing.clone import is_of_one_name, move_to_zone
 from dnspanel.zones.rights.access import refuse_changes
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
@@ -60,7 +60,7 @@ def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User,
             copies.left_out += 1
             continue
         try:
-            copy = renamed(rrset, source.name, target.name)
+            copy = move_to_zone(rrset, source.name, target.name)
         except ReplicationError as exc:
             copies.refused.append(Refused(rrset, str(exc)))
         else:
@@ -82,7 +82,7 @@ def _change(  # noqa: PLR0913  # the two sides of a copy
     copies: Copies, target: Zone, author: User, published: RRset | None, now: RRset | None, copy: RRset, how: Existing
 ) -> None:
     try:
-        after = _merged(now, copy) if now is not None and how is Existing.MERGE else copy
+        after = _merge_rrsets(now, copy) if now is not None and how is Existing.MERGE else copy
         if after == now:
             copies.unchanged += 1
             return
@@ -93,7 +93,7 @@ def _change(  # noqa: PLR0913  # the two sides of a copy
         copies.changes.append(Change(copy.name, copy.type, now, after))
 
 
-def _merged(now: RRset, copy: RRset) -> RRset:
+def _merge_rrsets(now: RRset, copy: RRset) -> RRset:
     """Return the values of both, with their notes, and the TTL and comment of the current RRset.
 
     Raise ValueError for types with one value.

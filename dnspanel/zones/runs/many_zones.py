@@ -95,7 +95,7 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
     actor = actor_of(author)
     if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
         raise Forbidden(Permission.EDIT)
-    selected, left_out = _selected(selection, author, now)
+    selected, left_out = _selected_rrsets(selection, author, now)
     outcome = _outcome(act, selected, author)
     outcome.left_out = left_out
     return outcome
@@ -131,13 +131,13 @@ def _outcome(act: Act, selected: Selected, author: Drafter) -> WideOutcome:
             else:
                 key = now.name, now.type
                 changes.append((Change(*key, now, after), Change(*key, published, after)))
-        allowed = list(_allowed(zone, changes, author, outcome))
+        allowed = list(_allowed_changes(zone, changes, author, outcome))
         if allowed:
             outcome.changes[zone] = allowed
     return outcome
 
 
-def _allowed(
+def _allowed_changes(
     zone: Zone, changes: Sequence[tuple[Change, Change]], author: Drafter, outcome: WideOutcome
 ) -> Iterator[Change]:
     """Yield those that the author may publish. Mostly it is all or none, so all are checked together first."""
@@ -156,17 +156,17 @@ def _allowed(
         yield from (change for change, _ in changes)
 
 
-def _selected(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
+def _selected_rrsets(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
     """Return each selected RRset by zone, and the number of zones whose newest publications were not examined."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
     visible, left_out = access.zones_visible_to(author), 0
     if selection.keys:
-        places = _named(selection.keys, visible)
+        places = _places_of_keys(selection.keys, visible)
         published: dict[KeyInZone, RRset] = {}
         operations = _drafted_at(author, places)
     else:
-        published, operations, left_out = _found(parse(selection.search), visible, author, now)
+        published, operations, left_out = _find_rrsets(parse(selection.search), visible, author, now)
         places = published.keys() | operations.keys()
         operations |= _drafted_at(author, published.keys() - operations.keys())
     if len(places) > MOST_SELECTED:
@@ -179,7 +179,7 @@ def _selected(selection: WideSelection, author: Drafter, now: datetime) -> tuple
         after = draft.edit_of(operation).change.after if operation else before
         if after is not None:
             by_zone.setdefault(zones[place[0]], []).append((before, after))
-    return {zone: seen for zone, pairs in by_zone.items() if (seen := _seen(zone, pairs, author))}, left_out
+    return {zone: seen for zone, pairs in by_zone.items() if (seen := _visible_pairs(zone, pairs, author))}, left_out
 
 
 def _canonical(place: KeyInZone, zones: Mapping[int, Zone]) -> tuple[str, bytes, int]:
@@ -188,19 +188,21 @@ def _canonical(place: KeyInZone, zones: Mapping[int, Zone]) -> tuple[str, bytes,
     return zone_name, relative_key(name, zone_name), type_
 
 
-def _seen(zone: Zone, pairs: Sequence[tuple[RRset | None, RRset]], author: Drafter) -> list[tuple[RRset | None, RRset]]:
+def _visible_pairs(
+    zone: Zone, pairs: Sequence[tuple[RRset | None, RRset]], author: Drafter
+) -> list[tuple[RRset | None, RRset]]:
     """Return the pairs that the author sees."""
     visibility = access.visibility_of(author, zone)
     return [pair for pair in pairs if visibility is None or visibility(pair[1].name, pair[1].type)]
 
 
-def _named(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZone]:
+def _places_of_keys(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZone]:
     """Return the places of those of these keys in zones that the author sees."""
     ids = dict(visible.filter(name__in={zone for zone, _, _ in keys}).values_list("name", "pk"))
     return {(ids[zone], name, type) for zone, name, type in keys if zone in ids and names.is_within(name, zone)}
 
 
-def _found(
+def _find_rrsets(
     search: Search, visible: "QuerySet[Zone]", author: Drafter, now: datetime
 ) -> tuple[dict[KeyInZone, RRset], dict[KeyInZone, Operation], int]:
     """Return the RRsets that a search finds, as published and in the author's draft.
@@ -227,7 +229,9 @@ def _found(
                 ).format(looked_to=page.looked_to, published=len(published))
             )
     zones = zone_conditions.fitting(visible, Search(search.about_zones_alone), now=now)
-    drafted = rrset_conditions.fitting(_drafted(author).filter(zone__in=zones), search, access.zones_seen_by(author))
+    drafted = rrset_conditions.fitting(
+        _drafted_operations(author).filter(zone__in=zones), search, access.zones_seen_by(author)
+    )
     operations = by_more_than_the_zone(drafted, search.words)[: MOST_SELECTED + 1]
     return published, {(row.zone_id, row.name, row.type): row for row in operations}, page.left_out
 
@@ -244,7 +248,7 @@ def _published_at(zones: Mapping[int, Zone], places: Collection[KeyInZone]) -> d
     return {(id, name, type): rrset for id, name, type, rrset in every if (id, name, type) in wanted}
 
 
-def _drafted(author: Drafter) -> "QuerySet[Operation]":
+def _drafted_operations(author: Drafter) -> "QuerySet[Operation]":
     """Select the operations of the author's draft; none for a token, which publishes without a draft."""
     return Operation.objects.none() if isinstance(author, Actor) else draft.operations_of(author)
 
@@ -253,5 +257,5 @@ def _drafted_at(author: Drafter, places: Collection[KeyInZone]) -> dict[KeyInZon
     """Return the operations of the author's draft at these places."""
     if not places:
         return {}
-    found = _drafted(author).filter(zone__in={zone_id for zone_id, _, _ in places})
+    found = _drafted_operations(author).filter(zone__in={zone_id for zone_id, _, _ in places})
     return {place: row for row in found if (place := (row.zone_id, row.name, row.type)) in places}

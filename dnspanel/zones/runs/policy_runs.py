@@ -166,7 +166,7 @@ def work_on_run(
     )
 
 
-def _selected(run: PolicyRun, author: Author) -> "QuerySet[Zone]":
+def _zones_of_run(run: PolicyRun, author: Author) -> "QuerySet[Zone]":
     zones = Zone.objects.filter(deleted_at=None) if author is None else access.zones_visible_to(author)
     if run.policy is not None:
         zones = zones.filter(zones_of(run.policy))
@@ -180,7 +180,7 @@ def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None
     author = run_turns.author_of(run)
     return run_turns.take_zones(
         run,
-        _selected(run, author),
+        _zones_of_run(run, author),
         batch=batch,
         carry_out=lambda zones, now: _do(run, zones, author, begin_rollover, now),
         moved=(Unknown, RightMissing),  # one of them was deleted, or went to another team

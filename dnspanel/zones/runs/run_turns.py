@@ -84,13 +84,13 @@ def refuse_unless_done(dry_run: Run) -> None:
 def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
     """Stop the run after the current batch. Published batches stay. Raise RunRefused if it has ended."""
     with transaction.atomic():
-        if not unfinished(type(run), run.pk).update(state=RunState.CANCELLED, ended_at=now):
+        if not unfinished_run(type(run), run.pk).update(state=RunState.CANCELLED, ended_at=now):
             raise RunRefused(gettext("This run has ended already."))
         if not run.dry_run:
             audit.record(action=action, by=by, now=now, target=f"run {run.pk}", run=run.pk)
 
 
-def unfinished(model: type[Run], run_id: int) -> "QuerySet[Run]":
+def unfinished_run(model: type[Run], run_id: int) -> "QuerySet[Run]":
     """Select the run of this id, unless it has ended."""
     return model.objects.filter(pk=run_id, state__in=UNFINISHED_STATES)
 
@@ -236,11 +236,11 @@ def _start(run: Run, *, total: int, now: datetime) -> None:
 
 def _end(run: Run, now: datetime) -> None:
     """Mark the run as done, unless it has advanced since."""
-    if unfinished(type(run), run.pk).filter(cursor=run.cursor).update(state=RunState.DONE, ended_at=now):
+    if unfinished_run(type(run), run.pk).filter(cursor=run.cursor).update(state=RunState.DONE, ended_at=now):
         what = type(run).__name__
         logger.info("ended %s=%s dry=%s zones=%s counts=%s", what, run.pk, run.dry_run, run.done, run.counts)
 
 
 def _fail(run: Run, message: str) -> None:
     logger.warning("%s=%s failed: %s", type(run).__name__, run.pk, message)
-    unfinished(type(run), run.pk).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)
+    unfinished_run(type(run), run.pk).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)

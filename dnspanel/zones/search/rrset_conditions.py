@@ -145,7 +145,7 @@ def within(span: Span, column: str) -> Q:
 
 def in_name(text: str, column: str = "name") -> Q:
     """Return the condition for names with the text, as stored or as displayed."""
-    text = lowered(text)
+    text = comparable_text(text)
     if text.isascii():  # names are stored in lower case
         return Q(**{f"{column}__contains": text})
     found = displayed_name_contains(text, column)
@@ -199,6 +199,6 @@ def displayed_name_contains(text: str, column: str = "name") -> Q:
     return Q(**{f"{column}__contains": _INTERNATIONAL}) & Q(Contains(displayed, Value(text)))
 
 
-def lowered(text: str) -> str:
+def comparable_text(text: str) -> str:
     """Return a text in the form for comparing with names in their own script."""
     return unicodedata.normalize("NFC", text.lower())

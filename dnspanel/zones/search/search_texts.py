@@ -20,8 +20,8 @@ from django.db.models.lookups import GreaterThanOrEqual
 
 from dnspanel.zones.models import Revision, SearchProgress, SearchText, Zone
 from dnspanel.zones.models import RRset as StoredRRset
-from dnspanel.zones.rights.access import tagged
-from dnspanel.zones.search.rrset_conditions import condition, lowered, with_texts
+from dnspanel.zones.rights.access import has_any_tag
+from dnspanel.zones.search.rrset_conditions import comparable_text, condition, with_texts
 from dnspanel.zones.search.terms import Filter, Span, Term, beginning_of, escaped_bytes, rdata_spellings
 from dnspanel.zones.search.warned_zones import row_by_row
 from dnspanel.zones.store.store_rrsets import BEHIND_ALL_KEYS
@@ -170,7 +170,7 @@ def _may_have_tag(tag: str, column: str) -> Q:
 
     If such zones are few they are listed: then PostgreSQL finds both kinds by indexes, and combines them.
     """
-    tagged_zones = Zone.objects.filter(tagged([tag]))
+    tagged_zones = Zone.objects.filter(has_any_tag([tag]))
     few = list(tagged_zones.values_list("pk", flat=True)[: FEW_TAGGED + 1])
     of_zones = Q(zone__in=few) if len(few) <= FEW_TAGGED else Q(zone__in=tagged_zones.values("pk"))
     return Q(**{f"{column}__contains": f"\ntag:{tag}\n"}) | of_zones
@@ -289,7 +289,7 @@ def pieces_of(term: Term) -> list[str]:
 
 
 def _in_names(text: str) -> list[str]:
-    found = [lowered(text)]
+    found = [comparable_text(text)]
     if not text.isascii():
         with suppress(BadName):
             found.append(names.parse(text).removesuffix("."))

@@ -34,7 +34,7 @@ def suggestions(*, person: Person, text: str) -> list[str]:
     elif name.lower() in FILTERS:
         kind = Filter(name.lower())
         matching = (each for each in _values(person, kind) if each.lower().startswith(value.strip('"').lower()))
-        found = [f"{kind}:{_quoted(each)}" for each in islice(matching, MOST_SUGGESTED)]
+        found = [f"{kind}:{_quote_value(each)}" for each in islice(matching, MOST_SUGGESTED)]
     else:
         found = []
     return [f"{begin}{sign}{each}" for each in found if len(begin) + len(each) < LONGEST_SEARCH]
@@ -63,5 +63,5 @@ def _teams(person: Person) -> list[str]:
     return sorted(team.name for team in actor.teams)
 
 
-def _quoted(value: str) -> str:
+def _quote_value(value: str) -> str:
     return f'"{value}"' if " " in value else value

@@ -204,14 +204,14 @@ def parse(text: str) -> Search:
 
     Linear in the text. A search of more than MOST_TERMS words is a fault.
     """
-    found = _parsed(text)
+    found = _parse_text(text)
     if not found.faults:
         return found
     return replace(found, faults=tuple(replace(each, message=spoken(each.message)) for each in found.faults))
 
 
 @lru_cache(maxsize=256)
-def _parsed(text: str) -> Search:
+def _parse_text(text: str) -> Search:
     words = split_search(text.replace("\0", " "))
     if len(words) > MOST_TERMS:
         return Search(
@@ -290,7 +290,7 @@ def _term(word: str) -> Term:
     if match is None or name not in FILTERS or _address(rest) is not None:
         return Term(Filter.WORD, _word_meaning(rest), negated, word)
     kind = Filter(name)
-    text = _unquoted(rest[match.end() :])
+    text = _remove_quotes(rest[match.end() :])
     if not text.strip():
         raise _Misread(
             gettext("{name}: needs something to look for, without a space behind the colon.").format(name=name)
@@ -298,7 +298,7 @@ def _term(word: str) -> Term:
     return Term(kind, _READERS.get(kind, _text)(text), negated, word)
 
 
-def _unquoted(word: str) -> str:
+def _remove_quotes(word: str) -> str:
     return _QUOTED.sub(r"\1", word)
 
 
@@ -308,7 +308,7 @@ def _word_meaning(word: str) -> Meaning:
     With quotes, it is always a text.
     """
     if '"' in word:
-        return _unquoted(word) or word
+        return _remove_quotes(word) or word
     address = _address(word)
     if address is not None:
         return address
@@ -336,7 +336,7 @@ def _choice(kind: Filter) -> Callable[[str], str]:
         if text.lower() not in known:
             raise _Misread(
                 gettext("{filter}: takes {value}, not {text}.").format(
-                    filter=kind, value=_listed(tuple(known)), text=text
+                    filter=kind, value=_join_with_or(tuple(known)), text=text
                 )
             )
         return known[text.lower()]
@@ -396,7 +396,7 @@ def _within(span: Span, most: int) -> Span:
     return Span(low, high)
 
 
-def _changed(text: str) -> Since:
+def _parse_changed(text: str) -> Since:
     match = _COMPARED.fullmatch(text)
     assert match is not None
     sign, moment = match[1], match[2]
@@ -427,13 +427,13 @@ _READERS: dict[Filter, Callable[[str], Meaning]] = {
     Filter.TYPE: _types,
     Filter.TTL: _ttl,
     Filter.SERIAL: _serial,
-    Filter.CHANGED: _changed,
+    Filter.CHANGED: _parse_changed,
     Filter.DNSSEC: _choice(Filter.DNSSEC),
     Filter.SYNC: _choice(Filter.SYNC),
 }
 
 
-def _listed(words: tuple[str, ...]) -> str:
+def _join_with_or(words: tuple[str, ...]) -> str:
     return gettext("{first} or {last}").format(first=", ".join(words[:-1]), last=words[-1])
 
 
@@ -460,10 +460,10 @@ def beginning_of(network: Network) -> str:
 
 def escaped_bytes(text: str) -> str:
     r"""Return a text with non-ASCII letters as rdata spell them: each byte of their UTF-8 as `\195`."""
-    return "".join(_escaped(text))
+    return "".join(_escape_bytes(text))
 
 
-def _escaped(text: str) -> Iterator[str]:
+def _escape_bytes(text: str) -> Iterator[str]:
     for char in text:
         if char.isascii():
             yield char

@@ -62,20 +62,22 @@ def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = No
     )
     # Whatever zones the client may see: checking very many costs more than finding out that they are many.
     few = list(about.order_by().values_list("zone_id", flat=True).distinct()[: FEW_ZONES + 1])
-    told = row_by_row(_told(about, known).filter(**_equal("zone", "pk")))
+    told = row_by_row(_visible_complaints(about, known).filter(**_equal("zone", "pk")))
     return Q(pk__in=few) & told if len(few) <= FEW_ZONES else told
 
 
 def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
     """Return the condition for texts with names that have complaints."""
-    said = _told(Complaint.objects.all(), known).filter(**_equal("zone", "zone"), owner_key__gte=OuterRef("first_key"))
+    said = _visible_complaints(Complaint.objects.all(), known).filter(
+        **_equal("zone", "zone"), owner_key__gte=OuterRef("first_key")
+    )
     end = Coalesce(OuterRef("end_key"), Value(BEHIND_ALL_KEYS), output_field=BinaryField())
     return row_by_row(said.filter(owner_key__lt=end))
 
 
 def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
     """Return the condition for published RRsets with complaints, and for operations of a draft at such RRsets."""
-    return row_by_row(_told(Complaint.objects.all(), known).filter(**_AT))
+    return row_by_row(_visible_complaints(Complaint.objects.all(), known).filter(**_AT))
 
 
 def messages_about(
@@ -85,7 +87,7 @@ def messages_about(
     if not keys:
         return {}
     wanted = set(keys)
-    rows = _told(Complaint.objects.all(), known).filter(
+    rows = _visible_complaints(Complaint.objects.all(), known).filter(
         zone__in={zone for zone, _, _ in keys}, owner_key__in={key for _, key, _ in keys}
     )
     found: dict[tuple[int, bytes, int], str] = {}
@@ -103,7 +105,7 @@ def row_by_row(rows: "QuerySet[Any]") -> Q:
     return Q(Case(When(Exists(rows), then=True), default=False, output_field=BooleanField()))
 
 
-def _told(complaints: "QuerySet[Complaint]", known: "QuerySet[Zone, Any]") -> "QuerySet[Complaint]":
+def _visible_complaints(complaints: "QuerySet[Complaint]", known: "QuerySet[Zone, Any]") -> "QuerySet[Complaint]":
     """Select those of these complaints that a client who may see the `known` zones may see."""
     leading = row_by_row(known.order_by().filter(**_equal("pk", "into")))
     return complaints.filter(Q(into=0) | leading)

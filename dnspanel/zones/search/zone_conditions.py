@@ -16,9 +16,9 @@ from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.models import RRset as StoredRRset
-from dnspanel.zones.rights.access import tagged
+from dnspanel.zones.rights.access import has_any_tag
 from dnspanel.zones.search import search_texts, warned_zones
-from dnspanel.zones.search.rrset_conditions import displayed_name_contains, lowered, within
+from dnspanel.zones.search.rrset_conditions import comparable_text, displayed_name_contains, within
 from dnspanel.zones.search.terms import NOBODY, Filter, Search, Since, Span, Term, rdata_spellings
 from dnspanel.zones.signals import acked_everywhere_requested
 from replication.dns import names
@@ -125,7 +125,7 @@ def _is_inside(term: Term) -> bool:
 
 def in_zone_name(text: str) -> Q:
     """Return the condition for zones with the text in their names, as stored or as displayed."""
-    text = lowered(text)
+    text = comparable_text(text)
     if text.isascii():
         # Names are in lower case; without UPPER() PostgreSQL does not take the index of trigrams: 0.3 s instead of
         # 10 s.
@@ -184,7 +184,7 @@ def _condition(term: Term, now: datetime) -> Q:
         case ((Filter.WORD | Filter.ZONE), text):
             return in_zone_name(str(text))
         case Filter.CHANGED, Since() as since:
-            return _changed(since, now)
+            return _changed_since(since, now)
         case Filter.SERIAL, Span() as span:
             return within(span, "serial")
         case Filter.SERIAL, digits:
@@ -193,7 +193,7 @@ def _condition(term: Term, now: datetime) -> Q:
 
 
 def _tag(text: str) -> Q:
-    return tagged([text.lower()])
+    return has_any_tag([text.lower()])
 
 
 def _team(text: str) -> Q:
@@ -240,7 +240,7 @@ _CONDITIONS_OF_TEXT: dict[Filter, Callable[[str], Q]] = {
 }
 
 
-def _changed(since: Since, now: datetime) -> Q:
+def _changed_since(since: Since, now: datetime) -> Q:
     found = Q()
     if since.after is not None:
         found &= Q(changed_at__gte=now - since.after if isinstance(since.after, timedelta) else since.after)

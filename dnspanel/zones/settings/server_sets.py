@@ -111,7 +111,7 @@ def newest_set(template: ZoneTemplate) -> ServerSet | None:
 
 def set_at(template_id: int, version: int) -> ServerSet | None:
     """Return this version of the set, while it exists. One query."""
-    return _found(Q(template=template_id, number=version))
+    return _find_set(Q(template=template_id, number=version))
 
 
 def newest_sets(templates: Iterable[ZoneTemplate]) -> list[tuple[ZoneTemplate, Servers]]:
@@ -123,10 +123,10 @@ def newest_sets(templates: Iterable[ZoneTemplate]) -> list[tuple[ZoneTemplate, S
 
 
 def _newest(which: Q) -> ServerSet | None:
-    return _found(which & Q(number=F("template__version")))
+    return _find_set(which & Q(number=F("template__version")))
 
 
-def _found(which: Q) -> ServerSet | None:
+def _find_set(which: Q) -> ServerSet | None:
     versions = TemplateVersion.objects.filter(which, template__kind=TemplateKind.SERVERS).select_related("template")
     found = versions.order_by(F("template__team").asc(nulls_last=True)).first()
     if found is None:
@@ -172,7 +172,7 @@ def has_servers_of(server_set: ServerSet, zone_name: str, rrsets: Sequence[RRset
 
 
 def _with_fields(rrset: RRset, fields: Mapping[int, str]) -> RRset:
-    def moved(text: str) -> str:
+    def replace_fields(text: str) -> str:
         words = text.split(" ")
         for place, word in fields.items():
             words[place] = word or words[place]
@@ -180,7 +180,7 @@ def _with_fields(rrset: RRset, fields: Mapping[int, str]) -> RRset:
 
     return replace(
         rrset,
-        rdata=tuple(map(moved, rrset.rdata)),
-        disabled=tuple(map(moved, rrset.disabled)),
-        notes=rrset.notes.renamed(moved),
+        rdata=tuple(map(replace_fields, rrset.rdata)),
+        disabled=tuple(map(replace_fields, rrset.disabled)),
+        notes=rrset.notes.renamed(replace_fields),
     )

@@ -31,7 +31,7 @@ def change_guarded(
     above: dict[str, DsAbove] | None = None
     rolled: dict[int, str] = {}
 
-    def checked(zone: Zone, state: SigningState) -> SigningState:
+    def decide_guarded(zone: Zone, state: SigningState) -> SigningState:
         nonlocal above, rolled
         if above is None:
             above = ds_above([each.name for each in zones])
@@ -50,7 +50,9 @@ def change_guarded(
             refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
         return after
 
-    return change_signing(zones=zones, decide=checked, acting=acting, action=action, in_transaction=in_transaction)
+    return change_signing(
+        zones=zones, decide=decide_guarded, acting=acting, action=action, in_transaction=in_transaction
+    )
 
 
 def _refuse_under_rollover(zone: Zone, kind: str, state: SigningState, after: SigningState) -> None:

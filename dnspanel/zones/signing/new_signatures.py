@@ -29,7 +29,7 @@ def publish_new_signatures(*, zone_ids: Collection[int], before: datetime, now: 
     with transaction.atomic(durable=True):
         zones = [
             zone
-            for zone in find_zones.locked(zone_ids)
+            for zone in find_zones.lock_zones(zone_ids)
             if zone.is_served and not zone.transferred_from and zone.changed_at < before
         ]
         apexes = store_rrsets.rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones})

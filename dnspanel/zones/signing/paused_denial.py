@@ -81,7 +81,7 @@ def _publish(
     paused: bool,
 ) -> Publication | None:
     with transaction.atomic(durable=True):
-        zones = {zone.pk: zone for zone in find_zones.locked(zone_ids)}
+        zones = {zone.pk: zone for zone in find_zones.lock_zones(zone_ids)}
         before = {
             zone_id: state
             for zone_id, state in signing_of_zones(list(zones)).items()

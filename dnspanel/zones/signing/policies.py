@@ -97,7 +97,7 @@ def create_policy(
             )
             _set_attached(policy, attached, by, now)
     except IntegrityError as exc:
-        raise _taken(name) from exc
+        raise _name_taken(name) from exc
     return policy
 
 
@@ -117,7 +117,7 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
     values = {"name": name, "is_default": is_default, **columns}
     try:
         with transaction.atomic():
-            locked = _locked(policy)
+            locked = _lock_policy(policy)
             _set_attached(locked, attached, by, now)
             if all(getattr(locked, column) == value for column, value in values.items()):
                 return locked
@@ -128,7 +128,7 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
             audit.record(action="dnssec.policy_change", by=by, now=now, target=name, before=locked.name, **details)
             locked.refresh_from_db()
     except IntegrityError as exc:
-        raise _taken(name) from exc
+        raise _name_taken(name) from exc
     return locked
 
 
@@ -139,10 +139,10 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
     """
     require_signer_of_all(by)
     with transaction.atomic():
-        locked = _locked(policy)
+        locked = _lock_policy(policy)
         attached = PolicyAttachment.objects.filter(policy=locked)
         if replaced_by is not None:
-            heir = _locked(replaced_by)
+            heir = _lock_policy(replaced_by)
             if heir.pk == locked.pk:
                 raise PolicyRefused({"replaced_by": [gettext("Another policy has to take its place.")]})
             attached.update(policy=heir)
@@ -170,9 +170,9 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
     Forbidden for tags and teams if the person may not sign every zone, PolicyRefused for an invalid tag, PolicyUnknown,
     Unknown.
     """
-    to = _required(by, to)
+    to = _require_right(by, to)
     with transaction.atomic():
-        locked = _locked(policy)
+        locked = _lock_policy(policy)
         if to.zone is not None and not Zone.objects.filter(pk=to.zone.pk, deleted_at=None).exists():
             raise Unknown(to.zone.name)
         if to.tag is not None and PolicyAttachment.objects.exclude(tag=None).count() >= MOST_TAGS:
@@ -197,7 +197,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
 
 def detach(*, target: Target, by: Author, now: datetime) -> None:
     """Detach any policy from this zone, tag or team. A second call changes nothing. Raise the errors of `attach`."""
-    target = _required(by, target)
+    target = _require_right(by, target)
     with transaction.atomic():
         row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()
         if row is not None and PolicyAttachment.objects.filter(pk=row.pk).delete()[0]:
@@ -209,7 +209,7 @@ def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: dat
     rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
     present = {str(target): target for target in (Target(team=row.team, tag=row.tag) for row in rows)}
     targets = [Target(tag=tag) for tag in attached.tags or ()] + [Target(team=team) for team in attached.teams or ()]
-    result = {str(target): target for target in (_required(by, target) for target in targets)}
+    result = {str(target): target for target in (_require_right(by, target) for target in targets)}
     kept = {
         name: target
         for name, target in present.items()
@@ -223,7 +223,7 @@ def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: dat
             attach(policy=policy, to=target, by=by, now=now)
 
 
-def _required(by: Author, target: Target) -> Target:
+def _require_right(by: Author, target: Target) -> Target:
     """Return the target, with its tag in canonical form, if the author may decide about it."""
     if target.zone is not None:
         access.require_right(by, target.zone, Right.DNSSEC)
@@ -240,14 +240,14 @@ def _required(by: Author, target: Target) -> Target:
     return Target(tag=tags[0])
 
 
-def _locked(policy: DnssecPolicy) -> DnssecPolicy:
+def _lock_policy(policy: DnssecPolicy) -> DnssecPolicy:
     locked = DnssecPolicy.objects.select_for_update().filter(pk=policy.pk).first()
     if locked is None:
         raise PolicyUnknown
     return locked
 
 
-def _taken(name: str) -> PolicyRefused:
+def _name_taken(name: str) -> PolicyRefused:
     message = gettext("There is a policy {name} already, or another default was chosen just now.")
     return PolicyRefused({"name": [message.format(name=name)]})
 

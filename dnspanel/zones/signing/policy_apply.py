@@ -9,7 +9,7 @@ from django.db import connection
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.dnssec.policy import Act, Difference, Terms, adjusted, differences
+from dnspanel.zones.dnssec.policy import Act, Difference, Terms, differences, with_denial_and_cds
 from dnspanel.zones.dnssec.policy_queries import Applied
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover_queries import rolling_zones
@@ -59,7 +59,7 @@ def follow_policies(
     work = _Work(zones, applied, applying, in_transaction)
     work.begin_rollovers()
     publications = change_signing(
-        zones=zones, decide=work.decide, acting=applying.acting, action="dnssec.policy", decided=work.decided
+        zones=zones, decide=work.decide, acting=applying.acting, action="dnssec.policy", decided=work.store_new_keys
     )
     return [*work.begun, *publications], work.findings
 
@@ -91,10 +91,10 @@ class _Work:
             state = states.get(zone.pk, SigningState())
             for difference in differences(terms, state, is_rolling=zone.pk in self._rolling):
                 if difference.kind is not None and terms.automatic:
-                    self.findings[zone.pk] = [self._begun(zone, difference, terms)]
+                    self.findings[zone.pk] = [self._begin_rollover(zone, difference, terms)]
                     self._rolled.add(zone.pk)
 
-    def _begun(self, zone: Zone, difference: Difference, terms: Terms) -> Difference:
+    def _begin_rollover(self, zone: Zone, difference: Difference, terms: Terms) -> Difference:
         begin, kind = self._applying.begin_rollover, difference.kind
         assert begin is not None
         assert kind is not None
@@ -119,7 +119,7 @@ class _Work:
         if Act.REFUSED in acts:
             after = state
         else:
-            after = adjusted(terms, self._signed(zone, terms, state) if Act.SIGN in acts else state)
+            after = with_denial_and_cds(terms, self._with_new_keys(zone, terms, state) if Act.SIGN in acts else state)
         if after != state:
             try:
                 above = self._above.get(zone.name)
@@ -131,14 +131,14 @@ class _Work:
         self.findings.setdefault(zone.pk, found)
         return after
 
-    def decided(self, *, is_last: bool) -> None:
+    def store_new_keys(self, *, is_last: bool) -> None:
         """Store new keys in the transaction of the publication that signs with them."""
         ZoneKey.objects.bulk_create(self._new_keys)
         self._new_keys = []
         if is_last:
             self._in_transaction(self.findings)
 
-    def _signed(self, zone: Zone, terms: Terms, state: SigningState) -> SigningState:
+    def _with_new_keys(self, zone: Zone, terms: Terms, state: SigningState) -> SigningState:
         acting = self._applying.acting
         for flags in terms.key_flags:
             pair = key_material.generate(terms.algorithm, terms.bits)

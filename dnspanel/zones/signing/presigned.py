@@ -95,7 +95,7 @@ def drop_signatures(
         )
 
     outcome = zone_patches.publish_patches(
-        patches=[zone_patches.Patch(zone, _unsigned(zone), None, drops_signatures=True) for zone in zones],
+        patches=[zone_patches.Patch(zone, _without_signatures(zone), None, drops_signatures=True) for zone in zones],
         acting=acting,
         in_transaction=write_rest,
     )
@@ -120,7 +120,7 @@ def without_signatures(zones: Sequence[Zone]) -> dict[int, tuple[SigningState, S
     return found
 
 
-def _unsigned(zone: Zone) -> zone_patches.Decide:
+def _without_signatures(zone: Zone) -> zone_patches.Decide:
     def decide(current: Mapping[Key, RRset]) -> dict[Key, RRset | None]:
         return {
             (name, type): None

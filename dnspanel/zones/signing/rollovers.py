@@ -76,7 +76,7 @@ def begin(
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if Rollover.objects.filter(zone=zone, ended_at=None).exists():
             raise DnssecRefused(gettext("A rollover of {name} is under way already.").format(name=zone.name))
-        old = _replaced(zone, kind, state, acting.author, emergency=emergency)
+        old = _keys_to_replace(zone, kind, state, acting.author, emergency=emergency)
         new = _new_keys(zone, kind, state, old, acting, algorithm, bits)
         act = rollover.first(kind=kind, state=state, old=[key.id for key in old], new=new, emergency=emergency)
         row = _row(zone, kind, state, old, new, acting, ttls)
@@ -113,13 +113,13 @@ def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
-        row = _locked(rolled)
+        row = _lock_rollover(rolled)
         if row is None or row.looked_at != rolled.looked_at:
             return state
         outcome = rollover.advance(inputs_of(row, state))
         if not isinstance(outcome, Act):
             return state
-        return _taken(zone, row, state, outcome, now)
+        return _take_step(zone, row, state, outcome, now)
 
     acting = Acting(None, Channel.SYSTEM, now, panel_reasons.ROLLOVER_STEP.format(name=rolled.zone.name))
     published = change_guarded([rolled.zone], decide, acting, "dnssec.rollover_step", rollover=rolled)
@@ -142,14 +142,14 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
         )
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
-        row = _locked(rolled)
+        row = _lock_rollover(rolled)
         if row is None:
             raise DnssecRefused(gettext("The rollover of {name} has ended meanwhile.").format(name=zone.name))
         act = rollover.cancel(inputs_of(row, state), withdrawn=withdrawn)
         if isinstance(act, Refused):
             raise DnssecRefused(act.message)
         audit.record(action="dnssec.rollover_cancel", by=acting.author, now=acting.now, target=zone.name, kind=row.kind)
-        return _taken(zone, row, state, act, acting.now)
+        return _take_step(zone, row, state, act, acting.now)
 
     change_guarded([zone], decide, acting, "dnssec.rollover_step", rollover=rolled)
     return rolled
@@ -176,7 +176,7 @@ def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
         "record_ttl": look.ttls.records,
         "key_ttl": look.ttls.keys,
         "ttls_revision": look.ttls.revision,
-        **_displayed(rolled, look, outcome),
+        **_displayed_columns(rolled, look, outcome),
     }
     if isinstance(outcome, Done):
         values |= {"ended_at": now, "is_cancelled": outcome.cancelled}
@@ -250,7 +250,9 @@ def with_look(inputs: Inputs, look: Look) -> Inputs:
     )
 
 
-def _replaced(zone: Zone, kind: Kind, state: SigningState, author: Author, *, emergency: bool) -> Sequence[KeyState]:
+def _keys_to_replace(
+    zone: Zone, kind: Kind, state: SigningState, author: Author, *, emergency: bool
+) -> Sequence[KeyState]:
     if not state.is_signed:
         raise NotSigned(zone.name)
     if emergency and kind not in rollover_stages.EMERGENCY:
@@ -374,11 +376,11 @@ def _ds(zone: Zone, keys: Sequence[KeyState]) -> list[str]:
     ]
 
 
-def _locked(rolled: Rollover) -> Rollover | None:
+def _lock_rollover(rolled: Rollover) -> Rollover | None:
     return Rollover.objects.select_for_update().filter(pk=rolled.pk, ended_at=None, step=rolled.step).first()
 
 
-def _taken(zone: Zone, row: Rollover, state: SigningState, act: Act, now: datetime) -> SigningState:
+def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: datetime) -> SigningState:
     """Move the row to the step, in the transaction that publishes it. Return the new state."""
     after = act.state
     if rollover.has_cds_again(Kind(row.kind), act.step):
@@ -402,7 +404,7 @@ def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: dat
         ZoneKey.objects.filter(zone=zone, pk__in=lost, deleted_at=None).update(deleted_at=now)
 
 
-def _displayed(rolled: Rollover, look: Look, outcome: Outcome) -> dict[str, object]:
+def _displayed_columns(rolled: Rollover, look: Look, outcome: Outcome) -> dict[str, object]:
     """Return the columns for people."""
     displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": []}
     if isinstance(outcome, Act):

@@ -52,7 +52,7 @@ def refuse_bogus(
     """
     if _is_signed_here(after) and not _is_signed_here(before):
         refuse_to_sign(zone, wildcards)
-    seen = _seen(after)
+    seen = _published_signers(after)
     if after.is_signed and not seen and not after.presigned:
         raise DnssecRefused(
             gettext("{name} would be signed by keys that nobody can see: publish one that is active.").format(
@@ -69,7 +69,8 @@ def refuse_bogus(
             ).format(name=zone.name)
         )
     public = {
-        key.pk: bytes(key.public) for key in ZoneKey.objects.filter(pk__in=[k.id for k in (*seen, *_seen(before))])
+        key.pk: bytes(key.public)
+        for key in ZoneKey.objects.filter(pk__in=[k.id for k in (*seen, *_published_signers(before))])
     }
     if _is_named(zone.name, before, ds, public) and not _is_named(zone.name, after, ds, public):
         raise DnssecRefused(
@@ -79,7 +80,7 @@ def refuse_bogus(
             ).format(name=zone.name)
         )
     named = {int(text.split()[1]) for text in ds}
-    lost = sorted(named & {key.algorithm for key in _seen(before)} - {key.algorithm for key in seen})
+    lost = sorted(named & {key.algorithm for key in _published_signers(before)} - {key.algorithm for key in seen})
     if lost:
         names = " and ".join(key_material.ALGORITHMS.get(number, str(number)) for number in lost)
         raise DnssecRefused(
@@ -123,12 +124,12 @@ def _is_signed_here(state: SigningState) -> bool:
     return state.is_signed and not state.presigned
 
 
-def _seen(state: SigningState) -> list[KeyState]:
+def _published_signers(state: SigningState) -> list[KeyState]:
     """Return the signing keys in the DNSKEY RRset."""
     return [key for key in state.keys if key.active and key.published]
 
 
 def _is_named(zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes]) -> bool:
     """Return True if a DS matches a visible signing key."""
-    keys = [(key.flags, key.algorithm, public[key.id]) for key in _seen(state) if key.id in public]
+    keys = [(key.flags, key.algorithm, public[key.id]) for key in _published_signers(state) if key.id in public]
     return any(key_material.is_named_by(zone_name, *key, ds) for key in keys)

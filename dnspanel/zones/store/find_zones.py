@@ -42,13 +42,13 @@ def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
     return None if row is None else statement.zone_of(row)
 
 
-def called(name: str) -> Q:
+def has_name(name: str) -> Q:
     """Return the condition that a zone has this canonical name, for zones in the trash as well."""
     # The second condition is for the trigram index: the other indexes of names are of zones that are not deleted.
     return Q(name=name) & Q(Exact(Upper("name"), Upper(Value(name))))
 
 
-def locked(zone_ids: Collection[int]) -> list[Zone]:
+def lock_zones(zone_ids: Collection[int]) -> list[Zone]:
     """Lock and return these zones, without deleted ones, in the order of their ids, so that no two publishers
     deadlock.
     """

@@ -26,7 +26,7 @@ def longitude(text: str) -> str:
 
 
 def _canonical(text: str, positive: str, negative: str, most: int) -> str:
-    numbers, hemisphere = _parted(text, positive, negative)
+    numbers, hemisphere = _split_hemisphere(text, positive, negative)
     is_negative = hemisphere == negative
     if not hemisphere and numbers and numbers[0][:1] in ("-", "+"):
         is_negative = numbers[0].startswith("-")
@@ -47,7 +47,7 @@ def _canonical(text: str, positive: str, negative: str, most: int) -> str:
     return f"{degrees} {minutes} {thousandths // 1000}.{thousandths % 1000:03d} {letter}"
 
 
-def _parted(text: str, positive: str, negative: str) -> tuple[list[str], str]:
+def _split_hemisphere(text: str, positive: str, negative: str) -> tuple[list[str], str]:
     """Return the numbers, and the letter of the hemisphere or ""."""
     text = _SYMBOLS.sub(" ", text.upper())
     parts = text.replace(positive, f" {positive} ").replace(negative, f" {negative} ").split()

@@ -100,13 +100,13 @@ def word_of(field: Field, typed: str, origin: str | None = None) -> str:
 def text_of(field: Field, word: str) -> str:
     """Return the field's text for a word of canonical text. `word_of` is the inverse."""
     if field.kind is Kind.STRING:
-        inner = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquoted(word))
+        inner = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquote_text(word))
         # Two quotes stand for an empty string where one must be said to be meant, and not for themselves.
         return {"": _EMPTY if field.required else "", _EMPTY: r"\034\034"}.get(inner, inner)
     if field.kind is Kind.STRINGS:
         return _text_of_strings(word)
     if field.kind is Kind.LIST:  # people type spaces after the commas, which are not meant
-        return unquoted(word).replace(" ", _SPACE)
+        return unquote_text(word).replace(" ", _SPACE)
     return word.removesuffix("m") if field.kind is Kind.METRES else word.strip('"')
 
 
@@ -116,7 +116,7 @@ def _text_of_strings(word: str) -> str:
     joined = "".join(part[1:-1] for part in parts)
     wires = [len(rdata.to_wire(rdtypes.TXT, part)) - 1 for part in parts]
     is_one = all(size == _FULL for size in wires[:-1]) and (wires[-1] or len(parts) == 1)
-    text = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquoted(f'"{joined}"'))
+    text = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquote_text(f'"{joined}"'))
     return text if text and is_one and not text.startswith(('"', "(")) else word
 
 
@@ -129,7 +129,7 @@ def missing(field: Field) -> str:
     )
 
 
-def unquoted(word: str) -> str:
+def unquote_text(word: str) -> str:
     r"""Return the inside of `"a \"string\""`: an escaped quote becomes a quote, any other escape stays."""
     inner = word[1:-1] if word.startswith('"') else word
     return _ESCAPE.sub(lambda match: '"' if match[0] == '\\"' else match[0], inner)
@@ -140,8 +140,8 @@ def base64_text(text: str) -> str:
     return re.sub(r"\s", "", _ARMOUR.sub("", text))
 
 
-def quoted(text: str) -> str:
-    """Quote a text: the inverse of `unquoted`."""
+def quote_text(text: str) -> str:
+    """Quote a text: the inverse of `unquote_text`."""
     return '"' + _ESCAPE_OR_QUOTE.sub(lambda match: '\\"' if match[0] == '"' else match[0], text) + '"'
 
 
@@ -206,7 +206,7 @@ def _mnemonic_word(field: Field, text: str, origin: str | None) -> str:
 def _string_word(field: Field, text: str, origin: str | None) -> str:
     if text == "" and field.required:
         raise ValueError(missing(field))
-    word = text if text == _EMPTY else quoted(text)
+    word = text if text == _EMPTY else quote_text(text)
     try:
         wire = rdata.to_wire(rdtypes.TXT, word)
     except ReplicationError as exc:

@@ -91,7 +91,7 @@ def _hex(
     return Field(name, label, Kind.HEX, help_text)
 
 
-def _matched(type: int, purpose: str) -> Layout:
+def _certificate_layout(type: int, purpose: str) -> Layout:
     return Layout(
         type,
         purpose,
@@ -307,8 +307,10 @@ _LAYOUTS = (
             ),
         ),
     ),
-    _matched(rdtypes.TLSA, gettext_lazy("The certificate of a TLS server, at a name such as _443._tcp.www.")),
-    _matched(rdtypes.SMIMEA, gettext_lazy("The certificate of a mail address.")),
+    _certificate_layout(
+        rdtypes.TLSA, gettext_lazy("The certificate of a TLS server, at a name such as _443._tcp.www.")
+    ),
+    _certificate_layout(rdtypes.SMIMEA, gettext_lazy("The certificate of a mail address.")),
     Layout(
         rdtypes.SSHFP,
         gettext_lazy("The fingerprint of an SSH server’s key."),

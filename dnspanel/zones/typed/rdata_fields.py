@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.typed.fields import Field, Kind, missing, quoted, text_of, word_of
+from dnspanel.zones.typed.fields import Field, Kind, missing, quote_text, text_of, word_of
 from dnspanel.zones.typed.layouts import Layout
 from replication.dns import rdata
 from replication.errors import BadRdata, ReplicationError
@@ -56,7 +56,7 @@ def format_fields(layout: Layout, values: Values, origin: str | None = None) -> 
         faults = _faults_of_digest(layout, texts)
     if faults:
         raise BadFields(faults)
-    text = _joined(layout, texts)
+    text = _join_fields(layout, texts)
     try:
         rdata.parse(layout.type, text, origin)
     except ReplicationError as exc:
@@ -73,8 +73,8 @@ def joined_as_typed(layout: Layout, values: Values) -> str:
             texts[field.name] = word_of(field, typed)
         except ValueError:
             is_string = field.kind in (Kind.STRING, Kind.STRINGS) and typed and not typed.startswith(('"', "("))
-            texts[field.name] = quoted(typed) if is_string else typed
-    return _joined(layout, texts)
+            texts[field.name] = quote_text(typed) if is_string else typed
+    return _join_fields(layout, texts)
 
 
 def blank_fields(layout: Layout) -> dict[str, str]:
@@ -93,7 +93,7 @@ def without_missing(layout: Layout, faults: Mapping[str, str]) -> dict[str, str]
     return {name: fault for name, fault in faults.items() if unsaid.get(name) != fault}
 
 
-def _joined(layout: Layout, texts: Values) -> str:
+def _join_fields(layout: Layout, texts: Values) -> str:
     parts = [texts.get(field.name, "") for field in layout.fields]
     parts += [_parameter(field, texts.get(field.name, "")) for field in layout.parameters]
     return " ".join(part for part in parts if part)

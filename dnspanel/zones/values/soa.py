@@ -30,7 +30,7 @@ class SoaEdit:
 
     def after(self, serial: Serial, now: datetime) -> Serial:
         """Return the next serial. It is always greater (RFC 1982), so that secondaries see the change."""
-        found = self._edited(serial, now)
+        found = self._edit_serial(serial, now)
         return found if found > serial else serial.next
 
     def first(self, serial: Serial, now: datetime) -> Serial:
@@ -38,12 +38,12 @@ class SoaEdit:
 
         Without a rule it does not change.
         """
-        moved = self._edited(serial, now)
+        moved = self._edit_serial(serial, now)
         if moved != serial:
             return self.after(serial, now)
         return serial if serial != NO_SERIAL else first_serial(now)
 
-    def _edited(self, serial: Serial, now: datetime) -> Serial:
+    def _edit_serial(self, serial: Serial, now: datetime) -> Serial:
         api, edit = self.api.upper(), self.edit.upper()
         if api.startswith("SOA-EDIT"):
             edited = _by_edit(serial, edit, now)
@@ -103,16 +103,16 @@ def serial_of(rrset: RRset) -> Serial:
 def with_serial(rrset: RRset, serial: Serial) -> RRset:
     """Return the SOA RRset with this serial in every record."""
 
-    def moved(text: str) -> str:
+    def replace_serial(text: str) -> str:
         fields = text.split(" ")
         fields[_SERIAL_FIELD] = str(serial.value)
         return " ".join(fields)
 
     return replace(
         rrset,
-        rdata=tuple(map(moved, rrset.rdata)),
-        disabled=tuple(map(moved, rrset.disabled)),
-        notes=rrset.notes.renamed(moved),
+        rdata=tuple(map(replace_serial, rrset.rdata)),
+        disabled=tuple(map(replace_serial, rrset.disabled)),
+        notes=rrset.notes.renamed(replace_serial),
     )
 
 

@@ -48,10 +48,10 @@ def others_than_soa(zone: Zone) -> set[Any]:
 
 def change(zone: Zone, *lines: str, gone: tuple[str, ...] = ()) -> None:
     steps = [
-        ((rrset.name, rrset.type), zone_patches.replaced(rrset))
+        ((rrset.name, rrset.type), zone_patches.replace_with(rrset))
         for rrset in (rr(line, origin=zone.name) for line in lines)
     ]
-    steps += [((f"{name}.{zone.name}", rdtypes.A), zone_patches.removed) for name in gone]
+    steps += [((f"{name}.{zone.name}", rdtypes.A), zone_patches.remove_rrset) for name in gone]
     zone_patches.publish_patches(
         patches=[zone_patches.patch_of_steps(zone, steps)], acting=Acting(None, Channel.API, NOW), confirmed=True
     )
@@ -135,7 +135,7 @@ def test_values_that_a_node_of_today_cannot_read_are_refused_wherever_the_zone_i
     zone = make_zone(EMPTY, name="caa.test.")
     path = str(tmp_path / "panel.tar")
     back_up_to_file(path=Path(path), now=NOW)
-    patch = zone_patches.patch_of_steps(zone, [(("www.caa.test.", rdtypes.CAA), zone_patches.removed)])
+    patch = zone_patches.patch_of_steps(zone, [(("www.caa.test.", rdtypes.CAA), zone_patches.remove_rrset)])
     zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.API, NOW))
     Node.objects.filter(pk=node.pk).update(report={"versions": {"powerdns": "4.7.3"}})
     last = Publication.objects.latest("sequence")

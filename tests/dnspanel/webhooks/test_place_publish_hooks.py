@@ -61,7 +61,7 @@ def place(answering: Answering, alice: User) -> Place:
 
 
 def publish(zone: Zone, author: User | None, value: str = "192.0.2.9", reason: str = "") -> None:
-    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.replaced(rr(f"www 60 A {value}")))])
+    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.replace_with(rr(f"www 60 A {value}")))])
     under = SystemRight.REPAIR if author is None else None
     zone_patches.publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW, reason), under=under)
 
@@ -267,7 +267,7 @@ def _delete(zone: Zone, alice: User) -> None:
 
 def _large(zone: Zone, alice: User) -> None:
     steps = [
-        ((f"h{n}.example.test.", rdtypes.A), zone_patches.replaced(rr(f"h{n} 60 A 192.0.2.1")))
+        ((f"h{n}.example.test.", rdtypes.A), zone_patches.replace_with(rr(f"h{n} 60 A 192.0.2.1")))
         for n in range(pieces.PIECE_RRSETS + 1)
     ]
     patch = zone_patches.patch_of_steps(zone, steps)

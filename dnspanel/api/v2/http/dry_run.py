@@ -24,7 +24,7 @@ from dnspanel.zones.errors import GuardHolds
 from dnspanel.zones.log.sequence_log import NewRevision
 from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.plan.plan import ZonePlan
-from dnspanel.zones.publishing.revision import guarded
+from dnspanel.zones.publishing.revision import guarded_zones
 from dnspanel.zones.rights.access import visibility_of, zones_within_reach
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 from replication.dns.rrset import Change
@@ -79,7 +79,7 @@ def _reasons(refusals: Sequence[Exception]) -> list[str]:
 
 def plans_json(plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
     """Return what publishing these plans would do, as the actor may see it, and why it would have to be confirmed."""
-    waiting = guarded(plans)
+    waiting = guarded_zones(plans)
     return {"plans": list(_plans_json(plans, actor)), "reasons": _reasons([GuardHolds(waiting)] if waiting else [])}
 
 

@@ -186,7 +186,7 @@ def condition_on(
     condition = condition_in(request)
 
     def hold() -> None:
-        find_zones.locked([zone.pk])
+        find_zones.lock_zones([zone.pk])
         state = queries.signing_of(zone)
         if not condition.holds(tag(state)):
             require(condition, tag(state), theirs=theirs(state), mine=request.data or None)

@@ -33,7 +33,7 @@ from dnspanel.zones.lists.rrset_pages import finds_in
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.merge import Changes
-from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Outcome, Patch, Step, removed, replaced
+from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Outcome, Patch, Step, remove_rrset, replace_with
 from dnspanel.zones.rights import access
 from dnspanel.zones.search import rrset_conditions
 from dnspanel.zones.search.terms import parse
@@ -120,7 +120,7 @@ class RRsetDetail(V2View):
         rrset = read_rrset(request.data, zone.name, "", faults, key)
         faults.refuse()
         assert rrset is not None
-        return _publish_step(request, zone, key, replaced(rrset), mine=rrset_json(rrset))
+        return _publish_step(request, zone, key, replace_with(rrset), mine=rrset_json(rrset))
 
     @extend_schema(
         operation_id="changeRRset", parameters=[*CHANGING, *TERMS], request=RRsetPatchSerializer, responses=_WRITTEN
@@ -148,7 +148,7 @@ class RRsetDetail(V2View):
         def gone(now: RRset | None) -> RRset | None:
             if now is None:
                 raise absent(key)
-            return removed(now)
+            return remove_rrset(now)
 
         return _publish_step(request, zone, key, gone, mine=None)
 

@@ -441,7 +441,7 @@ def _trashed_json(row: queries.ZoneRow) -> dict[str, Any]:
 
 def _filtered(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
     if tag := text_parameter(request.query_params, "tag"):
-        zones = zones.filter(access.tagged([tag.lower()]))
+        zones = zones.filter(access.has_any_tag([tag.lower()]))
     if (team := id_parameter(request.query_params, "team")) is not None:
         zones = zones.filter(team=team)
     return zones

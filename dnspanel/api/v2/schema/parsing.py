@@ -187,7 +187,7 @@ def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults
     if op == "delete":
         for name in sorted(_CONTENT & value.keys()):
             faults.at(f"{pointer}/{name}", f"`delete` takes no `{name}`: leave it out.", NOT_TOGETHER)
-        return None if _CONTENT & value.keys() else zone_patches.removed
+        return None if _CONTENT & value.keys() else zone_patches.remove_rrset
     if op == "prune":
         for name in sorted((_CONTENT - {"rdata"}) & value.keys()):
             faults.at(f"{pointer}/{name}", f"`prune` takes no `{name}`, only the `rdata` to remove.", NOT_TOGETHER)
@@ -198,7 +198,7 @@ def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults
     rrset = None if content is None else _make(key, content, pointer, faults)
     if rrset is None:
         return None
-    return zone_patches.extended(rrset) if op == "extend" else zone_patches.replaced(rrset)
+    return zone_patches.add_records(rrset) if op == "extend" else zone_patches.replace_with(rrset)
 
 
 def _read_key(value: Mapping[str, Any], zone_name: str, pointer: str, faults: Faults) -> Key | None:

@@ -10,7 +10,7 @@ from dnspanel.zones.names import nesting
 
 def with_answers(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
     """Return the rows with the zone that answers in their place, if another one does; in at most two queries."""
-    found = nesting.shadowed(zone, [row.rrset for row in rows if row.rrset is not None])
+    found = nesting.shadowed_rrsets(zone, [row.rrset for row in rows if row.rrset is not None])
     if not found:
         return list(rows)
     return [replace(row, answered_by=found.get((row.name, row.row.change.type), "")) for row in rows]

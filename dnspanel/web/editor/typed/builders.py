@@ -24,7 +24,7 @@ from dnspanel.web.editor.typed.typed_values import TypedInput
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.rows import capitalized
-from dnspanel.zones.builders.builder_pieces import Builder, built
+from dnspanel.zones.builders.builder_pieces import Builder, build_rrsets
 from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS
 from dnspanel.zones.builders.dkim import DkimBuilder, about_key
 from dnspanel.zones.builders.spf import SpfBuilder, Term, present_spf, terms_of
@@ -168,7 +168,7 @@ def _previewed(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
         return replace(building, faults=owner.faults)
     try:
         present = _present(request, zone, builder.keys(owner, values))
-        rrsets = built(builder, owner, values, present, default_ttl(request, zone))
+        rrsets = build_rrsets(builder, owner, values, present, default_ttl(request, zone))
     except BadFields as exc:
         return replace(building, faults=exc.faults)
     except ReplicationError as exc:

@@ -76,7 +76,7 @@ class World:
 
     def put_ds(self, *texts: str) -> None:
         rrset = rr(f"{CHILD} 3600 DS {' | '.join(texts)}") if texts else None
-        step = zone_patches.removed if rrset is None else zone_patches.replaced(rrset)
+        step = zone_patches.remove_rrset if rrset is None else zone_patches.replace_with(rrset)
         self.publish(self.parent, (CHILD, rdtypes.DS), step)
 
     def publish(self, zone: Zone, key: tuple[str, int], step: Callable[[RRset | None], RRset | None]) -> None:
@@ -276,11 +276,11 @@ def test_an_emergency_waits_for_no_secondary(world: World, active_node: MakeNode
 def test_it_waits_for_the_ttl_of_the_largest_record_also_if_that_is_gone_by_now(world: World) -> None:
     world.sign(split=True)
     key = f"old.{CHILD}", rdtypes.A
-    world.publish(world.zone, key, zone_patches.removed)
+    world.publish(world.zone, key, zone_patches.remove_rrset)
     assert served_ttls(world.zone, now=world.now).records == 7200
     rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
     world.run(until=Step.SIGN)
-    world.publish(world.zone, key, zone_patches.replaced(rr(f"old.{CHILD} 9000 A 192.0.2.8")))
+    world.publish(world.zone, key, zone_patches.replace_with(rr(f"old.{CHILD} 9000 A 192.0.2.8")))
     world.answer()
     world.look()
     begun = world.now
@@ -621,7 +621,7 @@ def test_zones_for_which_there_is_no_first_ds_to_wait_for(world: World, had: str
     if had == "delete":
         sign.set_cds(zone=world.zone, cds="0", acting=world.acting)
     if had == "nothing below":
-        world.publish(world.parent, (CHILD, rdtypes.NS), zone_patches.removed)
+        world.publish(world.parent, (CHILD, rdtypes.NS), zone_patches.remove_rrset)
     assert automatic.begin_first_ds(now=world.now) == automatic.begin_due_rollovers(now=world.now) == 0
     if had == "nothing below":
         sign.set_cds(zone=world.zone, cds="2", acting=world.acting)

@@ -46,10 +46,10 @@ def world(alice: User, active_node: MakeNode) -> Iterator[World]:
 def add_nameserver(world: World, host: str, *addresses: str) -> None:
     """Give the parent one more name server, and its address."""
     key = "example.com.", rdtypes.NS
-    world.publish(world.parent, key, zone_patches.extended(rr(f"@ 3600 NS {host}", origin="example.com.")))
+    world.publish(world.parent, key, zone_patches.add_records(rr(f"@ 3600 NS {host}", origin="example.com.")))
     if addresses:
         rrset = rr(f"{host} 3600 A {' | '.join(addresses)}", origin="example.com.")
-        world.publish(world.parent, (host, rdtypes.A), zone_patches.replaced(rrset))
+        world.publish(world.parent, (host, rdtypes.A), zone_patches.replace_with(rrset))
     world.answer()
 
 

@@ -93,7 +93,7 @@ def test_they_go_with_what_they_are_for(world: World, end: str) -> None:
     elif end == "unsigned":
         sign.unsign(zones=[world.shop], acting=world.acting)
     elif end == "moved":
-        step = zone_patches.replaced(rr("shop.test. 3600 NS ns.elsewhere.test."))
+        step = zone_patches.replace_with(rr("shop.test. 3600 NS ns.elsewhere.test."))
         patch = zone_patches.patch_of_steps(world.shop, [(("shop.test.", rdtypes.NS), step)])
         zone_patches.publish_patches(patches=[patch], acting=Acting(world.author, "web", NOW))
     elif end == "off":
@@ -138,7 +138,7 @@ def test_a_zone_that_is_not_signed_has_no_signalling_names(alice: User) -> None:
 def test_what_a_person_put_below_such_names_stays(world: World) -> None:
     name = f"note._signal.{HOST}"
     patch = zone_patches.patch_of_steps(
-        world.provider, [((name, 16), zone_patches.replaced(make(name, 16, 60, ['"x"'])))]
+        world.provider, [((name, 16), zone_patches.replace_with(make(name, 16, 60, ['"x"'])))]
     )
     zone_patches.publish_patches(patches=[patch], acting=Acting(world.author, "web", NOW))
     world.names()

@@ -46,8 +46,8 @@ def ds_of(name: str, *ids: int) -> list[str]:
 
 def delegate(texts: Sequence[str], *, name: str = CHILD) -> None:
     """Give the parent these DS records, whatever they break on the way."""
-    steps = [((name, rdtypes.NS), zone_patches.replaced(make(name, rdtypes.NS, 60, ["ns1.example.net."])))]
-    steps.append(((name, rdtypes.DS), zone_patches.replaced(make(name, rdtypes.DS, 60, texts) if texts else None)))
+    steps = [((name, rdtypes.NS), zone_patches.replace_with(make(name, rdtypes.NS, 60, ["ns1.example.net."])))]
+    steps.append(((name, rdtypes.DS), zone_patches.replace_with(make(name, rdtypes.DS, 60, texts) if texts else None)))
     zone_patches.publish_patches(
         patches=[zone_patches.patch_of_steps(zone_of(PARENT), steps)],
         acting=Acting(None, "system", timezone.now(), "a test"),

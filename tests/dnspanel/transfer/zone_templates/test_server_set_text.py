@@ -13,7 +13,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden, TemplateRefused
 from dnspanel.zones.models import Channel, TemplateKind, TemplateLink, TemplateRunZone, Zone, ZoneTemplate
 from dnspanel.zones.publishing.edit import Apex, NewZone, create_zone, create_zones
-from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, replaced
+from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, replace_with
 from dnspanel.zones.settings.server_sets import Host, Servers, default_set, newest_set
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
@@ -143,7 +143,7 @@ def test_zones_follow_a_changed_set_by_a_run_with_a_dry_run(admin: User) -> None
         new(name)
     zone = Zone.objects.get(name="two.test.")
     by_hand = rr("@ 3600 NS ns.byhand.test.", origin="two.test.")
-    step = patch_of_steps(zone, [(("two.test.", rdtypes.NS), replaced(by_hand))])
+    step = patch_of_steps(zone, [(("two.test.", rdtypes.NS), replace_with(by_hand))])
     publish_patches(patches=[step], acting=Acting(admin, Channel.API, NOW))
     edit_template.publish_version(template=made, content=server_set_text.content_of(OTHER), seen=1, by=admin, now=NOW)
     found = carry_out(made, admin)

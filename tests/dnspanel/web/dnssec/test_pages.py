@@ -261,7 +261,7 @@ def test_unsigning_says_what_breaks_and_takes_the_name(signed: Zone, browser: Br
 def put_wrong_ds(zone: Zone) -> None:
     """Put a wrong DS, as a person wants it."""
     ds = rr(f"sub 300 DS 1 13 2 {'ab' * 32}")
-    patch = zone_patches.patch_of_steps(zone, [((ds.name, ds.type), zone_patches.replaced(ds))])
+    patch = zone_patches.patch_of_steps(zone, [((ds.name, ds.type), zone_patches.replace_with(ds))])
     accepted = (BREAKING_DS, "ds-without-ns")
     zone_patches.publish_patches(patches=[patch], acting=Acting(None, "web", NOW, "a drill"), accept_warnings=accepted)
 

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnspanel.zones.builders.builder_pieces import built, txt
+from dnspanel.zones.builders.builder_pieces import build_rrsets, txt
 from dnspanel.zones.builders.catalogue import BUILDERS
 from dnspanel.zones.builders.dkim import about_key, read_key
 from dnspanel.zones.builders.spf import is_spf, terms_of, with_include
@@ -34,7 +34,7 @@ def made(key: str, values: dict[str, str], *lines: str) -> dict[str, tuple[str, 
     """Return what a builder makes beside these lines: records by `name type`."""
     builder = BUILDERS[key]
     defaults = {field.name: field.default for field in builder.fields}
-    rrsets = built(builder, ZONE, defaults | values, present_of(*lines), 3600)
+    rrsets = build_rrsets(builder, ZONE, defaults | values, present_of(*lines), 3600)
     return {f"{each.name.removesuffix(ZONE) or '@'} {rdata.type_to_text(each.type)}": each.rdata for each in rrsets}
 
 
@@ -75,7 +75,7 @@ def test_spf_is_made_of_fields_beside_other_texts() -> None:
 def test_a_present_record_is_read_into_fields_that_make_it_again(text: str) -> None:
     present = present_of(f'@ 300 TXT "{text}"')
     values = BUILDERS["spf"].read(ZONE, present)
-    [rrset] = built(BUILDERS["spf"], ZONE, values, {}, 300)
+    [rrset] = build_rrsets(BUILDERS["spf"], ZONE, values, {}, 300)
     assert sorted(text_of(rdtypes.TXT, rrset.rdata[0]).split()) == sorted(text.split())
     if "-ip4" in text:  # the order counts
         assert text_of(rdtypes.TXT, rrset.rdata[0]) == text
@@ -245,14 +245,14 @@ def test_what_a_builder_makes_breaks_no_rule_and_is_made_once(key: str) -> None:
     typed = {"public_key": base64.b64encode(spki(RSA)).decode(), "id": "1", "rua": "r@x.test", "token": "t", "key": "k"}
     builder = BUILDERS[key]
     values = {field.name: typed.get(field.name, field.default) for field in builder.fields}
-    rrsets = built(builder, ZONE, values, {}, 3600)
+    rrsets = build_rrsets(builder, ZONE, values, {}, 3600)
     assert {(each.name, each.type) for each in rrsets} <= set(builder.keys(ZONE, values))
     apex = [rr("@ 300 SOA ns1.x.test. h.x.test. 1 2 3 4 5"), rr("@ 300 NS ns1.x.test. | ns2.x.test.")]
     zone = {(each.name, each.type): each for each in (*apex, *rrsets)}
     violations = check_zone(ZONE, zone, set(zone))
     assert [each for each in violations if each.severity == "error"] == []
     present = {(each.name, each.type): each for each in rrsets}
-    assert built(builder, ZONE, values, present, 60) == []
+    assert build_rrsets(builder, ZONE, values, present, 60) == []
 
 
 @pytest.mark.parametrize("key", sorted(BUILDERS))
@@ -262,7 +262,7 @@ def test_whatever_is_typed_makes_records_or_is_refused(key: str, data: st.DataOb
     text = st.text(st.characters(blacklist_categories=["Cs"]) | st.sampled_from('\\"();=,. @:/-'), max_size=30)
     choices = {field.name: st.sampled_from([field.default, *dict(field.choices)]) | text for field in builder.fields}
     with suppress(BadFields):
-        built(builder, ZONE, {name: data.draw(each) for name, each in choices.items()}, {}, 3600)
+        build_rrsets(builder, ZONE, {name: data.draw(each) for name, each in choices.items()}, {}, 3600)
 
 
 @pytest.mark.parametrize("key", sorted(BUILDERS))
@@ -275,4 +275,4 @@ def test_whatever_is_present_is_read_into_fields(key: str, texts: list[str]) -> 
     present = {at: make(at[0], rdtypes.TXT, 60, records) for at in builder.keys(ZONE, defaults) if at[1] == rdtypes.TXT}
     values = defaults | builder.read(ZONE, present)
     with suppress(BadFields):
-        built(builder, ZONE, values, present, 3600)
+        build_rrsets(builder, ZONE, values, present, 3600)

@@ -10,11 +10,11 @@ from dnspanel.zones.dnssec.policy import (
     Difference,
     Due,
     Terms,
-    adjusted,
     choose,
     describe_cds,
     differences,
     due,
+    with_denial_and_cds,
 )
 from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
@@ -57,8 +57,8 @@ def test_the_first_ds_is_told_with_the_signing_and_while_it_is_awaited() -> None
 def test_another_denial_and_other_records_for_the_parent_are_set() -> None:
     terms = Terms(nsec3=Nsec3(narrow=True), cds="2,4")
     assert acts(terms, CSK) == [(Act.DENIAL, None), (Act.CDS, None)]
-    assert differences(terms, adjusted(terms, CSK)) == []
-    assert adjusted(terms, CSK).keys == CSK.keys
+    assert differences(terms, with_denial_and_cds(terms, CSK)) == []
+    assert with_denial_and_cds(terms, CSK).keys == CSK.keys
 
 
 def test_keys_of_another_kind_need_a_rollover() -> None:

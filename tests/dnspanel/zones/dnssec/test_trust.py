@@ -45,7 +45,7 @@ def ds_of(zone: Zone) -> str:
 
 
 def put(parent: Zone, *texts: str, accept_warnings: bool = True) -> None:
-    step = zone_patches.replaced(make(CHILD, rdtypes.DS, 300, texts))
+    step = zone_patches.replace_with(make(CHILD, rdtypes.DS, 300, texts))
     patch = zone_patches.patch_of_steps(parent, [((CHILD, rdtypes.DS), step)])
     zone_patches.publish_patches(
         patches=[patch], acting=Acting(None, "api", LATER), accept_warnings=accept_warnings, confirmed=True
@@ -80,7 +80,7 @@ def test_a_key_that_signs_records_only_is_none_that_a_ds_may_name(make_zone: Mak
 def test_keys_of_other_signers_count(child: Zone, zone: Zone) -> None:
     other = key_material.generate(13)
     dnskey = rr(f"@ 3600 DNSKEY {key_material.dnskey_text(257, 13, other.public)}", origin=CHILD)
-    step = zone_patches.patch_of_steps(child, [((CHILD, rdtypes.DNSKEY), zone_patches.replaced(dnskey))])
+    step = zone_patches.patch_of_steps(child, [((CHILD, rdtypes.DNSKEY), zone_patches.replace_with(dnskey))])
     zone_patches.publish_patches(patches=[step], acting=Acting(None, "api", LATER))
     put(zone, key_material.ds_text(CHILD, 257, 13, other.public, 2))
 

@@ -91,13 +91,13 @@ def publish(
     zone: Zone, author: User | Actor | None, key: Key = WWW, value: str = "192.0.2.9", reason: str = ""
 ) -> None:
     line = f"{key[0]} 60 MX {value}" if key == MX else f"{key[0]} 60 A {value}"
-    patch = zone_patches.patch_of_steps(zone, [(key, zone_patches.replaced(rr(line)))])
+    patch = zone_patches.patch_of_steps(zone, [(key, zone_patches.replace_with(rr(line)))])
     zone_patches.publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW, reason))
 
 
 def repair(zone: Zone, value: str) -> None:
     """Let the panel itself change the zone, under a right of its own."""
-    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.replaced(rr(f"{WWW[0]} 60 A {value}")))])
+    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.replace_with(rr(f"{WWW[0]} 60 A {value}")))])
     zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR)
 
 
@@ -182,7 +182,7 @@ def test_a_rule_may_be_about_some_types_or_large_changes(zone: Zone, alice: User
     ApprovalRule.objects.all().delete()
     rule(adam, min_changes=2)
     publish(zone, alice, value="192.0.2.11")
-    steps = [(WWW, zone_patches.removed), (MX, zone_patches.removed)]
+    steps = [(WWW, zone_patches.remove_rrset), (MX, zone_patches.remove_rrset)]
     with pytest.raises(ApprovalNeeded):
         zone_patches.publish_patches(
             patches=[zone_patches.patch_of_steps(zone, steps)], acting=Acting(alice, Channel.API, NOW)

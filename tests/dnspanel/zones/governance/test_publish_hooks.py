@@ -72,6 +72,6 @@ def test_the_log_takes_nothing_of_which_a_hook_was_not_asked(make_zone: MakeZone
     with pytest.raises(HookUnasked, match="A publish hook was not asked about this"):
         append_publication(revisions=[revision], acting=Acting(alice, Channel.API, NOW))
     assert Zone.objects.get(pk=zone.pk).revision == zone.revision
-    patch = zone_patches.patch_of_steps(zone, [(change.key, zone_patches.removed)])
+    patch = zone_patches.patch_of_steps(zone, [(change.key, zone_patches.remove_rrset)])
     zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR)
     assert publish_hooks.refuse([], {}, [], acting=Acting(alice, "api", NOW)) == []

@@ -12,7 +12,7 @@ from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan.across_zones import pointers_into
 from dnspanel.zones.publishing import edit, revision, zone_patches
-from dnspanel.zones.publishing.zone_patches import patch_of_steps, removed
+from dnspanel.zones.publishing.zone_patches import patch_of_steps, remove_rrset
 from dnspanel.zones.rules.violations import Violation
 from dnspanel.zones.store import store_rrsets
 from replication.dns import names, rdata, rdtypes
@@ -167,7 +167,7 @@ def test_nobody_learns_of_records_and_zones_that_are_hidden_from_them(
     Zone.objects.filter(name__in=["other.test.", "z1.test."]).update(team=ours)
 
     def seen_by(person: User | None) -> str:
-        patch = patch_of_steps(other, [(("mail.other.test.", rdtypes.A), removed)])
+        patch = patch_of_steps(other, [(("mail.other.test.", rdtypes.A), remove_rrset)])
         [plan] = zone_patches.preview_patches(patches=[patch], author=person)
         [message] = [each.message for each in plan.warnings if each.code == "pointed-at"]
         return message.removeprefix("mail does not exist any more, and ")
@@ -191,9 +191,9 @@ def test_the_queries_are_as_many_for_one_name_as_for_twenty(
     many = make_zone(*(f"h{number} 300 A 192.0.2.1" for number in range(20)), name="many.test.")
 
     def queries(count: int) -> int:
-        steps = [((f"h{number}.many.test.", rdtypes.A), removed) for number in range(count)]
+        steps = [((f"h{number}.many.test.", rdtypes.A), remove_rrset) for number in range(count)]
         lines = [rr(f"n{number} 300 CNAME gone{number}.other.test.") for number in range(count)]
-        added = [((line.name, line.type), zone_patches.replaced(line)) for line in lines]
+        added = [((line.name, line.type), zone_patches.replace_with(line)) for line in lines]
         patches = [patch_of_steps(many, steps), patch_of_steps(zone, added)]
         with CaptureQueriesContext(connection) as context:
             plans = zone_patches.preview_patches(patches=patches, author=bob)

@@ -57,7 +57,7 @@ def test_a_value_that_an_undo_brings_back(zone: Zone, bob: User, node: Node) -> 
 
 
 def test_a_revision_that_is_restored_by_a_draft(zone: Zone, bob: User, node: Node) -> None:
-    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.removed)])
+    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.remove_rrset)])
     zone_patches.publish_patches(patches=[patch], acting=Acting(bob, Channel.API, NOW))
     older(node)
     revision.restore_to(zone=zone, number=1, author=bob, now=NOW)

@@ -50,7 +50,7 @@ def give(of: User | Team, **amounts: int) -> None:
 
 def replace(zone: Zone, author: User, *lines: str) -> None:
     rrsets = [rr(line, origin=zone.name) for line in lines]
-    steps = [((rrset.name, rrset.type), zone_patches.replaced(rrset)) for rrset in rrsets]
+    steps = [((rrset.name, rrset.type), zone_patches.replace_with(rrset)) for rrset in rrsets]
     zone_patches.publish_patches(
         patches=[zone_patches.patch_of_steps(zone, steps)], acting=Acting(author, Channel.API, NOW)
     )

@@ -24,7 +24,7 @@ from dnspanel.zones.publishing.expiry import (
     remove_due,
     set_expiry,
 )
-from dnspanel.zones.publishing.zone_patches import Step, patch_of_steps, publish_patches, removed, replaced
+from dnspanel.zones.publishing.zone_patches import Step, patch_of_steps, publish_patches, remove_rrset, replace_with
 from dnspanel.zones.tasks import remove_expired
 from replication.dns import rdtypes
 from replication.dns.rrset import Key
@@ -118,10 +118,10 @@ def test_it_needs_the_right_to_remove_this_rrset_and_an_rrset_that_can_go(zone: 
 def test_it_stays_when_the_rrset_is_edited_and_goes_with_it(zone: Zone, alice: User) -> None:
     expire(zone, alice)
     expire(zone, alice, OLD)
-    publish(zone, WWW, replaced(rr("www 60 A 192.0.2.77")))
+    publish(zone, WWW, replace_with(rr("www 60 A 192.0.2.77")))
     assert expiry_of(zone, WWW)
-    publish(zone, WWW, removed)
-    publish(zone, WWW, replaced(rr("www 60 A 192.0.2.78")))
+    publish(zone, WWW, remove_rrset)
+    publish(zone, WWW, replace_with(rr("www 60 A 192.0.2.78")))
     assert not expiry_of(zone, WWW)
     assert remove_due(now=DUE) == 1
     assert is_published(zone)

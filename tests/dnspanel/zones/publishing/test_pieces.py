@@ -49,7 +49,7 @@ def before_pieces(*acts: Callable[[], object], has_room: bool = True) -> Iterato
 
 def steps(lines: list[str]) -> list[tuple[tuple[str, int], zone_patches.Step]]:
     rrsets = [rr(line) for line in lines]
-    return [((rrset.name, rrset.type), zone_patches.replaced(rrset)) for rrset in rrsets]
+    return [((rrset.name, rrset.type), zone_patches.replace_with(rrset)) for rrset in rrsets]
 
 
 def publish(author: User, *patches: zone_patches.Patch, **more: Any) -> zone_patches.Outcome:
@@ -74,7 +74,7 @@ def texts(zone: Zone) -> dict[str, list[str]]:
 def test_edits_of_others_are_published_between_the_pieces(make_zone: MakeZone, alice: User, bob: User) -> None:
     zone, other = make_zone(), make_zone(name="other.test.")
     urgent = zone_patches.patch_of_steps(
-        other, [(("www.other.test.", 1), zone_patches.replaced(rr("www 60 A 192.0.2.1", origin="other.test.")))]
+        other, [(("www.other.test.", 1), zone_patches.replace_with(rr("www 60 A 192.0.2.1", origin="other.test.")))]
     )
     with before_pieces(nothing, lambda: publish(bob, urgent)) as waited:
         outcome = publish(alice, zone_patches.patch_of_steps(zone, steps(LINES)))
@@ -99,8 +99,8 @@ def test_one_fault_refuses_all_of_it(make_zone: MakeZone, alice: User) -> None:
 
 def test_what_others_change_between_two_pieces_is_decided_anew(make_zone: MakeZone, alice: User, bob: User) -> None:
     zone = make_zone("h09 300 A 192.0.2.200")
-    add = [((key, zone_patches.extended(rr(line)))) for line, (key, _) in zip(LINES, steps(LINES), strict=True)]
-    theirs = zone_patches.patch_of_steps(zone, [(add[9][0], zone_patches.extended(rr("h09 300 A 192.0.2.201")))])
+    add = [((key, zone_patches.add_records(rr(line)))) for line, (key, _) in zip(LINES, steps(LINES), strict=True)]
+    theirs = zone_patches.patch_of_steps(zone, [(add[9][0], zone_patches.add_records(rr("h09 300 A 192.0.2.201")))])
     with before_pieces(nothing, lambda: publish(bob, theirs)):
         publish(alice, zone_patches.patch_of_steps(zone, add))
     assert texts(zone)["h09"] == ["192.0.2.9", "192.0.2.200", "192.0.2.201"]
@@ -126,11 +126,11 @@ def test_a_zone_that_must_not_move_meanwhile_says_how_much_is_published(
 def test_what_goes_makes_room_for_what_comes(make_zone: MakeZone, alice: User) -> None:
     """A DNAME must not stand above names; and a name is never divided, so a CNAME takes the place of addresses."""
     zone = make_zone(*(f"h{number}.sub 300 A 192.0.2.1" for number in range(6)), "www 300 A 192.0.2.1")
-    gone = [((f"h{number}.sub.{ZONE}", 1), zone_patches.removed) for number in range(6)]
-    new = [((f"sub.{ZONE}", 39), zone_patches.replaced(rr("sub 300 DNAME example.net.")))]
+    gone = [((f"h{number}.sub.{ZONE}", 1), zone_patches.remove_rrset) for number in range(6)]
+    new = [((f"sub.{ZONE}", 39), zone_patches.replace_with(rr("sub 300 DNAME example.net.")))]
     alias = [
-        ((f"www.{ZONE}", 1), zone_patches.removed),
-        ((f"www.{ZONE}", 5), zone_patches.replaced(rr("www 300 CNAME example.net."))),
+        ((f"www.{ZONE}", 1), zone_patches.remove_rrset),
+        ((f"www.{ZONE}", 5), zone_patches.replace_with(rr("www 300 CNAME example.net."))),
     ]
     publish(alice, zone_patches.patch_of_steps(zone, [*alias, *new, *gone]))
     assert texts(zone) == {"sub": ["example.net."], "www": ["example.net."]}

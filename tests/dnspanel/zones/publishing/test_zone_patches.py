@@ -18,11 +18,11 @@ from dnspanel.zones.publishing import edit, zone_patches
 from dnspanel.zones.publishing.zone_patches import (
     Patch,
     Step,
-    extended,
+    add_records,
     patch_of_steps,
     publish_patches,
-    removed,
-    replaced,
+    remove_rrset,
+    replace_with,
     without,
 )
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
@@ -63,10 +63,10 @@ def token_actor(owner: User, *scope: Grant) -> Actor:
 def test_steps_become_one_revision_with_the_token_as_author(bob: User, zone: Zone) -> None:
     actor = token_actor(bob, Grant(EVERY_RIGHT, everywhere=True))
     steps: list[tuple[tuple[str, int], Step]] = [
-        ((WWW, A), replaced(rr("www 60 A 192.0.2.7"))),
-        (("mail.example.test.", A), extended(rr("mail 60 A 192.0.2.10"))),
-        (("example.test.", MX), removed),
-        (("new.example.test.", TXT), extended(rr('new 60 TXT "x"'))),
+        ((WWW, A), replace_with(rr("www 60 A 192.0.2.7"))),
+        (("mail.example.test.", A), add_records(rr("mail 60 A 192.0.2.10"))),
+        (("example.test.", MX), remove_rrset),
+        (("new.example.test.", TXT), add_records(rr('new 60 TXT "x"'))),
     ]
     outcome = publish(patch_of_steps(zone, steps), author=actor, reason="CI")
     stored = Publication.objects.get(pk=outcome.publication.pk if outcome.publication else 0)
@@ -85,8 +85,8 @@ def test_extending_keeps_ttl_and_comment_and_taking_away_the_last_record_removes
 ) -> None:
     zone = make_zone()
     first = rr('_acme-challenge 60 TXT "a"', comment="theirs")
-    publish(patch_of_steps(zone, [((CHALLENGE, TXT), replaced(first))]))
-    publish(patch_of_steps(zone, [((CHALLENGE, TXT), extended(rr('_acme-challenge 999 TXT "b"')))]))
+    publish(patch_of_steps(zone, [((CHALLENGE, TXT), replace_with(first))]))
+    publish(patch_of_steps(zone, [((CHALLENGE, TXT), add_records(rr('_acme-challenge 999 TXT "b"')))]))
     stored = RRset.objects.get(zone=zone, name=CHALLENGE)
     assert (stored.ttl, stored.comment, stored.rdata) == (60, "theirs", ['"a"', '"b"'])
     publish(patch_of_steps(zone, [((CHALLENGE, TXT), without({'"b"'}))]))
@@ -98,8 +98,8 @@ def test_extending_keeps_ttl_and_comment_and_taking_away_the_last_record_removes
 def test_a_disabled_record_stays_disabled_beside_a_new_one(make_zone: MakeZone) -> None:
     zone = make_zone()
     off = rr("www 60 A 192.0.2.1 | 192.0.2.2", disabled=("192.0.2.2",))
-    publish(patch_of_steps(zone, [((WWW, A), replaced(off))]))
-    publish(patch_of_steps(zone, [((WWW, A), extended(rr("www 60 A 192.0.2.2 | 192.0.2.3")))]))
+    publish(patch_of_steps(zone, [((WWW, A), replace_with(off))]))
+    publish(patch_of_steps(zone, [((WWW, A), add_records(rr("www 60 A 192.0.2.2 | 192.0.2.3")))]))
     assert RRset.objects.get(zone=zone, name=WWW).disabled == ["192.0.2.2"]
     publish(patch_of_steps(zone, [((WWW, A), without({"192.0.2.2"}))]))
     assert RRset.objects.get(zone=zone, name=WWW).disabled == []
@@ -107,12 +107,12 @@ def test_a_disabled_record_stays_disabled_beside_a_new_one(make_zone: MakeZone) 
 
 def test_steps_on_one_rrset_build_on_each_other(zone: Zone) -> None:
     key = (WWW, A)
-    publish(patch_of_steps(zone, [(key, removed), (key, extended(rr("www 60 A 192.0.2.50")))]))
+    publish(patch_of_steps(zone, [(key, remove_rrset), (key, add_records(rr("www 60 A 192.0.2.50")))]))
     assert rdata_at(zone, WWW, A) == ["192.0.2.50"]
 
 
 def test_what_is_so_already_publishes_nothing(zone: Zone) -> None:
-    outcome = publish(patch_of_steps(zone, [((WWW, A), extended(rr("www 300 A 192.0.2.1")))]))
+    outcome = publish(patch_of_steps(zone, [((WWW, A), add_records(rr("www 300 A 192.0.2.1")))]))
     assert outcome.publication is None
     zone.refresh_from_db()
     assert zone.revision == 1
@@ -123,7 +123,7 @@ def test_many_zones_are_one_publication_or_none(make_zone: MakeZone) -> None:
 
     def patch(zone: Zone, line: str) -> Patch:
         rrset = rr(line, origin=zone.name)
-        return patch_of_steps(zone, [((rrset.name, rrset.type), replaced(rrset))])
+        return patch_of_steps(zone, [((rrset.name, rrset.type), replace_with(rrset))])
 
     before = Publication.objects.count()
     with pytest.raises(RuleViolations):
@@ -155,7 +155,7 @@ def test_a_wish_may_look_at_the_whole_zone_or_at_names_and_refuse(zone: Zone) ->
 
 
 def test_a_zone_that_moved_on_or_is_gone_refuses(zone: Zone) -> None:
-    step = [((WWW, A), removed)]
+    step = [((WWW, A), remove_rrset)]
     with pytest.raises(RevisionMoved, match="at revision 1 by now, not 7"):
         publish(patch_of_steps(zone, step, at_revision=7))
     edit.delete_zone(zone=zone, acting=Acting(None, Channel.WEB, NOW), at_revision=1)
@@ -165,7 +165,7 @@ def test_a_zone_that_moved_on_or_is_gone_refuses(zone: Zone) -> None:
 
 def test_a_large_deletion_waits_for_confirmation_where_it_is_asked_for(make_zone: MakeZone) -> None:
     zone = make_zone(*(f"h{n} 60 A 192.0.2.{n}" for n in range(1, 31)))
-    patch = patch_of_steps(zone, [((f"h{n}.example.test.", A), removed) for n in range(1, 21)])
+    patch = patch_of_steps(zone, [((f"h{n}.example.test.", A), remove_rrset) for n in range(1, 21)])
     with pytest.raises(GuardHolds):
         publish(patch, confirmed=False)
     assert publish(patch).publication is not None
@@ -173,15 +173,15 @@ def test_a_large_deletion_waits_for_confirmation_where_it_is_asked_for(make_zone
 
 def test_the_same_form_publishes_once(zone: Zone) -> None:
     form = uuid4()
-    patch = patch_of_steps(zone, [((WWW, A), extended(rr("www 60 A 192.0.2.60")))])
+    patch = patch_of_steps(zone, [((WWW, A), add_records(rr("www 60 A 192.0.2.60")))])
     first = publish(patch, form_id=form).publication
-    other = patch_of_steps(zone, [((WWW, A), extended(rr("www 60 A 192.0.2.61")))])
+    other = patch_of_steps(zone, [((WWW, A), add_records(rr("www 60 A 192.0.2.61")))])
     assert publish(other, form_id=form).publication == first
     assert "192.0.2.61" not in rdata_at(zone, WWW, A)
 
 
 def test_nothing_is_written_by_a_preview(zone: Zone) -> None:
-    (plan,) = zone_patches.preview_patches(patches=[patch_of_steps(zone, [((WWW, A), removed)])], author=None)
+    (plan,) = zone_patches.preview_patches(patches=[patch_of_steps(zone, [((WWW, A), remove_rrset)])], author=None)
     assert plan.removed == 1
     assert rdata_at(zone, WWW, A)
 
@@ -194,9 +194,9 @@ def test_a_narrow_token_changes_only_what_its_scope_names(bob: User, zone: Zone,
     acme = Grant(EVERY_RIGHT, zones=frozenset({zone.pk}), names=("_acme-challenge",), types=frozenset({TXT}))
     actor = token_actor(bob, acme)
     good, bad = rr('_acme-challenge 60 TXT "x"'), rr(line)
-    publish(patch_of_steps(zone, [((good.name, TXT), replaced(good))]), author=actor)
+    publish(patch_of_steps(zone, [((good.name, TXT), replace_with(good))]), author=actor)
     with pytest.raises(RightMissing, match=f"You may not {right} .* in example.test"):
-        publish(patch_of_steps(zone, [((bad.name, bad.type), replaced(bad))]), author=actor)
+        publish(patch_of_steps(zone, [((bad.name, bad.type), replace_with(bad))]), author=actor)
 
 
 def test_each_operation_needs_its_right(bob: User, zone: Zone) -> None:
@@ -207,9 +207,9 @@ def test_each_operation_needs_its_right(bob: User, zone: Zone) -> None:
         except RightMissing:
             return False
 
-    add = ("new.example.test.", A), replaced(rr("new 60 A 192.0.2.1"))
-    change = (WWW, A), replaced(rr("www 60 A 192.0.2.1"))
-    remove: tuple[tuple[str, int], Callable[..., None]] = (("mail.example.test.", A), removed)
+    add = ("new.example.test.", A), replace_with(rr("new 60 A 192.0.2.1"))
+    change = (WWW, A), replace_with(rr("www 60 A 192.0.2.1"))
+    remove: tuple[tuple[str, int], Callable[..., None]] = (("mail.example.test.", A), remove_rrset)
     for right, key, step in ((Right.CHANGE, *add), (Right.ADD, *change), (Right.CHANGE, *remove)):
         assert not attempt(right, key, step)
     for right, key, step in ((Right.ADD, *add), (Right.CHANGE, *change), (Right.REMOVE, *remove)):
@@ -220,7 +220,7 @@ def test_each_operation_needs_its_right(bob: User, zone: Zone) -> None:
 def test_writers_at_the_same_moment_lose_nothing(zone: Zone) -> None:
     def add(number: int) -> None:
         try:
-            publish(patch_of_steps(zone, [((WWW, A), extended(rr(f"www 60 A 198.51.100.{number}")))]))
+            publish(patch_of_steps(zone, [((WWW, A), add_records(rr(f"www 60 A 198.51.100.{number}")))]))
         finally:
             connection.close()
 

@@ -30,7 +30,7 @@ from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, 
 from dnspanel.zones.log.publish_hold import hold, release
 from dnspanel.zones.models import Channel, Publication, PublishRequest, RequestState, Verdict, Zone
 from dnspanel.zones.publishing import edit, revision
-from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, replaced
+from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, replace_with
 from dnspanel.zones.requests import publish_requests, request_lists, request_status
 from dnspanel.zones.requests.request_status import RequestStatus
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
@@ -112,7 +112,7 @@ def kept_back() -> list[tuple[str, str | None, str]]:
 
 def others_publish(zone: Zone, line: str) -> None:
     rrset = rr(line)
-    step = ((rrset.name, rrset.type), replaced(rrset))
+    step = ((rrset.name, rrset.type), replace_with(rrset))
     publish_patches(
         patches=[patch_of_steps(zone, [step])], acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR
     )

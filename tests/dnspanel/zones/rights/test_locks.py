@@ -18,7 +18,7 @@ from dnspanel.zones.errors import Locked, LockRefused, LockUnknown, RightMissing
 from dnspanel.zones.models import Channel, Lock, Publication, RRset, Zone
 from dnspanel.zones.publishing import edit, revision
 from dnspanel.zones.publishing.bulk import ZoneChange, change_zones, delete_zones, undo_zone_changes
-from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, removed, replaced
+from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, remove_rrset, replace_with
 from dnspanel.zones.rights.lock_rules import locks_of
 from dnspanel.zones.rights.locks import LONGEST_REASON, MOST, NOBODY, Manager, add_lock, lift_lock, manager_of
 from replication.dns import rdtypes
@@ -58,7 +58,7 @@ def publish(
 ) -> None:
     name, type_ = key
     text = f'"{value}"' if type_ == rdtypes.TXT else value
-    step = replaced(rr(f"{name} 60 {'TXT' if type_ == rdtypes.TXT else 'A'} {text}"))
+    step = replace_with(rr(f"{name} 60 {'TXT' if type_ == rdtypes.TXT else 'A'} {text}"))
     publish_patches(patches=[patch_of_steps(zone, [(key, step)])], acting=Acting(author, Channel.API, NOW), under=under)
 
 
@@ -230,7 +230,7 @@ def test_a_lock_whose_token_was_revoked_lets_nobody_through(zone: Zone, alice: U
 def test_removal_and_the_serial_of_what_is_not_locked(zone: Zone, alice: User) -> None:
     lock(zone, (zone.name, rdtypes.SOA), author=alice)
     publish_patches(
-        patches=[patch_of_steps(zone, [(MAIL, removed)])], acting=Acting(alice, Channel.API, NOW)
+        patches=[patch_of_steps(zone, [(MAIL, remove_rrset)])], acting=Acting(alice, Channel.API, NOW)
     )  # moves the serial too
     assert not RRset.objects.filter(zone=zone, name=MAIL[0]).exists()
     soa = RRset.objects.get(zone=zone, type=rdtypes.SOA)

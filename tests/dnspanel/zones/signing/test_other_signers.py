@@ -85,7 +85,7 @@ def test_keys_of_others_are_answered_beside_ours_with_their_cds(signed: Zone, al
 
 def test_cds_of_nobody_known_stay(signed: Zone, alice: User) -> None:
     foreign = f"1 13 2 {'ab' * 32}"
-    steps = [((signed.name, rdtypes.CDS), zone_patches.replaced(make(signed.name, rdtypes.CDS, 60, [foreign])))]
+    steps = [((signed.name, rdtypes.CDS), zone_patches.replace_with(make(signed.name, rdtypes.CDS, 60, [foreign])))]
     zone_patches.publish_patches(patches=[zone_patches.patch_of_steps(signed, steps)], acting=Acting(alice, "web", NOW))
     key = made()
     sign.set_cds(zone=signed, cds="2", acting=acting(alice))
@@ -127,7 +127,7 @@ def test_the_editor_refuses_what_the_panel_makes_itself(signed: Zone, alice: Use
         (rdtypes.CDNSKEY, own.dnskey),
         (rdtypes.CDS, own.ds[1]),
     ):
-        steps = [((signed.name, type), zone_patches.replaced(make(signed.name, type, 300, [text])))]
+        steps = [((signed.name, type), zone_patches.replace_with(make(signed.name, type, 300, [text])))]
         with pytest.raises(RuleViolations, match=f"of its own key {own.tag} itself"):
             zone_patches.publish_patches(
                 patches=[zone_patches.patch_of_steps(signed, steps)], acting=Acting(alice, "web", NOW)
@@ -139,7 +139,7 @@ def test_a_key_of_others_that_does_not_go_with_ours_comes_by_no_other_way(zone: 
 
     def put(of: Zone, *keys: OtherKey) -> None:
         rrset = make(of.name, rdtypes.DNSKEY, 300, [key.dnskey for key in keys])
-        step = ((of.name, rdtypes.DNSKEY), zone_patches.replaced(rrset))
+        step = ((of.name, rdtypes.DNSKEY), zone_patches.replace_with(rrset))
         zone_patches.publish_patches(
             patches=[zone_patches.patch_of_steps(of, [step])], acting=Acting(alice, "api", NOW)
         )

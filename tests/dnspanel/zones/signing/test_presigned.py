@@ -105,7 +105,7 @@ def test_policies_leave_it_alone(zone: Zone, alice: User) -> None:
 
 
 def test_nobody_changes_its_records(zone: Zone, alice: User) -> None:
-    step = zone_patches.replaced(rr("www 300 A 192.0.2.9"))
+    step = zone_patches.replace_with(rr("www 300 A 192.0.2.9"))
     patch = zone_patches.patch_of_steps(zone, [(("www.example.test.", rdtypes.A), step)])
     with pytest.raises(RuleViolations) as refused:
         zone_patches.publish_patches(patches=[patch], acting=Acting(alice, "web", NOW))

@@ -27,7 +27,7 @@ def by(author: User) -> Acting:
 
 def put_ds(parent: Zone, child: Zone, *texts: str, accepted: Accepted = True) -> None:
     key = child.name, rdtypes.DS
-    step = zone_patches.replaced(make(*key, 300, texts))
+    step = zone_patches.replace_with(make(*key, 300, texts))
     patch = zone_patches.patch_of_steps(parent, [(key, step)])
     zone_patches.publish_patches(patches=[patch], acting=Acting(None, "web", NOW), accept_warnings=accepted)
 

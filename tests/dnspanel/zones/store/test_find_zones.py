@@ -28,7 +28,7 @@ def test_a_zone_comes_with_all_its_fields(make_zone: MakeZone) -> None:
         found = find_zones.living_zone(ZONE)
         assert found is not None
         assert fields(found) == fields(Zone.objects.get())
-        assert [fields(zone) for zone in find_zones.locked([found.pk])] == [fields(found)]
+        assert [fields(zone) for zone in find_zones.lock_zones([found.pk])] == [fields(found)]
 
 
 def test_what_belongs_to_a_zone_comes_with_it_as_from_django(make_zone: MakeZone) -> None:
@@ -70,21 +70,21 @@ def test_a_deleted_zone_is_not_found_and_its_name_is_free(bob: User, make_zone: 
     old = make_zone()
     edit.delete_zone(zone=old, acting=Acting(bob, "web", NOW))
     assert find_zones.living_zone(ZONE) is None
-    assert find_zones.locked([old.pk]) == []
+    assert find_zones.lock_zones([old.pk]) == []
     assert find_zones.ids_of_living([ZONE]) == {}
     new = make_zone()
     assert find_zones.living_zone(ZONE) == new
-    assert find_zones.locked([new.pk, old.pk]) == [new]
+    assert find_zones.lock_zones([new.pk, old.pk]) == [new]
     assert find_zones.ids_of_living([ZONE, "other.test."]) == {ZONE: new.pk}
 
 
 def test_zones_are_locked_in_the_order_of_their_ids_by_one_query(make_zone: MakeZone) -> None:
     zones = [make_zone(name=name) for name in ("b.test.", "a.test.", "c.test.")]
     with CaptureQueriesContext(connection) as queries:
-        found = find_zones.locked({zone.pk for zone in reversed(zones)})
+        found = find_zones.lock_zones({zone.pk for zone in reversed(zones)})
     assert found == zones
     assert len(queries) == 1
-    assert find_zones.locked([zones[0].pk] * 2) == zones[:1], "each once"
+    assert find_zones.lock_zones([zones[0].pk] * 2) == zones[:1], "each once"
 
 
 def test_a_name_of_odd_characters_is_found() -> None:
