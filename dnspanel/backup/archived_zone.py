@@ -51,7 +51,7 @@ class ArchivedZone:
 
     @property
     def name(self) -> str:
-        return _needed(self.row, "name")
+        return _require_text(self.row, "name")
 
     @property
     def was_in_trash(self) -> bool:
@@ -106,12 +106,12 @@ def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
         if not named:
             raise ZoneNotInArchive(name, manifest.made_at)
         row = max(named, key=lambda each: (each.get("deleted_at") is None, each.get("deleted_at") or ""))
-        zone_id = _needed(row, "id")
+        zone_id = _require_text(row, "id")
         rrsets = tuple(_rrset(each) for each in _rows(dump, target, "zones_rrset", "zone_id", zone_id))
         states = [each.get("state") for each in _rows(dump, target, "zones_signing", "zone_id", zone_id)]
         signing = SigningState.from_json(json.loads(states[0])) if states and states[0] else SigningState()
         keys = tuple(
-            ArchivedKey(int(_needed(each, "id")), bytes.fromhex(private.removeprefix("\\x")))
+            ArchivedKey(int(_require_text(each, "id")), bytes.fromhex(private.removeprefix("\\x")))
             for each in _rows(dump, target, "zones_zonekey", "zone_id", zone_id)
             if (private := each.get("private_encrypted")) is not None and each.get("deleted_at") is None
         )
@@ -164,9 +164,9 @@ def _field(raw: bytes) -> str | None:
 
 def _rrset(row: Row) -> RRset:
     notes = parse_notes(row.get("notes") or "")
-    rdata, disabled = (tuple(_texts(_needed(row, column))) for column in ("rdata", "disabled"))
-    type_, ttl = int(_needed(row, "type")), int(_needed(row, "ttl"))
-    return RRset(_needed(row, "name"), type_, ttl, rdata, disabled, row.get("comment") or "", notes)
+    rdata, disabled = (tuple(_texts(_require_text(row, column))) for column in ("rdata", "disabled"))
+    type_, ttl = int(_require_text(row, "type")), int(_require_text(row, "ttl"))
+    return RRset(_require_text(row, "name"), type_, ttl, rdata, disabled, row.get("comment") or "", notes)
 
 
 def _texts(array: str) -> list[str]:
@@ -179,7 +179,7 @@ def _number(text: str | None) -> int | None:
     return None if text is None else int(text)
 
 
-def _needed(row: Row, column: str) -> str:
+def _require_text(row: Row, column: str) -> str:
     text: Any = row[column]
     assert text is not None
     return str(text)

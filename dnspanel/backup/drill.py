@@ -51,7 +51,7 @@ def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
             replace_database(target=scratch, dump=dump)
             yield Finding("the dump can be restored", "")
             with psycopg.connect(**scratch.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
-                yield _counted(conn, manifest)
+                yield _compare_counts(conn, manifest)
             _migrate(scratch)
             yield Finding("this panel's migrations run on it", "")
             with psycopg.connect(**scratch.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
                 yield from _digests(conn, now)
 
 
-def _counted(conn: backup_contents.Connection, manifest: Manifest) -> Finding:
+def _compare_counts(conn: backup_contents.Connection, manifest: Manifest) -> Finding:
     found = backup_contents.counts(conn)
     wrong = [
         f"{what}: {found.get(what)} instead of {count}"
@@ -102,7 +102,7 @@ def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Findin
 @contextmanager
 def _scratch_database(panel: Target) -> Iterator[Target]:
     """Create a database beside the panel's, and drop it afterwards. Raise ProgramFailed without the right to."""
-    scratch = panel.named(f"{panel.name[:40]}_drill_{secrets.token_hex(4)}")
+    scratch = panel.with_name(f"{panel.name[:40]}_drill_{secrets.token_hex(4)}")
     name = sql.Identifier(scratch.name)
     with psycopg.connect(**panel.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         try:

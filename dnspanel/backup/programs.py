@@ -37,7 +37,7 @@ class Target:
     def name(self) -> str:
         return self.parameters["dbname"]
 
-    def named(self, name: str) -> "Target":
+    def with_name(self, name: str) -> "Target":
         """Return another database of the same server."""
         return Target({**self.parameters, "dbname": name})
 

@@ -71,7 +71,10 @@ def take_turn(*, catalog_id: int, now: datetime) -> bool:
     rules = {rule.pk: rule for rule in catalog.rules.select_related("team").order_by("pk")}
     turn = Turn(catalog, listed, rules, now)
     plan = plan_members(
-        listed, _known(catalog), most_lost=catalog.most_lost, is_confirmed=catalog.confirmed_revision == revision
+        listed,
+        _known_members(catalog),
+        most_lost=catalog.most_lost,
+        is_confirmed=catalog.confirmed_revision == revision,
     )
     Listing.objects.filter(catalog=catalog, zone_name__in=plan.forget).delete()
     if not plan.keeps:
@@ -91,7 +94,7 @@ def _members(zone: Zone) -> list[Member]:
     return members(zone.name, records)
 
 
-def _known(catalog: Catalog) -> dict[str, Known]:
+def _known_members(catalog: Catalog) -> dict[str, Known]:
     rows = Listing.objects.filter(catalog=catalog).values_list(
         "zone_name", "label", "groups", "coo", "state", "zone__deleted_at", "zone"
     )

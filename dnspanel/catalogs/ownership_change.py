@@ -102,7 +102,7 @@ def send(
     there = {row.zone_id: row for row in rows if row.catalog_id == entered}
     known = {zone_id for zone_id, row in there.items() if row.way == LeaveStep.ARRIVED}
     going = [each for each in left if each.zone_id not in holding]
-    told = _named([each for each in going if each.catalog_id not in silent])
+    told = _ids_of_listed([each for each in going if each.catalog_id not in silent])
     past = {(each.zone_id, each.catalog_id) for each in going}
     over = [row for row in there.values() if row.way != LeaveStep.ARRIVED]
     over += [row for row in rows if (row.zone_id, row.catalog_id) in past]
@@ -137,7 +137,7 @@ def most_on_their_way(catalog_ids: Collection[int]) -> int:
     return max((row["rows"] for row in counted), default=0)
 
 
-def _named(left: Sequence[Produced]) -> set[int]:
+def _ids_of_listed(left: Sequence[Produced]) -> set[int]:
     """Return the ids of these zones that their catalogs list so far. Other zones can leave without a change of
     ownership.
 

@@ -218,7 +218,7 @@ def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, no
     """
     checked = _checked_groups(group_tags)
     with transaction.atomic():
-        stored = _locked([catalog.pk]).filter(zone__deleted_at=None).first()
+        stored = _lock_catalogs([catalog.pk]).filter(zone__deleted_at=None).first()
         if stored is None:
             raise CatalogUnknown
         access.require_right(author, stored.zone, Right.SETTINGS)
@@ -275,7 +275,7 @@ def _move(
         left = [before[zone.pk] for zone in moving if zone.pk in before]
         on_their_way = ownership_change.locked_of(moving) if left else []
         ids = {entered, *(row.catalog_id for row in left)} - {None}
-        touched = {each.pk: each for each in _locked({*ids, *(row.catalog_id for row in on_their_way)})}
+        touched = {each.pk: each for each in _lock_catalogs({*ids, *(row.catalog_id for row in on_their_way)})}
         catalog_names = {pk: each.zone.name for pk, each in touched.items() if pk in ids}
         for pk in catalog_names:
             access.require_right(author, touched[pk].zone, Right.SETTINGS)
@@ -300,7 +300,7 @@ def _move(
         return moving
 
 
-def _locked(ids: Collection[int | None]) -> QuerySet[Producer]:
+def _lock_catalogs(ids: Collection[int | None]) -> QuerySet[Producer]:
     """Lock these catalogs, so that no other transaction moves their members."""
     found = Producer.objects.select_for_update(of=("self",)).select_related("zone")
     return found.filter(pk__in=ids).order_by("pk")

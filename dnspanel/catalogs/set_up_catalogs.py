@@ -74,7 +74,7 @@ def follow_catalog(
     """
     assert acting.author is not None, "a person follows a catalog"
     actor = require_set_up(acting.author)
-    columns = _checked(terms)
+    columns = _check_terms(terms)
     if Catalog.objects.filter(zone__deleted_at=None).count() >= MOST:
         raise CatalogRefused({"name": [gettext("There are {most} catalogs, and that is the most.").format(most=MOST)]})
 
@@ -102,7 +102,7 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     if not zone.transferred_from:
         reason = gettext("Its primary is this panel: a catalog of others comes from elsewhere.")
         raise CatalogRefused({"name": [reason]})
-    columns = _checked(CatalogTerms())
+    columns = _check_terms(CatalogTerms())
 
     def begin(publication: Publication | None = None) -> None:
         _refuse_by_rules(zone, actor, now)
@@ -137,11 +137,11 @@ def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:
     """Change the terms of new and existing members. Raise Forbidden, CatalogUnknown, CatalogRefused."""
     actor = require_set_up(author)
-    columns = _checked(terms)
+    columns = _check_terms(terms)
     with transaction.atomic():
-        stored = _locked(catalog)
-        before = _told({name: getattr(stored, name) for name in columns})
-        after = _told(columns)
+        stored = _lock_catalog(catalog)
+        before = _columns_for_audit({name: getattr(stored, name) for name in columns})
+        after = _columns_for_audit(columns)
         for name, value in columns.items():
             setattr(stored, name, value)
         stored.due_at = now
@@ -161,7 +161,7 @@ def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Ac
     """
     actor = require_set_up(author)
     with transaction.atomic():
-        stored = _locked(catalog)
+        stored = _lock_catalog(catalog)
         there = {rule.group: rule for rule in stored.rules.all()}
         checked = _checked_rules(rules, there)
         stored.rules.all().delete()
@@ -172,7 +172,7 @@ def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Ac
             by=actor,
             now=now,
             target=stored.zone.name,
-            rules=[{"group": each["group"], **_told(each)} for each in checked],
+            rules=[{"group": each["group"], **_columns_for_audit(each)} for each in checked],
         )
         _wake_on_commit()
     return made
@@ -185,7 +185,7 @@ def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, n
     """
     actor = require_set_up(author)
     with transaction.atomic():
-        stored = _locked(catalog)
+        stored = _lock_catalog(catalog)
         if stored.kept_since is None or stored.kept_revision != revision:
             raise NothingKept(stored.zone.name)
         Catalog.objects.filter(pk=stored.pk).update(confirmed_revision=revision, due_at=now)
@@ -224,7 +224,7 @@ def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, 
     """Mark the zone as a consumer catalog and store its columns."""
     Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
     Catalog.objects.create(zone=zone, created_at=now, due_at=due_at, **columns)
-    audit.record(action="catalog.follow", by=by, now=now, target=zone.name, **_told(columns))
+    audit.record(action="catalog.follow", by=by, now=now, target=zone.name, **_columns_for_audit(columns))
 
 
 def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
@@ -240,7 +240,7 @@ def _end(zone: Zone, *, by: Actor, now: datetime) -> None:
     audit.record(action="catalog.unfollow", by=by, now=now, target=zone.name, members=members)
 
 
-def _checked(terms: CatalogTerms) -> dict[str, Any]:
+def _check_terms(terms: CatalogTerms) -> dict[str, Any]:
     """Return the columns of these terms. Raise CatalogRefused."""
     faults: dict[str, list[str]] = {}
     columns = {
@@ -312,7 +312,7 @@ def _within(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
     return list(found)
 
 
-def _told(columns: Mapping[str, Any]) -> dict[str, Any]:
+def _columns_for_audit(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns for the audit log, without secrets."""
     told = {name: value for name, value in columns.items() if name not in TERMS}
     if columns.get("addresses"):
@@ -320,7 +320,7 @@ def _told(columns: Mapping[str, Any]) -> dict[str, Any]:
     return {**told, "team": columns["team"].name if columns["team"] else ""}
 
 
-def _locked(catalog: Catalog) -> Catalog:
+def _lock_catalog(catalog: Catalog) -> Catalog:
     found = Catalog.objects.select_for_update(of=("self",)).select_related("zone", "team")
     stored = found.filter(pk=catalog.pk, zone__deleted_at=None).first()
     if stored is None:

@@ -70,7 +70,7 @@ def _zones(session: Session, incomplete: str) -> Sequence[str]:
     def ask() -> None:
         try:
             config = read_config(environ=environment(), url=session.url, profile=session.profile)
-            page = Client(config, is_patient=False).get("/zones", q=_quoted(incomplete), limit=MOST_OFFERED)
+            page = Client(config, is_patient=False).get("/zones", q=_quote_search(incomplete), limit=MOST_OFFERED)
         except click.ClickException:
             return
         found.extend(name for zone in page["items"] if (name := zone["name"]).startswith(incomplete.lower()))
@@ -82,7 +82,7 @@ def _zones(session: Session, incomplete: str) -> Sequence[str]:
     return list(found)
 
 
-def _quoted(text: str) -> str | None:
+def _quote_search(text: str) -> str | None:
     """Return a search for this text and no filter; None for all zones."""
     return f'"{text}"' if text and '"' not in text else None
 

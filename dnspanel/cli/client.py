@@ -122,7 +122,7 @@ class Client:
                 self._compare_versions(response)
                 requested = _requested_pause(response, pause)
                 if requested is None:
-                    return self._checked(response)
+                    return self._require_success(response)
                 pause = requested
             self._pause(pause)
         raise AssertionError("the last attempt either answers or raises")
@@ -139,14 +139,14 @@ class Client:
                 f"Get the one that fits: curl -O {self._config.url}/cli/dnspanel"
             )
 
-    def _checked(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
+    def _require_success(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
         """Return the response, if it is a success. Raise Refused or Unreachable."""
         if 200 <= response.status < 300:
             return response
         if 300 <= response.status < 400:
             where = response.headers.get("Location", "elsewhere")
             raise Unreachable(f"{self._config.url} redirects to {where}. If that is the panel, use its address.")
-        problem = _decoded(response)
+        problem = _decode_body(response)
         if not isinstance(problem, dict) or "detail" not in problem:
             raise Unreachable(f"{self._config.url} is not a dnspanel server (HTTP {response.status}).")
         raise Refused(problem)
@@ -154,7 +154,7 @@ class Client:
     def _json(self, response: urllib3.BaseHTTPResponse) -> Any:
         if not response.data:
             return None
-        value = _decoded(response)
+        value = _decode_body(response)
         if value is None:
             raise Unreachable(f"{self._config.url} is not a dnspanel server: the answer is not JSON.")
         return value
@@ -170,7 +170,7 @@ def _requested_pause(response: urllib3.BaseHTTPResponse, pause: float | None) ->
     return None if seconds > LONGEST_PAUSE else seconds
 
 
-def _decoded(response: urllib3.BaseHTTPResponse) -> Any:
+def _decode_body(response: urllib3.BaseHTTPResponse) -> Any:
     """Return what the body says, or None if it is not JSON."""
     try:
         return json.loads(response.data)

@@ -22,10 +22,10 @@ def fields_of(texts: Iterable[str], typed: Iterable[str]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for text in texts:
-        _put(found, *_split(text))
+        _set_value(found, *_split(text))
     for text in typed:
         key, value = _split(text)
-        _put(found, key, _typed(value))
+        _set_value(found, key, _parse_value(value))
     return found
 
 
@@ -36,7 +36,7 @@ def _split(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _typed(value: str) -> Any:
+def _parse_value(value: str) -> Any:
     if value.startswith("@"):
         return read_text(Path(value[1:]))
     try:
@@ -45,7 +45,7 @@ def _typed(value: str) -> Any:
         return value
 
 
-def _put(fields: dict[str, Any], key: str, value: Any) -> None:
+def _set_value(fields: dict[str, Any], key: str, value: Any) -> None:
     """Set a value. Raise UsageError if another field says that it is of another kind."""
     matched = _KEY.fullmatch(key)
     assert matched is not None  # `_split` looked

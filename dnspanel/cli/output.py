@@ -144,12 +144,12 @@ def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]
     padded[-1] = padded[-1].rstrip()
     if with_colours:
         padded = [
-            _coloured(text, cell) if column.state else text
+            _add_colour(text, cell) if column.state else text
             for text, cell, column in zip(padded, cells, columns, strict=True)
         ]
     return "  ".join(padded).rstrip()
 
 
-def _coloured(text: str, state: str) -> str:
+def _add_colour(text: str, state: str) -> str:
     colour = next((colour for colour, states in _COLOURS.items() if state in states), None)
     return text if colour is None else click.style(text, fg=colour)

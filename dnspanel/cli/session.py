@@ -42,7 +42,7 @@ class Session:
     def is_json(self) -> bool:
         return self.output == "json"
 
-    def named(self, path: str, name: str, what: str) -> Mapping[str, Any]:
+    def find_one(self, path: str, name: str, what: str) -> Mapping[str, Any]:
         """Return the only one in the list at `path` of this name or id; `what` names its kind, for a sentence.
 
         Raise UsageError without such a row, or if several teams have one.
@@ -63,7 +63,7 @@ class Session:
         else:
             output.show_table(rows, columns, none=none)
 
-    def done(self, message: str, **members: Any) -> None:
+    def say_done(self, message: str, **members: Any) -> None:
         """Say what happened: a sentence, or these members as JSON."""
         if self.is_json:
             output.show_json(members)

@@ -73,7 +73,7 @@ class _Turn:
     timers: Timers | None
 
     @property
-    def known(self) -> Serial | None:
+    def known_serial(self) -> Serial | None:
         """The serial of the copy here, or None if the panel transfers whatever serial the primary has."""
         return None if self.row.serial is None or self.row.wants_all else Serial(self.row.serial)
 
@@ -118,7 +118,7 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
     host, port = place_of(turn.row, address)
     primary = Primary(host, port, key_for(turn.row), peer_for(turn.row, number, now=clock()))
     offered = Serial(serial_at(primary, turn.zone.name))
-    known = turn.known
+    known = turn.known_serial
     if known is not None and offered == known:
         if turn.timers is not None and not turn.zone.waits_for_nodes:
             apply_transfer.note_current(row=turn.row, timers=turn.timers, now=clock())

@@ -140,7 +140,7 @@ def set_primaries(
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
-        locked = _locked(zone, acting.author)
+        locked = _lock_zone(zone, acting.author)
         if locked.is_producer:
             raise PrimariesRefused({"addresses": [producer_reason(locked.name)]})
         row = TransferredZone.objects.filter(pk=locked.pk).first()
@@ -177,7 +177,7 @@ def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> N
     Raise Unknown, RightMissing, NotTransferred.
     """
     with transaction.atomic():
-        locked = _locked(zone, author)
+        locked = _lock_zone(zone, author)
         row = row_of(locked)
         if row.uses_ixfr != uses_ixfr:
             row.uses_ixfr = uses_ixfr
@@ -191,7 +191,7 @@ def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = Fals
     Raise Unknown, RightMissing, NotTransferred.
     """
     with transaction.atomic(durable=True):
-        locked = _locked(zone, author)
+        locked = _lock_zone(zone, author)
         row = row_of(locked)
         row.due_at, row.wants_all = now, row.wants_all or wants_all
         row.save(update_fields=["due_at", "wants_all"])
@@ -209,7 +209,7 @@ def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Public
     and the refusals of rules, as `set_primaries` does.
     """
     with transaction.atomic(durable=True):
-        locked = _locked(zone, acting.author)
+        locked = _lock_zone(zone, acting.author)
         row = row_of(locked)
         if locked.is_catalog:
             raise TakeOverRefused(
@@ -254,7 +254,7 @@ def give_back(
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
-        locked = _locked(zone, acting.author)
+        locked = _lock_zone(zone, acting.author)
         row = TransferredZone.objects.filter(pk=locked.pk).first()
         if row is None or locked.transferred_from:
             raise TakeOverRefused(gettext("{name} was not taken over from elsewhere.").format(name=locked.name))
@@ -307,7 +307,7 @@ def row_of(zone: Zone) -> TransferredZone:
     return row
 
 
-def _locked(zone: Zone, author: Author) -> Zone:
+def _lock_zone(zone: Zone, author: Author) -> Zone:
     """Lock the zone as publications lock it.
 
     Raise Unknown, or RightMissing if the author may not change its settings.

@@ -76,7 +76,7 @@ def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
 
 def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
     """Return the zones that are chosen for the secondary, including those that it cannot have."""
-    chosen = Zone.objects.filter(_chosen(secondary), deleted_at=None)
+    chosen = Zone.objects.filter(_zones_of_choice(secondary), deleted_at=None)
     # A producer catalog is only for secondaries that list it by name.
     return chosen if secondary.choice == ZoneChoice.LIST else chosen.exclude(PRODUCERS)
 
@@ -167,7 +167,7 @@ def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str)
         raise TransferRefused(message.format(name=secondary.name))
 
 
-def _chosen(secondary: Secondary) -> Q:
+def _zones_of_choice(secondary: Secondary) -> Q:
     match ZoneChoice(secondary.choice):
         case ZoneChoice.ALL:
             return Q()

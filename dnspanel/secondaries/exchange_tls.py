@@ -11,7 +11,7 @@ from django.conf import settings
 
 from dnspanel import outbound
 from dnspanel.pasted_certificates import fingerprint
-from dnspanel.secondaries.udp_exchange import LARGEST, Answer, not_allowed, read_answer, unanswered, with_own_ids
+from dnspanel.secondaries.udp_exchange import LARGEST, Answer, answer_of_silence, not_allowed, read_answer, with_own_ids
 from dnspanel.texts import gettext
 
 # The number of questions in progress at once; a server answers them in any order.
@@ -38,14 +38,14 @@ def exchange_over_tls(
     if not outbound.is_allowed(address[0], settings.SECONDARY_NETWORKS):
         return [not_allowed()] * len(messages)
     answers = _on_one_connection(messages, address, key, seconds, certificates)
-    owed = [number for number, answer in enumerate(answers) if answer == _ended()]
+    owed = [number for number, answer in enumerate(answers) if answer == _answer_of_closed()]
     again = _on_one_connection([messages[number] for number in owed], address, key, seconds, certificates)
     for number, answer in zip(owed, again, strict=True):
         answers[number] = answer
     return answers
 
 
-def _ended() -> Answer:
+def _answer_of_closed() -> Answer:
     """Return the answer for a server that closed the connection before it answered."""
     return Answer(gettext("It ended the connection without an answer."))
 
@@ -63,13 +63,13 @@ def _on_one_connection(
     host, port = address
     answers: list[Answer] = []
     try:
-        with _connected(host, port, seconds) as stream:
+        with _connect_tls(host, port, seconds) as stream:
             if certificates and fingerprint(stream.getpeercert(binary_form=True) or b"") not in certificates:
                 return [Answer(gettext("Over TLS it shows another certificate than its own."))] * len(messages)
             for start in range(0, len(messages), _WINDOW):
                 found = _window(stream, messages[start : start + _WINDOW], key, seconds)
                 answers += found
-                if lacking := [answer for answer in found if answer in (unanswered(), _ended())]:
+                if lacking := [answer for answer in found if answer in (answer_of_silence(), _answer_of_closed())]:
                     # What comes late would be taken for the answers to others.
                     return answers + lacking[:1] * (len(messages) - len(answers))
     except ssl.SSLError as exc:
@@ -85,7 +85,7 @@ def _reason_of(exc: ssl.SSLError) -> str:
     return (exc.reason or "").replace("_", " ").lower() or gettext("it ended")
 
 
-def _connected(host: str, port: int, seconds: float) -> ssl.SSLSocket:
+def _connect_tls(host: str, port: int, seconds: float) -> ssl.SSLSocket:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
@@ -105,7 +105,7 @@ def _window(
     """Return the answers to these messages: unanswered without one in time, ended after the connection was closed."""
     deadline = time.monotonic() + seconds
     waiting = with_own_ids(messages)
-    found = [unanswered()] * len(messages)
+    found = [answer_of_silence()] * len(messages)
     stream.settimeout(seconds)
     try:
         for message in messages:
@@ -123,7 +123,7 @@ def _window(
         pass
     except (ConnectionError, ssl.SSLEOFError):
         for number in waiting.values():
-            found[number] = _ended()
+            found[number] = _answer_of_closed()
     return found
 
 

@@ -89,7 +89,7 @@ def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
     several servers. The result is not known if the server, or the zone here, moved in between.
     """
     state = signing_of(zone)
-    expected = [*_keys(zone, state), *_sampled(zone, place)]
+    expected = [*_keys(zone, state), *_expected_of_sample(zone, place)]
     found = _differences(zone, state, expected, ask)
     if found:
         found = [] if (again := _differences(zone, state, expected, ask)) is None else [d for d in found if d in again]
@@ -132,7 +132,7 @@ def _keys(zone: Zone, state: SigningState) -> Iterator[Expected]:
     yield Expected(zone.name, rdtypes.DNSKEY, _values(rdtypes.DNSKEY, {*own, *(stored.served if stored else ())}))
 
 
-def _sampled(zone: Zone, place: str) -> Iterator[Expected]:
+def _expected_of_sample(zone: Zone, place: str) -> Iterator[Expected]:
     keys = _sample(zone, place)
     around = {name: _around(name, zone.name) for name, _ in keys}
     near = rrsets_at_names(

@@ -92,7 +92,7 @@ def create_secondary(
     faults: dict[str, list[str]] = {}
     if algorithm not in ALGORITHMS:
         faults["algorithm"] = [gettext("Use one of {values}.").format(values=", ".join(ALGORITHMS))]
-    terms, zones = _checked(terms, faults)
+    terms, zones = _check_terms(terms, faults)
     secret = _new_secret()
     try:
         with transaction.atomic():
@@ -118,7 +118,7 @@ def create_secondary(
                 target=secondary.name,
                 secondary=secondary.pk,
                 tsig=secondary.tsig_name,
-                **_told(terms),
+                **_terms_for_audit(terms),
             )
             _follow_on_commit()
     except IntegrityError as exc:
@@ -131,17 +131,17 @@ def create_secondary(
 def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, now: datetime) -> Secondary:
     """Change the secondary; its key stays. Raise as `create_secondary` does, or SecondaryUnknown."""
     actor = require_set_up(by)
-    terms, zones = _checked(terms, {})
+    terms, zones = _check_terms(terms, {})
     try:
         with transaction.atomic():
             members.lock_members()
-            stored = _locked(secondary)
-            before = _told(terms_of(stored))
+            stored = _lock_secondary(secondary)
+            before = _terms_for_audit(terms_of(stored))
             for name, value in _columns(terms).items():
                 setattr(stored, name, value)
             stored.save(update_fields=list(_columns(terms)))
             stored.zones.set(zones)
-            after = _told(terms_of(stored))
+            after = _terms_for_audit(terms_of(stored))
             members.follow(secondary_id=stored.pk, now=now)
             differing = [name for name in after if before[name] != after[name]]
             if "active" in differing and stored.active:
@@ -167,7 +167,7 @@ def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
     actor = require_set_up(by)
     secret = _new_secret()
     with transaction.atomic():
-        stored = _locked(secondary)
+        stored = _lock_secondary(secondary)
         stored.old_secret, stored.old_secret_until = stored.tsig_secret, now + OVERLAP
         stored.tsig_secret = encrypt_secret(secret.encode())
         stored.save(update_fields=["tsig_secret", "old_secret", "old_secret_until"])
@@ -187,7 +187,7 @@ def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None
     """Queue NOTIFY for each of its zones, as after a publication."""
     actor = require_set_up(by)
     with transaction.atomic():
-        stored = _locked(secondary)
+        stored = _lock_secondary(secondary)
         members.notify_all(secondary_id=stored.pk, now=now)
         audit.record(action="secondary.notify", by=actor, now=now, target=stored.name, secondary=stored.pk)
         _follow_on_commit()
@@ -214,7 +214,7 @@ def terms_of(secondary: Secondary) -> Terms:
     )
 
 
-def _checked(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zone]]:
+def _check_terms(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zone]]:
     """Return the terms in canonical form, and the zones that they list. Raise SecondaryRefused."""
     name = terms.name.strip().lower()
     if not name or len(name) > LONGEST_NAME or not _NAME_CHARACTERS.issuperset(name) or name.strip("-") != name:
@@ -397,13 +397,13 @@ def _columns(terms: Terms) -> dict[str, Any]:
     }
 
 
-def _told(terms: Terms) -> dict[str, Any]:
+def _terms_for_audit(terms: Terms) -> dict[str, Any]:
     """Return the terms for the audit log: names of zones, and fingerprints of certificates."""
     certificates = sorted(fingerprints_of(terms.certificate))
     return _columns(terms) | {"zones": list(terms.zones)[:100], "certificate": certificates}
 
 
-def _locked(secondary: Secondary) -> Secondary:
+def _lock_secondary(secondary: Secondary) -> Secondary:
     stored = Secondary.objects.select_for_update().filter(pk=secondary.pk).first()
     if stored is None:
         raise SecondaryUnknown

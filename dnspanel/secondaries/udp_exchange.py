@@ -46,7 +46,7 @@ def not_allowed() -> Answer:
     return Answer(gettext("The panel does not send there: PANEL_SECONDARY_NETWORKS."))
 
 
-def unanswered() -> Answer:
+def answer_of_silence() -> Answer:
     """Return the answer for a server that sent none in time."""
     return Answer(gettext("It did not answer."))
 
@@ -103,7 +103,7 @@ def _window(
     sock: socket.socket, messages: Sequence[dns.message.Message], key: dns.tsig.Key | None, seconds: float
 ) -> list[Answer]:
     waiting = with_own_ids(messages)
-    found = [unanswered()] * len(messages)
+    found = [answer_of_silence()] * len(messages)
     for number, message in enumerate(messages):
         if key is not None:
             message.use_tsig(key, algorithm=key.algorithm)

@@ -65,11 +65,11 @@ def collect_events(*, now: datetime) -> int:
         webhooks = list(Webhook.objects.filter(active=True).select_related("owner", "token").order_by("pk"))
         subscribed = {kind for webhook in webhooks for kind in webhook.events}
         events = [
-            *_saved(watch, subscribed=EventKind.SAVED in subscribed),
+            *_events_of_publications(watch, subscribed=EventKind.SAVED in subscribed),
             *_everywhere(watch, subscribed=EventKind.EVERYWHERE in subscribed),
             *(_taken_back(watch) if EventKind.TAKEN_BACK in subscribed else ()),
-            *(_opened(watch) if EventKind.OPENED in subscribed else ()),
-            *(_ended(watch) if EventKind.ENDED in subscribed else ()),
+            *(_events_of_new_requests(watch) if EventKind.OPENED in subscribed else ()),
+            *(_events_of_ended_requests(watch) if EventKind.ENDED in subscribed else ()),
             *_node_states(now, subscribed=EventKind.NODE in subscribed),
             *(_imports(watch) if EventKind.IMPORT in subscribed else ()),
         ]
@@ -124,7 +124,7 @@ def _of_interest(webhook: Webhook, events: Collection[Event], now: datetime) -> 
         return subscribed[:1]
 
 
-def _saved(watch: Watch, *, subscribed: bool) -> list[Event]:
+def _events_of_publications(watch: Watch, *, subscribed: bool) -> list[Event]:
     if not subscribed:
         watch.saved = max(watch.saved, head().sequence)
         return []
@@ -252,12 +252,12 @@ def _told_word(word: Word) -> str:
     return Word.LIVE if word in WELL else word
 
 
-def _opened(watch: Watch) -> list[Event]:
+def _events_of_new_requests(watch: Watch) -> list[Event]:
     found = PublishRequest.objects.filter(asked_at__gte=watch.looked_at - _COMMIT_TIME, draft__isnull=False)
     return _fresh(_request_event(EventKind.OPENED, request, request.asked_at) for request in _with_people(found))
 
 
-def _ended(watch: Watch) -> list[Event]:
+def _events_of_ended_requests(watch: Watch) -> list[Event]:
     found = PublishRequest.objects.filter(ended_at__gte=watch.looked_at - _COMMIT_TIME)
     return _fresh(
         _request_event(EventKind.ENDED, request, request.ended_at)

@@ -137,7 +137,7 @@ def change_webhook(
         raise WebhookRefused({"format": [gettext("The format stays what it is; make another webhook.")]})
     _refuse_bad_terms(terms, actor, resolve, before=webhook)
     with transaction.atomic():
-        locked = _locked(webhook)
+        locked = _lock_webhook(webhook)
         columns = _columns(terms) | ({} if active is None else {"active": active})
         wanted = given.keys() | ({"active"} if active is not None else set())
         changed = [name for name, value in columns.items() if name in wanted and getattr(locked, name) != value]
@@ -154,7 +154,14 @@ def change_webhook(
         if fields.get("active") is False:
             give_up_waiting(webhook_id=webhook.pk, reason=gettext("The webhook was switched off."))
         after = {name: columns[name] for name in changed}
-        _record("webhook.change", webhook, by=actor, now=now, before=_told(before), after=_told(after))
+        _record(
+            "webhook.change",
+            webhook,
+            by=actor,
+            now=now,
+            before=_columns_for_audit(before),
+            after=_columns_for_audit(after),
+        )
 
 
 def delete_webhook(*, webhook: Webhook, by: Author, now: datetime) -> None:
@@ -168,7 +175,7 @@ def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
     """Set a new secret and return it. The old one signs too, for a day."""
     secret = new_secret()
     with transaction.atomic():
-        locked = _locked(webhook)
+        locked = _lock_webhook(webhook)
         locked.old_secret, locked.old_secret_until = locked.secret, now + OVERLAP
         locked.secret = encrypt_secret(secret.encode())
         locked.save(update_fields=["secret", "old_secret", "old_secret_until"])
@@ -180,7 +187,7 @@ def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
     """Queue a ping and return its delivery, which will show the outcome. Raise WebhookRefused if the webhook is off."""
     uid = uuid4()
     with transaction.atomic():
-        _refuse_inactive(_locked(webhook))
+        _refuse_inactive(_lock_webhook(webhook))
         event = Event.objects.create(uid=uid, kind=EventKind.PING, subject=f"ping:{uid}", at=now, facts={})
         [number] = next_numbers(webhook.pk, 1)
         delivery = Delivery.objects.create(webhook=webhook, event=event, number=number, created_at=now, next_at=now)
@@ -195,7 +202,7 @@ def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Deliver
     It holds what the webhook's owner can see when it is sent. Raise WebhookRefused if the webhook is off.
     """
     with transaction.atomic():
-        _refuse_inactive(_locked(delivery.webhook))
+        _refuse_inactive(_lock_webhook(delivery.webhook))
         replay = Delivery.objects.create(
             webhook=delivery.webhook,
             event=delivery.event,
@@ -228,7 +235,7 @@ def webhook_of_stop_key(key: str) -> Webhook:
 def stop_mails(*, webhook: Webhook, now: datetime) -> None:
     """Switch the webhook off by the link in one of its mails. Its owner can switch it on again."""
     with transaction.atomic():
-        locked = _locked(webhook)
+        locked = _lock_webhook(webhook)
         if locked.active:
             off = {"disabled_at": now, "disabled_reason": gettext("Stopped by the link in a mail.")}
             Webhook.objects.filter(pk=webhook.pk).update(active=False, **off)
@@ -327,7 +334,7 @@ def _faults_of_pace(terms: WebhookTerms) -> dict[str, list[str]]:
     return {}
 
 
-def _locked(webhook: Webhook) -> Webhook:
+def _lock_webhook(webhook: Webhook) -> Webhook:
     """Lock the webhook for this transaction, and return its current row. Raise WebhookUnknown if it is deleted."""
     locked = Webhook.objects.select_for_update().filter(pk=webhook.pk).first()
     if locked is None:
@@ -378,7 +385,7 @@ def _record(action: str, webhook: Webhook, *, by: Author, now: datetime, **detai
     audit.record(action=action, by=by, now=now, target=host, webhook=webhook.pk, **details)
 
 
-def _told(columns: Mapping[str, object]) -> dict[str, object]:
+def _columns_for_audit(columns: Mapping[str, object]) -> dict[str, object]:
     """Return the values for the audit log: only the host of the URL, as in `_record`."""
     return {
         name: urlsplit(str(value)).hostname if name == "url" else str(value) if isinstance(value, time) else value

@@ -55,7 +55,7 @@ def chat_body(chat_format: str, lines: Sequence[Line]) -> bytes:
 # Sentences
 
 
-def _saved(facts: Mapping[str, Any]) -> str:
+def _text_of_publication(facts: Mapping[str, Any]) -> str:
     count, zones = facts["zone_count"], facts["zones"]
     changes = sum(zone["added"] + zone["changed"] + zone["removed"] for zone in zones)
     actor = facts["actor"]
@@ -72,11 +72,11 @@ def _saved(facts: Mapping[str, Any]) -> str:
         message = gettext("{who} changed {zones} with the token “{token}”")
     else:
         message = gettext("{who} changed {zones}")
-    return _with_reason(message.format(who=who, count=changes, zones=_named(zones, count), token=token), facts)
+    return _with_reason(message.format(who=who, count=changes, zones=_text_of_zones(zones, count), token=token), facts)
 
 
 def _everywhere(facts: Mapping[str, Any]) -> str:
-    named = _named(facts["zones"], facts["zone_count"])
+    named = _text_of_zones(facts["zones"], facts["zone_count"])
     return _with_stop(
         gettext("Every node answers with publication {sequence} of {zones}").format(
             sequence=facts["sequence"], zones=named
@@ -88,7 +88,7 @@ def _taken_back(facts: Mapping[str, Any]) -> str:
     message = gettext(
         "The name servers could not answer with publication {sequence} of {zones}, so it was taken back. {why}"
     )
-    named = _named(facts["zones"], facts["zone_count"])
+    named = _text_of_zones(facts["zones"], facts["zone_count"])
     return message.format(sequence=facts["sequence"], zones=named, why=spoken(facts["taken_back"]["reason"])).rstrip()
 
 
@@ -105,11 +105,11 @@ def _with_stop(sentence: str) -> str:
     return sentence if sentence.endswith((".", "。")) else f"{sentence}."
 
 
-def _named(zones: Sequence[Mapping[str, Any]], count: int) -> str:
-    return _listed([zone["zone"] for zone in zones], count)
+def _text_of_zones(zones: Sequence[Mapping[str, Any]], count: int) -> str:
+    return _join_names([zone["zone"] for zone in zones], count)
 
 
-def _listed(names: Sequence[str], count: int) -> str:
+def _join_names(names: Sequence[str], count: int) -> str:
     more = count - min(len(names), _NAMED_ZONES)
     first = ", ".join(names[:_NAMED_ZONES])
     if not more:
@@ -119,8 +119,8 @@ def _listed(names: Sequence[str], count: int) -> str:
     )
 
 
-def _opened(facts: Mapping[str, Any]) -> str:
-    named = _listed(facts["zones"], facts["zone_count"])
+def _text_of_new_request(facts: Mapping[str, Any]) -> str:
+    named = _join_names(facts["zones"], facts["zone_count"])
     message = gettext("{who} asks for approval of “{name}” in {zones}").format(
         who=_person(facts["asked_by"]) or gettext("Somebody"), name=facts["name"], zones=named
     )
@@ -148,9 +148,9 @@ _ENDED = {
 }
 
 
-def _ended(facts: Mapping[str, Any]) -> str:
+def _text_of_ended_request(facts: Mapping[str, Any]) -> str:
     message = _ENDED.get(facts["state"], _ENDED["past-rules"])
-    named = _listed(facts["zones"], facts["zone_count"])
+    named = _join_names(facts["zones"], facts["zone_count"])
     by = _person(facts["ended_by"])
     said = gettext(message[bool(by)]).format(name=facts["name"], zones=named, by=by)
     return _with_reason(said, facts)
@@ -201,11 +201,11 @@ def _ping(facts: Mapping[str, Any]) -> str:
 
 
 _MESSAGES: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
-    EventKind.SAVED: _saved,
+    EventKind.SAVED: _text_of_publication,
     EventKind.EVERYWHERE: _everywhere,
     EventKind.TAKEN_BACK: _taken_back,
-    EventKind.OPENED: _opened,
-    EventKind.ENDED: _ended,
+    EventKind.OPENED: _text_of_new_request,
+    EventKind.ENDED: _text_of_ended_request,
     EventKind.NODE: _node,
     EventKind.IMPORT: _import,
     EventKind.ALERT: _alert,
@@ -219,7 +219,7 @@ _MESSAGES: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
 
 def _slack(lines: Sequence[Line]) -> dict[str, Any]:
     """Build a message for Slack. Three characters are escaped (docs.slack.dev/messaging/formatting-message-text)."""
-    return {"text": "\n".join(map(_escaped, lines))}
+    return {"text": "\n".join(map(_escape_line, lines))}
 
 
 def _mattermost(lines: Sequence[Line]) -> dict[str, Any]:
@@ -249,7 +249,7 @@ _BODIES: Mapping[Format, Callable[[Sequence[Line]], dict[str, Any]]] = {
 }
 
 
-def _escaped(line: Line) -> str:
+def _escape_line(line: Line) -> str:
     text = html.escape(line.text, quote=False)
     return f"{text} <{line.url}|{html.escape(_link(), quote=False)}>" if line.url else text
 

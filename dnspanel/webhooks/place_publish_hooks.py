@@ -59,7 +59,7 @@ def add_hook(
 
     Raise RightMissing, and RuleRefused for bad terms or more than MOST hooks.
     """
-    columns = _checked(terms, resolve)
+    columns = _columns_of_terms(terms, resolve)
     secret = new_secret()
     with transaction.atomic():
         publish_rules.begin(PublishHook, scope, author, MOST)
@@ -68,7 +68,7 @@ def add_hook(
             **columns,
             secret=encrypt_secret(secret.encode()),
         )
-        publish_rules.record("hook.place", hook, author, now, **_told(columns))
+        publish_rules.record("hook.place", hook, author, now, **_columns_for_audit(columns))
     return NewHook(hook, secret)
 
 
@@ -87,7 +87,7 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
     The author must be able to govern the zones before and after. Raise RuleUnknown, RightMissing, and RuleRefused for
     bad terms or if the hook was changed since `hook` was read.
     """
-    columns = _checked(terms, resolve, before=hook)
+    columns = _columns_of_terms(terms, resolve, before=hook)
     with transaction.atomic():
         found = publish_rules.lock_rule(PublishHook, hook.pk, author)
         publish_rules.require_scope(scope, actor_of(author))
@@ -113,8 +113,8 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
             now,
             scope_before=scope_before,
             changed=sorted(changed),
-            before=_told({name: before[name] for name in of_its_own}),
-            after=_told({name: columns[name] for name in of_its_own}),
+            before=_columns_for_audit({name: before[name] for name in of_its_own}),
+            after=_columns_for_audit({name: columns[name] for name in of_its_own}),
         )
     return found
 
@@ -186,7 +186,7 @@ def replies_of(hook: PublishHook) -> list[HookReply]:
     return list(HookReply.objects.filter(hook=hook).order_by("-pk"))
 
 
-def _checked(terms: HookTerms, resolve: Resolve | None, before: PublishHook | None = None) -> dict[str, Any]:
+def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: PublishHook | None = None) -> dict[str, Any]:
     """Return the columns of these terms. Raise RuleRefused. A URL that `before` has is not resolved again."""
     name = " ".join(terms.name.split())
     if len(name) > LONGEST_NAME or not name.isprintable():
@@ -213,7 +213,7 @@ def _checked(terms: HookTerms, resolve: Resolve | None, before: PublishHook | No
     return {"name": name, "url": terms.url, "seconds": terms.seconds, "when_silent": str(terms.when_silent)}
 
 
-def _told(columns: dict[str, Any]) -> dict[str, Any]:
+def _columns_for_audit(columns: dict[str, Any]) -> dict[str, Any]:
     """Return the values for the audit log: only the host of the URL, because a path can be a password."""
     return {
         "host" if name == "url" else name: urlsplit(value).hostname or "" if name == "url" else value

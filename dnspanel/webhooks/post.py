@@ -61,7 +61,7 @@ def post(  # noqa: PLR0913  # a request, and how it may travel
     seconds = ANSWER_SECONDS if seconds is None else seconds
     target = parse_target(url)
     addresses = checked_addresses(target, resolve=resolve, networks=networks)
-    connection = _connected(target, addresses[:_MOST_ADDRESSES], tls or _tls())
+    connection = _connect_first(target, addresses[:_MOST_ADDRESSES], tls or _tls())
     try:
         with _cut_after(connection, seconds):
             response = _request(connection, target, headers, body, seconds)
@@ -74,7 +74,7 @@ def post(  # noqa: PLR0913  # a request, and how it may travel
     return Answer(response.status, text, ms, wait, beginning, response.headers)
 
 
-def _connected(target: Target, addresses: list[str], tls: ssl.SSLContext) -> HTTPConnection:
+def _connect_first(target: Target, addresses: list[str], tls: ssl.SSLContext) -> HTTPConnection:
     """Connect to the first of the addresses that accepts. Raise NoAnswer."""
     failure: Exception | None = None
     for address in addresses:

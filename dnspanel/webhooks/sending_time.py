@@ -23,11 +23,11 @@ def due_at(webhook: Webhook, now: datetime) -> datetime:
     if webhook.format not in READ_BY_PEOPLE:
         return now
     clock = time_zone_of(webhook.owner)
-    due = _gathered(webhook.gather_minutes, now, clock)
+    due = _end_of_span(webhook.gather_minutes, now, clock)
     return quiet_until(webhook.quiet_from, webhook.quiet_until, str(clock), due) or due
 
 
-def _gathered(minutes: int, now: datetime, clock: tzinfo) -> datetime:
+def _end_of_span(minutes: int, now: datetime, clock: tzinfo) -> datetime:
     """Return the end of the span that `now` is in."""
     if not minutes:
         return now + LEAST_GATHERED

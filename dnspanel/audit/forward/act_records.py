@@ -44,12 +44,12 @@ def syslog_message(act: Act, sender: Sender) -> bytes:
     head = (
         f"<{_AUDIT * 8 + _severity(act)}>1 {_timestamp(act.at)} {_printable(sender.host, _LONGEST_HOSTNAME)} {APP} - "
     )
-    head += f"{_printable(act.action, _LONGEST_MSGID)} {_structured(act)} "
+    head += f"{_printable(act.action, _LONGEST_MSGID)} {_structured_data(act)} "
     beginning = head.encode("utf-8", "replace")
     return beginning + json_line(act, LONGEST - len(beginning))
 
 
-def framed(message: bytes) -> bytes:
+def frame_message(message: bytes) -> bytes:
     """Frame the message for TLS by octet counting (RFC 5425)."""
     return b"%d %s" % (len(message), message)
 
@@ -116,12 +116,12 @@ def _values(act: Act) -> Iterator[tuple[str, str | int]]:
     yield from ((name, value) for name, value in found if value is not None and value != "")
 
 
-def _structured(act: Act) -> str:
-    pairs = (f'{name}="{_escaped(str(value))}"' for name, value in _values(act))
+def _structured_data(act: Act) -> str:
+    pairs = (f'{name}="{_escape_value(str(value))}"' for name, value in _values(act))
     return f"[{SD_ID} {' '.join(pairs)}]"
 
 
-def _escaped(text: str) -> str:
+def _escape_value(text: str) -> str:
     """Escape a PARAM-VALUE: three characters get a backslash, and control characters become spaces."""
     plain = "".join(character if character.isprintable() else " " for character in text[:_LONGEST_TEXT])
     return plain.replace("\\", "\\\\").replace('"', '\\"').replace("]", "\\]")

@@ -97,7 +97,7 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
     Raise Forbidden, GrantRefused, and DestinationRefused, also for an address that the panel does not connect to.
     """
     require_operator(by)
-    columns = _checked(kind, terms, None)
+    columns = _columns_of_terms(kind, terms, None)
     if Destination.objects.count() >= MOST_DESTINATIONS:
         raise DestinationRefused(
             {"name": [gettext("At most {most_destinations} destinations.").format(most_destinations=MOST_DESTINATIONS)]}
@@ -106,7 +106,7 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
     try:
         with transaction.atomic(durable=True):
             made = Destination.objects.create(kind=kind, created_at=now, sent_to=start, **columns)
-            told = _told(columns)
+            told = _columns_for_audit(columns)
             audit.record(action="evidence.create", by=by, now=now, target=made.name, kind=kind, after=told, start=start)
     except IntegrityError as exc:
         raise _name_taken() from exc
@@ -119,7 +119,7 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
     Raise Forbidden, GrantRefused, DestinationUnknown, DestinationRefused.
     """
     require_operator(by)
-    columns = _checked(Kind(destination.kind), terms, destination)
+    columns = _columns_of_terms(Kind(destination.kind), terms, destination)
     try:
         with transaction.atomic(durable=True):
             row = Destination.objects.select_for_update().filter(pk=destination.pk).first()
@@ -135,8 +135,8 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
                 by=by,
                 now=now,
                 target=terms.name,
-                before=_told(before),
-                after=_told(columns),
+                before=_columns_for_audit(before),
+                after=_columns_for_audit(columns),
                 secrets=sorted(name for name in ("key", "headers") if columns[name] != before[name]),
                 from_beginning=terms.from_beginning,
             )
@@ -191,25 +191,25 @@ def _name_taken() -> DestinationRefused:
     return DestinationRefused({"name": [gettext("There is a destination with this name already.")]})
 
 
-def _checked(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, Any]:
+def _columns_of_terms(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, Any]:
     """Return the columns of these terms. Raise DestinationRefused with every fault."""
     faults: dict[str, list[str]] = {}
 
-    def checked(name: str, check: Callable[[], Any]) -> Any:
+    def try_check(name: str, check: Callable[[], Any]) -> Any:
         try:
             return check()
         except ValueError as exc:
             faults[name] = [str(exc)]
 
     columns: dict[str, Any] = {
-        "name": checked("name", lambda: _name(terms.name)),
-        "address": checked("address", lambda: _address(kind, terms.address)),
-        "ca": checked("ca", lambda: canonical_certificates(terms.ca)),
-        "certificate": checked("certificate", lambda: canonical_certificates(terms.certificate)),
+        "name": try_check("name", lambda: _name(terms.name)),
+        "address": try_check("address", lambda: _address(kind, terms.address)),
+        "ca": try_check("ca", lambda: canonical_certificates(terms.ca)),
+        "certificate": try_check("certificate", lambda: canonical_certificates(terms.certificate)),
     }
     if not faults:
-        columns["key"] = checked("key", lambda: _key(terms, columns["certificate"], stored))
-        columns["headers"] = checked("headers", lambda: _headers(kind, terms, columns["address"], stored))
+        columns["key"] = try_check("key", lambda: _key(terms, columns["certificate"], stored))
+        columns["headers"] = try_check("headers", lambda: _headers(kind, terms, columns["address"], stored))
     if faults:
         raise DestinationRefused(faults)
     return columns
@@ -265,6 +265,6 @@ def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None)
     return bytes(stored.headers)
 
 
-def _told(columns: dict[str, Any]) -> dict[str, Any]:
+def _columns_for_audit(columns: dict[str, Any]) -> dict[str, Any]:
     """Return the columns for the audit log, with secrets as True or False."""
     return {name: value if name not in ("key", "headers") else value is not None for name, value in columns.items()}

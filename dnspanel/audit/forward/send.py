@@ -22,7 +22,7 @@ from datetime import datetime
 from django.conf import settings
 
 from dnspanel import outbound
-from dnspanel.audit.forward.act_records import Sender, batch, framed, log_record, logs_request, syslog_message
+from dnspanel.audit.forward.act_records import Sender, batch, frame_message, log_record, logs_request, syslog_message
 from dnspanel.audit.forward.destination_address import SyslogAddress, parse_syslog_address
 from dnspanel.audit.forward.destination_tls import client_context
 from dnspanel.audit.forward.errors import NotSent
@@ -76,10 +76,10 @@ def send(target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) 
 
 
 def _send_syslog(target: Target, acts: Sequence[Act], sender: Sender, context: ssl.SSLContext) -> Sent:
-    messages = [framed(syslog_message(act, sender)) for act in acts]
+    messages = [frame_message(syslog_message(act, sender)) for act in acts]
     count = batch(map(len, messages), MOST_BYTES)
     address = parse_syslog_address(target.address)
-    stream = _connected(address, context)
+    stream = _connect_tls(address, context)
     deadline = time.monotonic() + SECONDS
     try:
         _write(stream, b"".join(messages[:count]), deadline)
@@ -105,7 +105,7 @@ def addresses_of(address: SyslogAddress) -> Sequence[str]:
         raise NotSent(str(exc)) from exc
 
 
-def _connected(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSocket:
+def _connect_tls(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSocket:
     """Connect by TLS to the first address of the host that accepts. Raise NotSent."""
     failure: OSError | None = None
     for each in addresses_of(address)[:_MOST_ADDRESSES]:
@@ -126,7 +126,7 @@ def _connected(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSocket
 
 def _write(stream: ssl.SSLSocket, content: bytes, deadline: float) -> None:
     for start in range(0, len(content), _PIECE):
-        stream.settimeout(_left(deadline))
+        stream.settimeout(_seconds_left(deadline))
         stream.sendall(content[start : start + _PIECE])
 
 
@@ -138,21 +138,21 @@ def _end(stream: ssl.SSLSocket, deadline: float) -> None:
     3. The receiver may have closed before all bytes arrived, as rsyslog does with a client without a certificate. Then
        the kernel there has not acknowledged them, and resets the connection once they arrive.
     """
-    stream.settimeout(_left(deadline))
+    stream.settimeout(_seconds_left(deadline))
     with suppress(ssl.SSLEOFError):
         stream.unwrap()
     stream.shutdown(socket.SHUT_WR)
     while True:
-        stream.settimeout(_left(deadline))
+        stream.settimeout(_seconds_left(deadline))
         if not stream.recv(_PIECE):
             break
-    while _unacknowledged(stream):
-        _left(deadline)
+    while _count_unacknowledged(stream):
+        _seconds_left(deadline)
         time.sleep(_LOOK_AGAIN)
     _raise_error_of(stream)  # a reset that came since
 
 
-def _unacknowledged(stream: socket.socket) -> int:
+def _count_unacknowledged(stream: socket.socket) -> int:
     """Return the number of bytes that the other kernel has not acknowledged. Raise OSError if it never will."""
     _raise_error_of(stream)
     count = array.array("i", [0])
@@ -165,7 +165,7 @@ def _raise_error_of(stream: socket.socket) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
@@ -183,7 +183,7 @@ def _send_otlp(target: Target, acts: Sequence[Act], sender: Sender, context: ssl
         raise NotSent(str(exc)) from exc
     if not 200 <= answer.status < 300:
         raise NotSent(_fault_of(answer), retry_after=answer.retry_after or 0)
-    return Sent(count, _rejected(answer))
+    return Sent(count, _message_of_rejected(answer))
 
 
 def _fault_of(answer: Answer) -> str:
@@ -197,7 +197,7 @@ def _fault_of(answer: Answer) -> str:
     return gettext("It answered {status}.").format(status=answer.status)
 
 
-def _rejected(answer: Answer) -> str:
+def _message_of_rejected(answer: Answer) -> str:
     """Return the message of a partial success in an ExportLogsServiceResponse, or "" for a full one."""
     try:
         partial = json.loads(answer.body or b"{}").get("partialSuccess") or {}

@@ -79,7 +79,9 @@ def may(session: Session, who: str, zone: str, name: str | None, type: str | Non
     """
     if (name is None) != (type is None):
         raise click.UsageError("Give NAME and TYPE, or neither.")
-    person = next((each for each in session.client.items("/users") if _folded(each["username"]) == _folded(who)), None)
+    person = next(
+        (each for each in session.client.items("/users") if _fold_case(each["username"]) == _fold_case(who)), None
+    )
     if person is None:
         raise click.ClickException(f"No person {output.plain(who)} found.")
     found = session.client.get(f"/users/{person['id']}/rights", zone=zone, name=name, type=type, at=at)
@@ -167,7 +169,7 @@ def give(session: Session, user: int | None, team: int | None, **scope: Any) -> 
 def take(session: Session, number: int) -> None:
     """Delete a grant."""
     session.client.send("DELETE", f"/grants/{number}")
-    session.done(f"Grant {number} deleted.", id=number, deleted=True)
+    session.say_done(f"Grant {number} deleted.", id=number, deleted=True)
 
 
 def _show(session: Session, zone: str, what: str, *columns: Column, **query: str | None) -> None:
@@ -177,7 +179,7 @@ def _show(session: Session, zone: str, what: str, *columns: Column, **query: str
     session.show_rows(rows, (*columns, *_MAY), none="No one found.")
 
 
-def _folded(name: str) -> str:
+def _fold_case(name: str) -> str:
     """Return a user name with its letters A to Z as small ones; others are not folded, or one name could be another."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 

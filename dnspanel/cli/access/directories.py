@@ -86,7 +86,7 @@ def add(session: Session, name: str, **terms: Any) -> None:
     Example:
       dnspanel directories add Okta --rule dns-admins administrator --team-rule web editor 3
     """
-    made = session.client.send("POST", "/scim-directories", {"name": name, **_given(**terms)})
+    made = session.client.send("POST", "/scim-directories", {"name": name, **_body_of_options(**terms)})
     session.show(made, {"id": made["id"], "calls": made["url"], "secret": made["secret"]})
 
 
@@ -102,7 +102,7 @@ def change(session: Session, number: int, name: str | None, *, no_rules: bool, *
 
     New rules replace all present rules.
     """
-    given = _given(**terms)
+    given = _body_of_options(**terms)
     if name is not None:
         given["name"] = name
     if no_rules:
@@ -136,10 +136,10 @@ def end(session: Session, number: int) -> None:
     The directory, its secret and the rights its rules granted are deleted. Accounts stay.
     """
     session.client.send("DELETE", f"/scim-directories/{number}")
-    session.done(f"Directory {number} deleted. The accounts stay.", id=number, deleted=True)
+    session.say_done(f"Directory {number} deleted. The accounts stay.", id=number, deleted=True)
 
 
-def _given(
+def _body_of_options(
     rules: Sequence[tuple[str, str]],
     team_rules: Sequence[tuple[str, str, int]],
     team_role: str | None,

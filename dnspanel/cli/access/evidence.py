@@ -182,7 +182,7 @@ def delete(session: Session, number: int) -> None:
     Entries that were sent stay at the destination.
     """
     session.client.send("DELETE", f"/evidence-destinations/{number}")
-    session.done(f"Destination {number} deleted.", id=number, deleted=True)
+    session.say_done(f"Destination {number} deleted.", id=number, deleted=True)
 
 
 def _change(session: Session, number: int, given: dict[str, Any]) -> None:

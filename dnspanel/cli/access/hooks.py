@@ -90,7 +90,7 @@ def add(session: Session, address: str, reason: str, **terms: Any) -> None:
     Example:
       dnspanel hooks add https://checks.example/dns --tag shop --name "Names" --reason "Names are checked"
     """
-    made = session.client.send("POST", "/publish-hooks", {"url": address, "reason": reason, **_given(terms)})
+    made = session.client.send("POST", "/publish-hooks", {"url": address, "reason": reason, **_options_in_use(terms)})
     session.show(made, {"id": made["id"], "zones": _zones(made), "secret": made["secret"]})
 
 
@@ -110,7 +110,7 @@ def change(
     The secret stays. The change applies from the next publication.
     """
     scope = {"zone": None, "tag": "", "team": None}
-    given = _given({"url": address, "reason": reason, **terms})
+    given = _options_in_use({"url": address, "reason": reason, **terms})
     if everywhere or scope.keys() & given.keys():
         given = {**scope, **given}
     if not given:
@@ -155,10 +155,10 @@ def try_hook(context: click.Context, session: Session, number: int) -> None:
 def lift(session: Session, number: int) -> None:
     """Delete a publish hook."""
     session.client.send("DELETE", f"/publish-hooks/{number}")
-    session.done(f"Hook {number} deleted.", id=number, deleted=True)
+    session.say_done(f"Hook {number} deleted.", id=number, deleted=True)
 
 
-def _given(terms: dict[str, Any]) -> dict[str, Any]:
+def _options_in_use(terms: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in terms.items() if value is not None}
 
 

@@ -52,7 +52,7 @@ def quotas(session: Session, team: str, limits: Sequence[str]) -> None:
       dnspanel teams quotas Web
       dnspanel teams quotas Web zones=1000 rrsets=unlimited
     """
-    path = f"/teams/{_named(session, team)['id']}/quotas"
+    path = f"/teams/{_find_team(session, team)['id']}/quotas"
     if limits:
         found = session.client.send("PUT", path, {"limits": dict(map(_limit, limits))})
     else:
@@ -67,7 +67,7 @@ def _limit(text: str) -> tuple[str, int | None]:
     return kind, None if amount == "unlimited" else int(amount)
 
 
-def _named(session: Session, name: str) -> Mapping[str, Any]:
+def _find_team(session: Session, name: str) -> Mapping[str, Any]:
     """Return the team of this name or id. Raise UsageError without such a team."""
     for each in session.client.items("/teams"):
         if name in (each["name"], str(each["id"])):

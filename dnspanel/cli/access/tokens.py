@@ -152,7 +152,7 @@ def revoke(session: Session, number: int) -> None:
     The token stops working at once.
     """
     session.client.send("DELETE", f"/tokens/{number}")
-    session.done(f"Token {number} revoked.", id=number, state="revoked")
+    session.say_done(f"Token {number} revoked.", id=number, state="revoked")
 
 
 @click.command()

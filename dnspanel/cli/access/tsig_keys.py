@@ -101,4 +101,4 @@ def revoke(session: Session, number: int) -> None:
     Messages that it signs are refused from now on.
     """
     session.client.send("DELETE", f"/tsig-keys/{number}")
-    session.done(f"Revoked TSIG key {number}.", id=number, revoked=True)
+    session.say_done(f"Revoked TSIG key {number}.", id=number, revoked=True)

@@ -163,7 +163,7 @@ def switch(session: Session, number: int, state: str) -> None:
 def delete(session: Session, number: int) -> None:
     """Delete a webhook with the log of its deliveries."""
     session.client.send("DELETE", f"/webhooks/{number}")
-    session.done(f"Deleted webhook {number} and the log of its deliveries.", id=number, deleted=True)
+    session.say_done(f"Deleted webhook {number} and the log of its deliveries.", id=number, deleted=True)
 
 
 @webhooks.command()

@@ -167,7 +167,7 @@ def export(session: Session, zone: str, number: int, directory: Path | None) -> 
         paths = {ending: directory / f"{name}.{ending}" for ending in ("key", "private")}
         for ending, path in paths.items():
             _write_file(path, found["public_key" if ending == "key" else "private_key"])
-        session.done(f"Wrote {' and '.join(map(str, paths.values()))}.", files=list(map(str, paths.values())))
+        session.say_done(f"Wrote {' and '.join(map(str, paths.values()))}.", files=list(map(str, paths.values())))
     elif session.is_json:
         output.show_json(found)
     else:

@@ -85,7 +85,7 @@ def unset(session: Session, zone: str) -> None:
     The policy of the tags or of the team applies then, or the default.
     """
     session.client.send("DELETE", zone_path(zone, "dnssec", "policy"))
-    session.done(f"{zone} has no DNSSEC policy of its own.", zone=zone, policy=None)
+    session.say_done(f"{zone} has no DNSSEC policy of its own.", zone=zone, policy=None)
 
 
 @policy.command()

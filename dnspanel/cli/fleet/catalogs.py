@@ -226,7 +226,7 @@ def unfollow(session: Session, name: str) -> None:
     The zones of the catalog stay in the panel.
     """
     session.client.send("DELETE", f"/catalogs/{_id_of(session, name)}")
-    session.done(f"Stopped following {name}. Its zones stay in the panel.", catalog=name, deleted=True)
+    session.say_done(f"Stopped following {name}. Its zones stay in the panel.", catalog=name, deleted=True)
 
 
 @catalogs.command("ours")
@@ -286,7 +286,7 @@ def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: 
     A zone can be in one catalog. The catalog that a zone leaves refers to the new catalog for one hour.
     """
     found = session.client.send("POST", _path_of(name, "/put-in"), {"zones": list(zones), "tag": tag, "team": team})
-    session.done(f"Added {output.count(found['moved'], 'zone')} to {name}.", **found)
+    session.say_done(f"Added {output.count(found['moved'], 'zone')} to {name}.", **found)
 
 
 @catalogs.command("take-out")
@@ -300,7 +300,7 @@ def take_out(session: Session, name: str, zones: tuple[str, ...]) -> None:
     Secondaries that follow the catalog stop serving the zones.
     """
     found = session.client.send("POST", _path_of(name, "/take-out"), {"zones": list(zones)})
-    session.done(f"Removed {output.count(found['moved'], 'zone')} from {name}.", **found)
+    session.say_done(f"Removed {output.count(found['moved'], 'zone')} from {name}.", **found)
 
 
 @catalogs.command("groups")
@@ -342,7 +342,7 @@ def delete(session: Session, name: str, *, yes: bool, confirm: bool, reason: str
         session.ask(f"Delete {found['name']}, which lists {output.count(found['members'], 'zone')}?")
     terms = {"reason": reason, "confirm": "true" if confirm else ""}
     session.client.send("DELETE", path, query={name: value for name, value in terms.items() if value})
-    session.done(f"Deleted {found['name']}. Its members stay in the panel.", catalog=found["name"], deleted=True)
+    session.say_done(f"Deleted {found['name']}. Its members stay in the panel.", catalog=found["name"], deleted=True)
 
 
 def _path_of(name: str, below: str = "") -> str:

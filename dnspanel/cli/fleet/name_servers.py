@@ -63,7 +63,7 @@ def list_sets(session: Session) -> None:
 @pass_session
 def show(session: Session, name: str) -> None:
     """Show a set of name servers."""
-    _show(session, session.client.get(f"{_SETS}/{_named(session, name)['id']}"))
+    _show(session, session.client.get(f"{_SETS}/{_find_set(session, name)['id']}"))
 
 
 @name_servers.command()
@@ -97,7 +97,7 @@ def change(session: Session, name: str, servers: Sequence[str], **told: Any) -> 
     body = _body(servers, told)
     if not body:
         raise click.UsageError("Give SERVER or an option to change.")
-    _show(session, session.client.send("PATCH", f"{_SETS}/{_named(session, name)['id']}", body))
+    _show(session, session.client.send("PATCH", f"{_SETS}/{_find_set(session, name)['id']}", body))
 
 
 @name_servers.command()
@@ -109,9 +109,9 @@ def delete(session: Session, name: str) -> None:
 
     Zones keep their name servers and stop following the set.
     """
-    found = _named(session, name)
+    found = _find_set(session, name)
     session.client.send("DELETE", f"{_SETS}/{found['id']}")
-    session.done(f"Set {found['name']} deleted.", id=found["id"], deleted=True)
+    session.say_done(f"Set {found['name']} deleted.", id=found["id"], deleted=True)
 
 
 @name_servers.command()
@@ -138,7 +138,7 @@ def addresses(session: Session, name: str) -> None:
 
     Shows the addresses of the nodes behind the names, and the records at the parents.
     """
-    found = session.client.get(f"{_SETS}/{_named(session, name)['id']}/addresses")
+    found = session.client.get(f"{_SETS}/{_find_set(session, name)['id']}/addresses")
     session.show_rows(found["items"], _PLACES, none="No names of the set with nodes are in zones of the panel.")
 
 
@@ -153,10 +153,10 @@ def keep(session: Session, name: str, zone: str, *, stop: bool) -> None:
 
     Exit code 1 means that the addresses cannot be published yet; the reason is printed.
     """
-    path = f"{_SETS}/{_named(session, name)['id']}/addresses/{zone}"
+    path = f"{_SETS}/{_find_set(session, name)['id']}/addresses/{zone}"
     if stop:
         session.client.send("DELETE", path)
-        session.done(f"The addresses in {zone} are not updated any more.", zone=zone, kept=False)
+        session.say_done(f"The addresses in {zone} are not updated any more.", zone=zone, kept=False)
         return
     _show_place(session, session.client.send("PUT", path))
 
@@ -171,7 +171,7 @@ def parent(session: Session, name: str, zone: str) -> None:
 
     Exit code 1 means that something is left to do.
     """
-    found = session.client.send("POST", f"{_SETS}/{_named(session, name)['id']}/addresses/{zone}/parent")
+    found = session.client.send("POST", f"{_SETS}/{_find_set(session, name)['id']}/addresses/{zone}/parent")
     _show_place(session, found)
     if any(each["verdict"] != "fine" for each in found["parent"]):
         raise click.exceptions.Exit(1)
@@ -208,6 +208,6 @@ def _show(session: Session, found: Mapping[str, Any]) -> None:
     session.show(found, {**found, "servers": lines})
 
 
-def _named(session: Session, name: str) -> Mapping[str, Any]:
+def _find_set(session: Session, name: str) -> Mapping[str, Any]:
     """Return the set of this name or id. Raise UsageError."""
-    return session.named(_SETS, name, "set")
+    return session.find_one(_SETS, name, "set")

@@ -139,7 +139,7 @@ def discard(session: Session, key: str | None, zone: str | None, *, yes: bool) -
     if not yes:
         session.ask(f"Discard {what}?")
     session.client.send("DELETE", _path(key), query={"zone": zone})
-    session.done(f"Discarded {what}.", key=key, zone=zone, discarded=True)
+    session.say_done(f"Discarded {what}.", key=key, zone=zone, discarded=True)
 
 
 def _want(session: Session, zone: str, name: str, type: str, wanted: Mapping[str, Any] | None) -> None:

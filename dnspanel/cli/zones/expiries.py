@@ -67,7 +67,9 @@ def set_expiry(session: Session, zone: str, name: str, type_: str, days: int | N
 def cancel(session: Session, zone: str, name: str, type_: str) -> None:
     """Cancel the expiry of records."""
     session.client.send("DELETE", _path(zone, name, type_))
-    session.done(f"{name} {type_.upper()} in {zone} stays.", zone=zone, name=name, type=type_.upper(), remove_at=None)
+    session.say_done(
+        f"{name} {type_.upper()} in {zone} stays.", zone=zone, name=name, type=type_.upper(), remove_at=None
+    )
 
 
 def _path(zone: str, name: str, type_: str) -> str:

@@ -84,7 +84,7 @@ def export(
         raise click.UsageError("The export is compressed, and not JSON. Name a file with -o.")
     body: dict[str, Any] = {"format": format_, "zones": list(zones), "q": search}
     job = session.client.send("POST", "/exports", body | passphrase_in(keys_passphrase_file))
-    job = _followed(session, job)
+    job = _wait_for_export(session, job)
     with tempfile.TemporaryFile() as compressed:
         session.client.download(f"/exports/{job['id']}/file", compressed)
         compressed.seek(0)
@@ -100,7 +100,7 @@ def export(
         session.show({**job, "file": str(path)}, details)
 
 
-def _followed(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:
+def _wait_for_export(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the export, once it is done. Raise Refused when it will not be done."""
     session.way_on = "The export is not complete, and no file was written. Start it again with the same command."
     with progress("Exporting") as line:

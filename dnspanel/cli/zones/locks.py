@@ -63,4 +63,4 @@ def add(session: Session, zone: str, name: str, type_: str, reason: str, *, mine
 def lift(session: Session, zone: str, number: int) -> None:
     """Remove a lock."""
     session.client.send("DELETE", zone_path(zone, "locks", number))
-    session.done(f"Lock {number} removed.", id=number, deleted=True)
+    session.say_done(f"Lock {number} removed.", id=number, deleted=True)

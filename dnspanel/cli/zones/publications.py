@@ -101,7 +101,7 @@ def watch(session: Session, after: int | None, count: int | None) -> None:
       dnspanel publications watch
       dnspanel publications watch --after 4711 --output json
     """
-    for row in islice(_feed(session, after), count):
+    for row in islice(_follow_publications(session, after), count):
         if session.is_json:
             output.show_json_line(row)
         else:
@@ -114,7 +114,7 @@ def watch(session: Session, after: int | None, count: int | None) -> None:
 publications.add_command(undo_publication)
 
 
-def _feed(session: Session, after: int | None) -> Iterator[Mapping[str, Any]]:
+def _follow_publications(session: Session, after: int | None) -> Iterator[Mapping[str, Any]]:
     """Yield publications for ever, in the order of their sequences."""
     newest = session.client.get("/publications", limit=1)
     epoch, after = newest["epoch"], max(0, _newest(newest) - 1) if after is None else after

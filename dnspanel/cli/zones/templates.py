@@ -85,7 +85,7 @@ def list_templates(session: Session) -> None:
 @pass_session
 def show(session: Session, template: str, version: int | None) -> None:
     """Show the text and variables of a template."""
-    found = _named(session, template)
+    found = _find_template(session, template)
     version_found = session.client.get(f"/templates/{found['id']}/versions/{version or found['version']}")
     details = {
         "template": found["name"],
@@ -120,7 +120,7 @@ def apply(session: Session, zone: str, template: str, use: Use, reason: str, *, 
       dnspanel templates apply example.com Web --set ip=192.0.2.1 --keep
     """
     body = {
-        "template": _named(session, template)["id"],
+        "template": _find_template(session, template)["id"],
         "values": _values(use.settings),
         "name": use.name,
         "overwrite": use.overwrite,
@@ -175,7 +175,7 @@ def run(
       dnspanel templates run Web
       dnspanel templates run Web --apply
     """
-    body = {"template": _named(session, template)["id"], "q": search, "values": _values(settings), "keep": keep}
+    body = {"template": _find_template(session, template)["id"], "q": search, "values": _values(settings), "keep": keep}
     done = run_to_end(session, _RUNS, body)
     if carry_out and done["state"] == "done":
         told = {"dry_run_of": done["id"], "overwrite": overwrite}
@@ -183,9 +183,9 @@ def run(
     show_run(session, _RUNS, done, _FOUND, carried_out=carry_out)
 
 
-def _named(session: Session, name: str) -> Mapping[str, Any]:
+def _find_template(session: Session, name: str) -> Mapping[str, Any]:
     """Return the template of this name or id. Raise UsageError."""
-    return session.named("/templates", name, "template")
+    return session.find_one("/templates", name, "template")
 
 
 def _values(settings: Sequence[str]) -> dict[str, str]:

@@ -25,7 +25,7 @@ def upload(session: Session, number: int, paths: Sequence[Path], *, pack: bool) 
         if not pack and any(path.is_dir() for path in paths):
             raise click.UsageError("Give files, not folders, for this kind of source.")
         if pack:
-            with _packed(paths) as archive:
+            with _pack_files(paths) as archive:
                 _send(session, number, "files.tar.gz", archive)
             return
     for name, path in zip(_names(paths), paths, strict=True):
@@ -64,7 +64,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 @contextmanager
-def _packed(paths: Sequence[Path]) -> Iterator[IO[bytes]]:
+def _pack_files(paths: Sequence[Path]) -> Iterator[IO[bytes]]:
     """Pack the files, and those in folders, into an archive that is gone afterwards."""
     with tempfile.TemporaryFile() as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, dereference=True) as archive:

@@ -80,11 +80,11 @@ def _differences(
     """Yield each RRset that differs, in the order of the first revision; a serial that only moved does not count."""
     for key in dict.fromkeys((*before, *after)):
         old, new = before.get(key), after.get(key)
-        if _compared(old) != _compared(new):
+        if _without_serial(old) != _without_serial(new):
             yield {"name": key[0], "type": key[1], "before": old, "after": new}
 
 
-def _compared(rrset: Mapping[str, Any] | None) -> Any:
+def _without_serial(rrset: Mapping[str, Any] | None) -> Any:
     """Return what of an RRset has to differ: a SOA without its serial."""
     if rrset is None or rrset["type"] != "SOA":
         return rrset

@@ -62,10 +62,10 @@ def refuse_broken(
     """
     suspects = {*_signed_anew(steps, signings), *_delegated_anew(changed)}
     links = _links(conn, span.last, suspects) if suspects else []
-    broken = _broken(conn, span.last, links) if links else {}
+    broken = _find_broken_links(conn, span.last, links) if links else {}
     if not broken:
         return
-    already = _broken(conn, span.first - 1, list(broken))
+    already = _find_broken_links(conn, span.first - 1, list(broken))
     for link, reason in broken.items():
         if link not in already and not _is_accepted(conn, span, link.zone_id):
             raise ChainBroken(zone_name=link.zone_name, sequence=span.last, reason=reason)
@@ -103,7 +103,7 @@ def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list
     return found
 
 
-def _broken(conn: Connection, sequence: int, links: Sequence[_Link]) -> dict[_Link, str]:
+def _find_broken_links(conn: Connection, sequence: int, links: Sequence[_Link]) -> dict[_Link, str]:
     """Return the links that do not hold at this sequence, each with the reason; only for zones that are served then."""
     ids = {id for link in links for id in (link.zone_id, link.parent_id)}
     served = {id for (id,) in conn.execute(_SERVED, (list(ids), sequence))}

@@ -90,7 +90,7 @@ class ExpectedState:
 
     def main_digest(self, schema: int) -> bytes:
         """Return the digest of a main file with exactly these zones."""
-        listed = sum(_listed(schema, zone_id, zone.name) for zone_id, zone in self.zones.items())
+        listed = sum(_digest_of_zone_rows(schema, zone_id, zone.name) for zone_id, zone in self.zones.items())
         attached = sum(
             digest_of(*row)
             for zone_id, signing in self.signings.items()
@@ -238,7 +238,7 @@ def wire_of(type: int, text: str) -> bytes:
     return dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.RdataType.make(type), text).to_wire() or b""
 
 
-def _listed(schema: int, zone_id: int, name: str) -> int:
+def _digest_of_zone_rows(schema: int, zone_id: int, name: str) -> int:
     """Return the digests of a zone's two rows in the main file: its object, and the index row of its name."""
     apex = dns.name.from_text(name)
     path = b"".join(label.lower() + b"\0" for label in reversed(apex.labels[:-1])) or b"\0"

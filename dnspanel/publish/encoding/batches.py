@@ -56,12 +56,12 @@ def next_sound(conn: Connection, head: publication_log.Head, encoded: publicatio
 
     If later publications fix what it breaks, the range includes them, unless that would mix two NSEC3 chains.
     """
-    found = _found(conn, head, encoded)
+    found = _read_next_range(conn, head, encoded)
     try:
         if found is not None:
             chain_of_trust.refuse_broken(conn, found.range, found.steps, found.changed, found.signings)
     except ChainBroken as broken:
-        mended = _found(conn, head, encoded, together=True)
+        mended = _read_next_range(conn, head, encoded, together=True)
         if mended is None or mended.mixes_chains:
             raise
         try:
@@ -72,7 +72,7 @@ def next_sound(conn: Connection, head: publication_log.Head, encoded: publicatio
     return found
 
 
-def _found(
+def _read_next_range(
     conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded, *, together: bool = False
 ) -> Found | None:
     last = head.position.sequence

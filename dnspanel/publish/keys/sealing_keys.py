@@ -26,12 +26,12 @@ def sealing_key(*, now: datetime) -> sealed.SealingKey:
         with transaction.atomic():
             lock_until_commit(Lock.SIGNING_KEY)
             newest = _newest() or _make(now)
-    return _opened(newest.pk, bytes(newest.secret_encrypted))
+    return _decrypt_key(newest.pk, bytes(newest.secret_encrypted))
 
 
 def all_sealing_keys() -> list[sealed.SealingKey]:
     """Return every key that something may be sealed with, newest first."""
-    return [_opened(key.pk, bytes(key.secret_encrypted)) for key in SealingKey.objects.order_by("-pk")]
+    return [_decrypt_key(key.pk, bytes(key.secret_encrypted)) for key in SealingKey.objects.order_by("-pk")]
 
 
 def rotate(*, now: datetime, by: Author) -> None:
@@ -61,5 +61,5 @@ def _make(now: datetime) -> SealingKey:
 
 
 @cache
-def _opened(id: int, encrypted: bytes) -> sealed.SealingKey:
+def _decrypt_key(id: int, encrypted: bytes) -> sealed.SealingKey:
     return sealed.SealingKey(id, decrypt_secret(encrypted))

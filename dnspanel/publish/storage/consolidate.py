@@ -124,7 +124,7 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
     """Replace the run by one segment. Return False if one of the run is damaged, or another process was first."""
     keys = segment_signing.all_public_keys()
     try:
-        opened = [_opened(row, keys) for row in run]
+        opened = [_read_segment(row, keys) for row in run]
     except DamagedObject as exc:
         record_damage(object_name=exc.object_name, reason=exc.reason)
         return False
@@ -187,7 +187,7 @@ def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
     return len(names) == len(run)
 
 
-def _opened(row: Stored, keys: Sequence[bytes]) -> wire.Segment:
+def _read_segment(row: Stored, keys: Sequence[bytes]) -> wire.Segment:
     """Return a segment that is completely in memory. Raise DamagedObject and StorageUnreachable."""
     with open_segment_object(row.object_name) as file:
         return open_segment(file.read(), keys)

@@ -69,7 +69,7 @@ def archive(make_zone: MakeZone, tmp_path: Path) -> Path:
 @pytest.fixture
 def elsewhere() -> Iterator[Target]:
     """Make an empty database, as that of a new machine."""
-    target = panel_database().named(f"elsewhere_{secrets.token_hex(4)}")
+    target = panel_database().with_name(f"elsewhere_{secrets.token_hex(4)}")
     with psycopg.connect(**panel_database().parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(target.name)))
         yield target

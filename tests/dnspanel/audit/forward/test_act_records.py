@@ -11,7 +11,7 @@ from dnspanel.audit.forward.act_records import (
     LONGEST,
     Sender,
     batch,
-    framed,
+    frame_message,
     json_line,
     log_record,
     logs_request,
@@ -37,7 +37,7 @@ def test_a_message_has_the_fields_of_rfc_5424() -> None:
     )
     assert json.loads(line) == document_of(ACT)
     assert json.loads(line)["actor"]["token"] == {"id": 9, "prefix": "dnsp_w1", "purpose": "watch"}
-    assert framed(b"<110>1 -") == b"8 <110>1 -"
+    assert frame_message(b"<110>1 -") == b"8 <110>1 -"
 
 
 def test_what_is_special_in_structured_data_is_escaped_and_fields_of_the_header_are_printable() -> None:

@@ -76,7 +76,7 @@ def test_a_watch_pauses_and_begins_again_after_a_restore(
     monkeypatch.setattr(publications.time, "sleep", slept.append)
     session = Session()
     session.__dict__["client"] = Panel()
-    feed = publications._feed(session, None)
+    feed = publications._follow_publications(session, None)
     assert [next(feed)["sequence"] for _ in range(2)] == [8, 4]
     assert requests == [None, 6, 7, 8, None, 3]
     assert len(slept) == 1

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from dnspanel.publish.checks.expected_state import (
     RRsetRow,
-    _listed,
+    _digest_of_zone_rows,
     as_digest,
     digest_of,
     expected_state,
@@ -118,7 +118,7 @@ def test_random_trees_of_names_come_out_the_same(seed: int) -> None:
 @pytest.mark.parametrize("name", [ZONE, "a.b.c.test.", "xn--bcher-kva.test.", "."])
 def test_the_rows_of_the_list_of_zones_add_up_to_the_same(schema: int, name: str) -> None:
     rows = schema_for(schema).zone_rows(77, name)
-    assert as_digest(_listed(schema, 77, name)) == digest_bytes(sum(row_digest(*row) for row in rows))
+    assert as_digest(_digest_of_zone_rows(schema, 77, name)) == digest_bytes(sum(row_digest(*row) for row in rows))
 
 
 def test_the_digest_of_a_row_is_the_one_that_travels() -> None:
