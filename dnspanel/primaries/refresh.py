@@ -20,7 +20,7 @@ from dnspanel.primaries.primary_tls import peer_for, place_of
 from dnspanel.primaries.soa_query import Primary, serial_at
 from dnspanel.primaries.timers import Timers
 from dnspanel.texts import gettext, joined
-from dnspanel.transfer.allowed_servers import allowed
+from dnspanel.transfer.allowed_servers import allowed_addresses
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.import_limits import MOST_ITEM_SECONDS
 from dnspanel.transfer.sources.over_dns.axfr_in import Server
@@ -147,7 +147,9 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
 def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
     """Transfer by IXFR if possible, otherwise by AXFR. Raise TransferFailed."""
     until = time.monotonic() + MOST_ITEM_SECONDS
-    server = Server(primary.host, primary.port, primary.key, SILENT_SECONDS, allowed, until=until, tls=primary.tls)
+    server = Server(
+        primary.host, primary.port, primary.key, SILENT_SECONDS, allowed_addresses, until=until, tls=primary.tls
+    )
     is_untouched = turn.zone.revision == turn.row.revision and not turn.zone.waits_for_nodes
     try:
         if known is not None and turn.row.uses_ixfr and is_untouched and not signing_of(turn.zone).presigned:

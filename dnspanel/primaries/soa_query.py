@@ -13,7 +13,7 @@ import dns.tsig
 
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.texts import gettext
-from dnspanel.transfer.allowed_servers import allowed
+from dnspanel.transfer.allowed_servers import allowed_addresses
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.sources.over_dns.axfr_in import Server
 from dnspanel.transfer.sources.over_dns.dns_over_tls import TlsPeer
@@ -46,7 +46,7 @@ def serial_at(primary: Primary, zone: str) -> int:
     if primary.tls is not None:
         return _serial_over_tls(primary, zone, where)
     try:
-        [address, *_] = allowed(primary.host, primary.port)
+        [address, *_] = allowed_addresses(primary.host, primary.port)
     except (ServerRefused, SourceAway) as exc:
         raise TransferFailed(str(exc), is_refused=True) from exc
     answer = _answer(primary, zone, address, where)
@@ -72,7 +72,7 @@ def serial_at(primary: Primary, zone: str) -> int:
 
 
 def _serial_over_tls(primary: Primary, zone: str, where: str) -> int:
-    server = Server(primary.host, primary.port, primary.key, TLS_SECONDS, allowed, tls=primary.tls)
+    server = Server(primary.host, primary.port, primary.key, TLS_SECONDS, allowed_addresses, tls=primary.tls)
     try:
         answer = server.answer(dns.message.make_query(zone, dns.rdatatype.SOA, flags=0))
         records = list(answer.answers())

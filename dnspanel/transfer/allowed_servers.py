@@ -80,7 +80,7 @@ def addresses_for(author: Author) -> Addresses | None:
 
     The function raises ServerRefused for a host that is not allowed, and SourceAway for one without an address.
     """
-    return None if author is None else allowed
+    return None if author is None else allowed_addresses
 
 
 def every_address(host: str, port: int) -> Sequence[str]:
@@ -96,7 +96,7 @@ def is_allowed(address: str) -> bool:
     return outbound.is_allowed(address, settings.SOURCE_NETWORKS)
 
 
-def allowed(host: str, port: int) -> Sequence[str]:
+def allowed_addresses(host: str, port: int) -> Sequence[str]:
     """Return the addresses of a host to which jobs of people connect. Raise ServerRefused or SourceAway."""
     try:
         name = outbound.canonical_host(host)
@@ -112,7 +112,7 @@ def allowed(host: str, port: int) -> Sequence[str]:
 
 def _refuse_host(field: str, host: str, port: int) -> None:
     try:
-        allowed(host, port)
+        allowed_addresses(host, port)
     except (ServerRefused, SourceAway) as exc:
         raise ServerRefused(field, str(exc)) from exc
 

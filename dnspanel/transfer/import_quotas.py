@@ -82,10 +82,10 @@ def usage_of(holder: Holder, now: datetime) -> tuple[Usage, ...]:
 
 def usage_of_kind(holder: Holder, kind: Kind, now: datetime) -> Usage:
     """Return how much the holder has of this kind, beside how much they may have."""
-    return Usage(kind, holder.limits[kind], _used(holder, kind, now))
+    return Usage(kind, holder.limits[kind], _count_used(holder, kind, now))
 
 
-def _used(holder: Holder, kind: Kind, now: datetime) -> int | None:
+def _count_used(holder: Holder, kind: Kind, now: datetime) -> int | None:
     limit = holder.limits[kind]
     most = MOST_COUNTED if limit is None else limit + 1
     if kind is Kind.ZONES:

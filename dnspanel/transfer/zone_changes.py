@@ -29,7 +29,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
     expected: dict[Key, RRset] = {}
     for ready in _relevant_rrsets(parsed, action):
         rrset, key = rrset_of(ready), (ready.name, ready.type)
-        expected[key] = _united(current[key], rrset) or current[key] if _unites(action, key, current) else rrset
+        expected[key] = _merge_values(current[key], rrset) or current[key] if _unites(action, key, current) else rrset
     changes: Changes = {key: rrset for key, rrset in expected.items() if not _same(current.get(key), rrset, parsed)}
     if action == Action.REPLACE:
         kept = {(parsed.name, type) for type in parsed.made}
@@ -41,7 +41,7 @@ def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
     """Yield why no union can be made of RRsets that both sides have, such as two CNAMEs of one name."""
     for ready in _relevant_rrsets(parsed, action):
         key = ready.name, ready.type
-        if _unites(action, key, current) and _united(current[key], rrset_of(ready)) is None:
+        if _unites(action, key, current) and _merge_values(current[key], rrset_of(ready)) is None:
             what = f"{rdata.type_to_text(ready.type)} {ready.name}"
             ours, theirs = (", ".join(texts[:3]) for texts in (current[key].rdata, ready.texts))
             yield gettext("{what} cannot have the values of both: the zone has {ours}, the source {theirs}").format(
@@ -76,7 +76,7 @@ def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
     return action == Action.UNION and key in current
 
 
-def _united(ours: RRset, theirs: RRset) -> RRset | None:
+def _merge_values(ours: RRset, theirs: RRset) -> RRset | None:
     """Return our RRset with their values added; None where an RRset of this type cannot have them all."""
     new = rdata.not_among(ours.type, theirs.rdata, ours.rdata)
     if not new:

@@ -92,7 +92,7 @@ def text_of(*, zone: Zone, author: User, selection: Selection | None, default_tt
     return ZoneText("".join(lines), len(lines) - 1, hidden)
 
 
-def edited(  # noqa: PLR0913  # a text, and what it is compared with
+def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
     *,
     zone: Zone,
     author: User,
@@ -190,7 +190,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
         row = row_of.get(key)
         place = reader.content.place_of(record) if ready else None
         seen = row.change.after if row else None
-        after = _requested(ready, was, seen)
+        after = _requested_rrset(ready, was, seen)
         if after == seen:
             continue  # another person did the same in between
         if was is None and seen is not None and not is_complete:
@@ -218,7 +218,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
             result.changed += was is not None and after is not None
 
 
-def _requested(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | None) -> RRset | None:
+def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | None) -> RRset | None:
     """Return what the text makes of an RRset.
 
     A comment that was not edited stays, also one that has no place on a line.

@@ -91,7 +91,7 @@ def compression_of(first: bytes) -> str:
 def unpacked_chunks(file: BinaryIO, compression: str, meter: Meter) -> Iterator[bytes]:
     """Yield what the file holds, unpacked; raises Damaged, and UploadRefused for a bomb."""
     if compression == "gzip":
-        return _gunzipped(file, meter)
+        return _decompress_gzip(file, meter)
     if compression == "bzip2":
         return _streams(file, meter, bz2.BZ2Decompressor, "bzip2")
     if compression == "xz":
@@ -106,7 +106,7 @@ def _plain(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
         yield chunk
 
 
-def _gunzipped(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
+def _decompress_gzip(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
     """Yield the content of every member of the file, one behind the other; zeros behind the last are padding."""
     left = b""
     while True:

@@ -26,24 +26,24 @@ def clean_path(path: str) -> str:
     Raise UploadRefused (limit `path`) for a trick.
     """
     if len(path) * 4 > MOST_PATH_BYTES and len(path.encode(errors="surrogatepass")) > MOST_PATH_BYTES:
-        raise _refused(
+        raise _refusal_of_path(
             path, gettext("it is longer than {most_path_bytes} bytes").format(most_path_bytes=MOST_PATH_BYTES)
         )
     if not _UNUSUAL.search(path):
         return path
     if "\0" in path:
-        raise _refused(path, gettext("it holds a zero byte"))
+        raise _refusal_of_path(path, gettext("it holds a zero byte"))
     if "\\" in path:
-        raise _refused(path, gettext("it holds a backslash"))
+        raise _refusal_of_path(path, gettext("it holds a backslash"))
     if path.startswith("/"):
-        raise _refused(path, gettext("it is absolute"))
+        raise _refusal_of_path(path, gettext("it is absolute"))
     if _DRIVE.search(path):
-        raise _refused(path, gettext("it names a drive"))
+        raise _refusal_of_path(path, gettext("it names a drive"))
     names = [name for name in path.split("/") if name not in ("", ".")]
     if ".." in names:
-        raise _refused(path, gettext("it leads out of its folder with “..”"))
+        raise _refusal_of_path(path, gettext("it leads out of its folder with “..”"))
     if not names:
-        raise _refused(path, gettext("it is empty"))
+        raise _refusal_of_path(path, gettext("it is empty"))
     return printable("/".join(names))
 
 
@@ -55,7 +55,7 @@ def printable(text: str) -> str:
     )
 
 
-def _refused(path: str, reason: str) -> UploadRefused:
+def _refusal_of_path(path: str, reason: str) -> UploadRefused:
     displayed = printable(path if len(path) <= _MOST_DISPLAYED else path[:_MOST_DISPLAYED] + "…")
     return UploadRefused(
         gettext("The path “{path}” is refused: {reason}.").format(path=displayed, reason=reason), limit="path"
@@ -70,7 +70,7 @@ class PathIndex:
         for path in paths:
             self._by_name[path.rpartition("/")[2]].append(path)
 
-    def found(self, requested: str, *in_folders: str) -> list[str]:
+    def find_paths(self, requested: str, *in_folders: str) -> list[str]:
         """Return the paths that `requested` may mean: none, one, or several that fit equally well.
 
         Each of the folders is searched first. Else the result is the path that has most in common with it, read
@@ -93,7 +93,7 @@ class PathIndex:
             if exact in fitting:
                 return [exact]
         target = _names_from_end(posixpath.join("/", folders[-1] if folders else "", requested))
-        shared = [_shared(target, _names_from_end(path)) for path in fitting]
+        shared = [_count_shared(target, _names_from_end(path)) for path in fitting]
         return [path for path, count in zip(fitting, shared, strict=True) if count == max(shared)]
 
     @cached_property
@@ -120,5 +120,5 @@ def _names_from_end(path: str) -> list[str]:
     return posixpath.normpath(path).strip("/").split("/")[::-1]
 
 
-def _shared(one: list[str], other: list[str]) -> int:
+def _count_shared(one: list[str], other: list[str]) -> int:
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -81,7 +81,7 @@ class _TarReader:
             self._count += 1
             if not _checksum_is_right(header):
                 self._path = b""
-                raise self._damaged(gettext("has a header with a wrong checksum"))
+                raise self._damage_of_entry(gettext("has a header with a wrong checksum"))
             if header[156] in b"0\0" and not self._next and not self._global and header[124] < 0x80:
                 yield self._plain(header)
             elif (entry := self._special(header)) is not None:
@@ -146,7 +146,7 @@ class _TarReader:
             match = _PAX_RECORD.match(content, at)
             end = at + int(match[1]) if match else 0
             if match is None or end > len(content) or end <= match.end() or content[end - 1] != 0x0A:
-                raise self._damaged(gettext("has attributes that cannot be read"))
+                raise self._damage_of_entry(gettext("has attributes that cannot be read"))
             # Only these are kept: an archive may say anything about its files, a million times.
             if match[2] in (b"path", b"size"):
                 found[match[2]] = content[match.end() : end - 1]
@@ -170,7 +170,7 @@ class _TarReader:
 
     def _content(self, size: int) -> bytes:
         if not self._fill(size):
-            raise self._damaged(gettext("is cut off"))
+            raise self._damage_of_entry(gettext("is cut off"))
         content = self._buffer[self._at : self._at + size]
         self._at += size + (-size % BLOCK)
         return content
@@ -181,7 +181,7 @@ class _TarReader:
             end -= len(self._buffer)
             self._buffer = next(self._chunks, b"")
             if not self._buffer:
-                raise self._damaged(gettext("is cut off"))
+                raise self._damage_of_entry(gettext("is cut off"))
         self._at = end + (-size % BLOCK)
 
     def _pass_over_sparse_headers(self, header: bytes) -> None:
@@ -215,7 +215,7 @@ class _TarReader:
         if self._at < len(self._buffer) or self._next:
             self._path = b""
             self._count += 1
-            raise self._damaged(gettext("is cut off"))
+            raise self._damage_of_entry(gettext("is cut off"))
 
     def _read_to_the_end(self) -> None:
         """Read what follows. It is padding; reading it lets the decompressor compare its checksum."""
@@ -227,7 +227,7 @@ class _TarReader:
         if header[124] == 0x80:
             return int.from_bytes(header[125:136], "big")
         if header[124] == 0xFF:
-            raise self._damaged(gettext("has a negative size"))
+            raise self._damage_of_entry(gettext("has a negative size"))
         return self._octal(header)
 
     def _octal(self, header: bytes) -> int:
@@ -237,14 +237,14 @@ class _TarReader:
                 return int(text, 8)
         except ValueError:
             pass
-        raise self._damaged(gettext("has a size that is no number"))
+        raise self._damage_of_entry(gettext("has a size that is no number"))
 
     def _number(self, text: bytes) -> int:
         if not text.isdigit() or len(text) > 20:
-            raise self._damaged(gettext("has a size that is no number"))
+            raise self._damage_of_entry(gettext("has a size that is no number"))
         return int(text)
 
-    def _damaged(self, what: str) -> Damaged:
+    def _damage_of_entry(self, what: str) -> Damaged:
         if not self._path:
             return Damaged(gettext("entry {number:,} {what}").format(number=self._count, what=what))
         path = printable(self._path.decode(errors="surrogateescape")[:200])

@@ -98,7 +98,7 @@ class Contents:
             first = file.read(BLOCK)
             file.seek(0)
             if is_zip(first):
-                yield from _opened(zip_entries(file, meter, MOST_DOCUMENT_BYTES), name, prefix)
+                yield from _normalise_entries(zip_entries(file, meter, MOST_DOCUMENT_BYTES), name, prefix)
             elif other := _other_archive(first):
                 yield _fault(
                     name,
@@ -120,7 +120,7 @@ def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) 
             gettext("{name} is damaged: {exc}. Please upload it again.").format(name=name, exc=exc)
         ) from exc
     if is_tar(begun[:BLOCK]):
-        yield from _opened(tar_entries(_chained(begun, chunks), MOST_DOCUMENT_BYTES), name, prefix)
+        yield from _normalise_entries(tar_entries(_put_before(begun, chunks), MOST_DOCUMENT_BYTES), name, prefix)
         return
     name = _unpacked_name(name) if compression else name
     if compression and (compression_of(begun) or is_zip(begun)):
@@ -143,7 +143,7 @@ def _unpacked_name(name: str) -> str:
     return name.rpartition(".")[0] if name.lower().endswith(_PACKED_SUFFIXES) else name
 
 
-def _opened(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Content | SourceFault]:
+def _normalise_entries(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Content | SourceFault]:
     """Yield the entries of an archive, with normalised paths."""
     last = 0
     path = ""
@@ -207,7 +207,7 @@ def _at_least(chunks: Iterator[bytes], size: int) -> bytes:
     return begun
 
 
-def _chained(begun: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _put_before(begun: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     yield begun
     yield from chunks
 

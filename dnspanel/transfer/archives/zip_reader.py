@@ -196,12 +196,12 @@ class _ZipReader:
         start = central.offset + _LOCAL.size + path_size + extra_size
         if start + central.packed > self._offsets[bisect_right(self._offsets, central.offset)]:
             return None
-        content = self._unpacked(central, start)
+        content = self._unpack_entry(central, start)
         if content is None or len(content) != central.unpacked or zlib.crc32(content) != central.crc:
             return None
         return content
 
-    def _unpacked(self, central: _Central, start: int) -> bytes | None:
+    def _unpack_entry(self, central: _Central, start: int) -> bytes | None:
         """Return the content, unpacked at most one chunk beyond the size in the directory; None if it is of
         another size.
         """
@@ -211,7 +211,7 @@ class _ZipReader:
             self._meter.count(central.packed)
             return os.pread(self._descriptor, central.packed, start)
         packed = self._chunks(start, start + central.packed)
-        stream = _inflated(packed) if central.method == _DEFLATED else _bunzipped(packed)
+        stream = _inflate_chunks(packed) if central.method == _DEFLATED else _decompress_bzip2(packed)
         parts, size = [], 0
         try:
             for part in stream:
@@ -230,7 +230,7 @@ class _ZipReader:
             yield chunk
 
 
-def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
+def _inflate_chunks(packed: Iterator[bytes]) -> Iterator[bytes]:
     stream = zlib.decompressobj(-15)
     left = next(packed, b"")
     while not stream.eof:
@@ -242,7 +242,7 @@ def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
         yield part
 
 
-def _bunzipped(packed: Iterator[bytes]) -> Iterator[bytes]:
+def _decompress_bzip2(packed: Iterator[bytes]) -> Iterator[bytes]:
     stream = bz2.BZ2Decompressor()
     while not stream.eof:
         chunk = next(packed, b"") if stream.needs_input else b""

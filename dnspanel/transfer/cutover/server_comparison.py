@@ -145,7 +145,7 @@ def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> Non
     Raise Unknown for a person that does not see it, and WrongState for a comparison that has ended.
     """
     check_for(by, check.pk)
-    if not _unfinished(check.pk).update(state=RunState.CANCELLED, ended_at=now):
+    if not _unfinished_check(check.pk).update(state=RunState.CANCELLED, ended_at=now):
         raise WrongState(gettext("This comparison has ended already."))
 
 
@@ -156,11 +156,11 @@ def unfinished_checks() -> list[int]:
 
 def run_check(check_id: int, *, parent_port: int = 53) -> str:
     """Compare every zone of the comparison, unless it has ended, or it is the turn of another worker or person."""
-    author_id = _unfinished(check_id).values_list("author", flat=True).first()
+    author_id = _unfinished_check(check_id).values_list("author", flat=True).first()
     if not places.may_read(author_id):
         return f"comparison={check_id}: other servers are being asked for its author"
     with hold_lock(Lock.COMPARISON, check_id) as is_mine:
-        check = _unfinished(check_id).select_related("author", "token").first()
+        check = _unfinished_check(check_id).select_related("author", "token").first()
         if check is None or not is_mine:
             return f"comparison={check_id}: {'nothing to do' if check is None else 'another worker is at it'}"
         started = time.monotonic()
@@ -176,11 +176,11 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
                 if isinstance(exc, TransferError | Forbidden)
                 else gettext("A fault of the panel: {fault}").format(fault=repr(exc))
             )
-            _unfinished(check_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)
+            _unfinished_check(check_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)
             if not isinstance(exc, TransferError | Forbidden):
                 raise
             return f"comparison={check_id} failed: {exc}"
-        _unfinished(check_id).update(state=RunState.DONE, ended_at=timezone.now())
+        _unfinished_check(check_id).update(state=RunState.DONE, ended_at=timezone.now())
         logger.info("compared comparison=%s seconds=%.1f", check_id, time.monotonic() - started)
         return f"comparison={check_id} done"
 
@@ -221,7 +221,7 @@ def _compare(check: CutoverCheck, parent_port: int) -> None:
     zones, sides = zones_of(check), _sides(check, parent_port)
     last = CutoverZone.objects.filter(check_run=check).order_by("name").values_list("name", flat=True).last()
     total = zones.count()
-    if not _unfinished(check.pk).update(
+    if not _unfinished_check(check.pk).update(
         state=RunState.RUNNING, zones_total=total, started_at=check.started_at or timezone.now()
     ):
         raise _Stopped
@@ -301,7 +301,7 @@ def _record(
     check: CutoverCheck, batch: Sequence[_Read], rows: Sequence[CutoverZone], differences: Sequence[Difference]
 ) -> None:
     expected = sum(each.kind in EXPECTED_KINDS for each in differences)
-    moved = _unfinished(check.pk).update(
+    moved = _unfinished_check(check.pk).update(
         zones=F("zones") + len(rows),
         questions=F("questions") + sum(len(zone.questions) for zone in batch),
         differences=F("differences") + len(differences) - expected,
@@ -329,5 +329,5 @@ def _difference_row(check: CutoverCheck, each: Difference) -> CutoverDifference:
     )
 
 
-def _unfinished(check_id: int) -> "QuerySet[CutoverCheck]":
+def _unfinished_check(check_id: int) -> "QuerySet[CutoverCheck]":
     return CutoverCheck.objects.filter(pk=check_id, state__in=UNFINISHED_STATES)

@@ -156,7 +156,7 @@ class ZoneArchive:
         text = self._text
         text.seek(0)
         text.truncate()
-        for chunk in _joined(lines):
+        for chunk in _join_lines(lines):
             text.write(chunk)
         size = text.tell()
         text.seek(0)
@@ -171,7 +171,7 @@ class ZoneArchive:
         self._text.close()
 
 
-def _joined(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
+def _join_lines(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
     """Join lines into larger pieces, as bytes."""
     iterator = iter(lines)
     pending: list[str] = []

@@ -112,7 +112,7 @@ def create_export(
 
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
     """Cancel an export. It is not written any further, and leaves no file. Raise WrongState for one that has ended."""
-    if not _unfinished(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
+    if not _unfinished_job(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
         raise WrongState(gettext("This export has ended already."))
 
 
@@ -142,7 +142,7 @@ def unfinished_exports() -> list[int]:
 
 def run_export(job_id: int) -> str:
     """Write the export, unless it has ended or another worker is at it; return what came of it."""
-    job = _unfinished(job_id).select_related("author", "token").first()
+    job = _unfinished_job(job_id).select_related("author", "token").first()
     if job is None:
         return f"export={job_id}: nothing to do"
     if not places.may_compute(job.author_id):
@@ -158,7 +158,7 @@ def run_export(job_id: int) -> str:
         if isinstance(exc, DatabaseError) or is_away(exc):
             raise  # PostgreSQL is away: the job is found again
         failed = {"state": RunState.FAILED, "ended_at": timezone.now(), "failure": _failure_message(exc)}
-        _unfinished(job_id).update(**failed, secret=None)
+        _unfinished_job(job_id).update(**failed, secret=None)
         if not isinstance(exc, OSError | Forbidden):
             raise
         return f"export={job_id} failed: {exc}"
@@ -177,7 +177,7 @@ def forget_old_exports(*, now: datetime) -> int:
     return len(gone)
 
 
-def _unfinished(job_id: int) -> "QuerySet[ExportJob]":
+def _unfinished_job(job_id: int) -> "QuerySet[ExportJob]":
     return ExportJob.objects.filter(pk=job_id, state__in=UNFINISHED_STATES)
 
 
@@ -214,7 +214,7 @@ def _sealer_of(conn: "psycopg.Connection[Any]", job: ExportJob, zones: "QuerySet
 def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
     now = timezone.now()
     zones = zones_of(job)
-    begun = _unfinished(job.pk).update(
+    begun = _unfinished_job(job.pk).update(
         state=RunState.RUNNING, started_at=now, zones_total=zones.count(), zones=0, records=0
     )
     if not begun:
@@ -251,7 +251,7 @@ def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: da
     counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
     keyed = {"keyed_zones": tally.keyed}
     with transaction.atomic(durable=True), audit.coming_from(audit.Origin(job.address, job.request_id)):
-        done = _unfinished(job.pk).update(state=RunState.DONE, ended_at=now, secret=None, **counts, **keyed)
+        done = _unfinished_job(job.pk).update(state=RunState.DONE, ended_at=now, secret=None, **counts, **keyed)
         if done and with_keys:
             by = job_rights.actor_of_job(job)
             audit.record(action="dnssec.keys_export", by=by, now=now, target=f"export {job.pk}", keys=tally.keys)
@@ -267,7 +267,7 @@ def _teller(job_id: int) -> Any:
         if time.monotonic() - told_at < _TOLD_SECONDS:
             return
         told_at = time.monotonic()
-        if not _unfinished(job_id).update(zones=tally.zones, records=tally.records):
+        if not _unfinished_job(job_id).update(zones=tally.zones, records=tally.records):
             raise _Stopped
 
     return tell

@@ -66,7 +66,7 @@ def zone_names(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
     """Yield the names of these zones in order."""
     with suppress(EmptyResultSet):  # a person who may see nothing
         sql, parameters = zones.order_by("name").values_list("name").query.sql_with_params()
-        for (name,) in fetched(conn, sql, parameters):
+        for (name,) in fetch_rows(conn, sql, parameters):
             yield name
 
 
@@ -80,12 +80,14 @@ def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
             FROM ({chosen}) AS z (id, name, serial, rrset_count) JOIN zones_rrset r ON r.zone_id = z.id
                 LEFT JOIN zones_signing s ON s.zone_id = z.id AND s.signatures_end IS NOT NULL
             ORDER BY z.name, r.owner_key, r.type"""
-        for (name, serial, count, state), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1, 2, 3)):
+        for (name, serial, count, state), rows in groupby(
+            fetch_rows(conn, sql, parameters), key=itemgetter(0, 1, 2, 3)
+        ):
             presigned = None if state is None else SigningState.from_json(json.loads(state))
             yield ExportedZone(name, serial, count, soa_first(name, (row[4:] for row in rows)), presigned)
 
 
-def fetched(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+def fetch_rows(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query, some thousand at a time."""
     with conn.cursor(f"export-{next(_number)}", binary=True) as cursor:
         cursor.itersize = _FETCHED_ROWS

@@ -61,20 +61,24 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
     is called after each zone with the tally, and may raise to stop it.
     """
     tally = Tally()
-    found = _watched(read_zones(conn, zones), tally, watch)
+    found = _watch_zones(read_zones(conn, zones), tally, watch)
     if export_format == ExportFormat.BIND:
-        _write_archive(conn, zones, _counted(found, tally), out, mtime)
+        _write_archive(conn, zones, _count_zones(found, tally), out, mtime)
     elif export_format == ExportFormat.QUERIES:
-        for lines in _batched(query_file.query_lines(found, options or QueryOptions())):
+        for lines in _batch_texts(query_file.query_lines(found, options or QueryOptions())):
             out.write("".join(lines).encode())
             tally.records += len(lines)
     elif export_format == ExportFormat.CSV:
         out.write(csv_export.header().encode())
-        _write_text((piece for zone in _counted(found, tally) for piece in csv_export.zone_lines(zone)), out)
+        _write_text((piece for zone in _count_zones(found, tally) for piece in csv_export.zone_lines(zone)), out)
     else:
         signings = Signings(conn, zones, sealer)
         _write_text(
-            (piece for zone in _counted(found, tally) for piece in json_export.zone_line(zone, signings.of(zone.name))),
+            (
+                piece
+                for zone in _count_zones(found, tally)
+                for piece in json_export.zone_line(zone, signings.of(zone.name))
+            ),
             out,
         )
         tally.keys, tally.keyed = signings.keys, signings.keyed
@@ -84,7 +88,7 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
 def write_zone_file(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", out: Out) -> None:
     """Write the one zone of `zones` to `out` as a BIND zone file."""
     for zone in read_zones(conn, zones):
-        for lines in _batched(bind.zone_lines(zone)):
+        for lines in _batch_texts(bind.zone_lines(zone)):
             out.write("".join(lines).encode())
 
 
@@ -101,11 +105,11 @@ def _write_archive(
 
 
 def _write_text(texts: Iterable[str], out: Out) -> None:
-    for pieces in _batched(texts):
+    for pieces in _batch_texts(texts):
         out.write("".join(pieces).encode())
 
 
-def _batched(texts: Iterable[str], most: int = 500) -> Iterator[list[str]]:
+def _batch_texts(texts: Iterable[str], most: int = 500) -> Iterator[list[str]]:
     batch: list[str] = []
     for text in texts:
         batch.append(text)
@@ -116,14 +120,14 @@ def _batched(texts: Iterable[str], most: int = 500) -> Iterator[list[str]]:
         yield batch
 
 
-def _watched(zones: Iterable[ExportedZone], tally: Tally, watch: Callable[[Tally], None]) -> Iterator[ExportedZone]:
+def _watch_zones(zones: Iterable[ExportedZone], tally: Tally, watch: Callable[[Tally], None]) -> Iterator[ExportedZone]:
     for zone in zones:
         yield zone
         tally.zones += 1
         watch(tally)
 
 
-def _counted(zones: Iterable[ExportedZone], tally: Tally) -> Iterator[ExportedZone]:
+def _count_zones(zones: Iterable[ExportedZone], tally: Tally) -> Iterator[ExportedZone]:
     """Yield the same zones, and add what is read of them to the tally."""
     for zone in zones:
         yield zone._replace(rows=_counted_rows(zone.rows, tally))

@@ -57,7 +57,7 @@ def query_lines(zones: Iterable[ExportedZone], options: QueryOptions) -> Iterato
     """Yield the lines of the file."""
     chance = Random(options.seed)
     served = ((zone.name, zone.rrset_count, line) for zone in zones for line in _zone_queries(zone, chance))
-    chosen = _sampled(served, options, chance) if options.sample else ((zone, line) for zone, _, line in served)
+    chosen = _sample_lines(served, options, chance) if options.sample else ((zone, line) for zone, _, line in served)
     # With r % random lines, each served one is followed by r / (100 - r) of them on average.
     odds = options.random_percent / (100 - options.random_percent)
     owed = 0.0
@@ -69,7 +69,7 @@ def query_lines(zones: Iterable[ExportedZone], options: QueryOptions) -> Iterato
             yield _query(_below(_MADE_UP.format(chance.getrandbits(32)), zone), rdtypes.A)
 
 
-def _sampled(
+def _sample_lines(
     served: Iterable[tuple[str, int, str]], options: QueryOptions, chance: Random
 ) -> Sequence[tuple[str, str]]:
     """Return that many of them in random order (Efraimidis and Spirakis: the largest u^(1/weight) are a

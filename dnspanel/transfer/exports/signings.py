@@ -15,7 +15,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db.models import QuerySet
 
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.transfer.exports.exported_rows import fetched
+from dnspanel.transfer.exports.exported_rows import fetch_rows
 from dnspanel.transfer.sealed_keys import Sealer
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState, nsec3param_text
@@ -99,7 +99,7 @@ def _read(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", *, with_priv
             FROM ({chosen}) AS z (id, name) JOIN zones_signing s ON s.zone_id = z.id
                 LEFT JOIN zones_zonekey k ON k.zone_id = z.id AND k.deleted_at IS NULL
             ORDER BY z.name, k.id"""
-        for (zone_id, zone, state), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1, 2)):
+        for (zone_id, zone, state), rows in groupby(fetch_rows(conn, sql, parameters), key=itemgetter(0, 1, 2)):
             signing = SigningState.from_json(json.loads(state))
             if signing.has_chain:
                 keys = {row[3]: _Key(*row[4:]) for row in rows if row[3] is not None}

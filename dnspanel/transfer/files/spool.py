@@ -54,7 +54,7 @@ class SpoolWriter:
         self.size = 0
 
     def add(self, document: Document) -> None:
-        path, zone, lines = document.path.encode(), document.zone.encode(), _packed(document.lines)
+        path, zone, lines = document.path.encode(), document.zone.encode(), _pack_numbers(document.lines)
         entry = (
             _HEAD.pack(len(path), len(zone), len(document.text), len(lines) // 4),
             path,
@@ -80,7 +80,7 @@ class SpoolWriter:
 
 def read_documents(path: Path) -> Iterator[tuple[int, Document]]:
     """Yield (offset, document) for each entry. Raises TransferError when the file is missing or damaged."""
-    with _opened(path) as file:
+    with _open_file(path) as file:
         offset = 0
         while head := file.read(_HEAD.size):
             document, size = _document(file, head, path)
@@ -90,12 +90,12 @@ def read_documents(path: Path) -> Iterator[tuple[int, Document]]:
 
 def read_document(path: Path, offset: int) -> Document:
     """Read the one document at an offset. Raise TransferError."""
-    with _opened(path) as file:
+    with _open_file(path) as file:
         file.seek(offset)
         return _document(file, file.read(_HEAD.size), path)[0]
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_file(path: Path) -> BinaryIO:
     try:
         return path.open("rb", buffering=1 << 20)
     except OSError as exc:
@@ -118,12 +118,12 @@ def _document(file: BinaryIO, head: bytes, path: Path) -> tuple[Document, int]:
         path=body[:zone_at].decode(),
         zone=body[zone_at:text_at].decode(),
         text=body[text_at : text_at + text_size],
-        lines=_unpacked(body[text_at + text_size :]) if count else None,
+        lines=_unpack_numbers(body[text_at + text_size :]) if count else None,
     )
     return document, _HEAD.size + size
 
 
-def _packed(lines: object) -> bytes:
+def _pack_numbers(lines: object) -> bytes:
     if not lines:
         return b""
     numbers = array("I", lines)  # type: ignore[call-overload]
@@ -132,7 +132,7 @@ def _packed(lines: object) -> bytes:
     return bytes(numbers.tobytes())
 
 
-def _unpacked(packed: bytes) -> "array[int]":
+def _unpack_numbers(packed: bytes) -> "array[int]":
     numbers = array("I", packed)
     if sys.byteorder == "little":
         numbers.byteswap()

@@ -80,7 +80,7 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
     name = clean_path(name)
     with closing(_manifest(job, make=True)) as manifest:
         number = _number(manifest, name)
-        with _locked(_path(job, number), name) as file:
+        with _lock_file(_path(job, number), name) as file:
             known = _size(manifest, number)
             if offset != known:
                 raise WrongOffset(name, known)
@@ -233,7 +233,7 @@ def _size(manifest: sqlite3.Connection, number: int) -> int:
 
 
 @contextmanager
-def _locked(path: Path, name: str) -> Iterator[int]:
+def _lock_file(path: Path, name: str) -> Iterator[int]:
     """Open the file, locked until the end of the block; the lock ends with the process too."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -135,7 +135,7 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
         if signings:
             record_first_signings(zones=signings, author=author, now=now)
         # What was prepared for a zone that begins above the serial of its file is not that zone's.
-        _created(piece, publication, None if moved else prepared)
+        _record_creation(piece, publication, None if moved else prepared)
 
     create_ready_zones(
         zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
@@ -160,7 +160,7 @@ def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
         return None
 
 
-def _created(piece: ImportPiece, publication: Publication, prepared: Prepared | None) -> None:
+def _record_creation(piece: ImportPiece, publication: Publication, prepared: Prepared | None) -> None:
     if prepared is not None:
         record_prepared(sequence=publication.sequence, prepared=prepared)
     ImportPiece.objects.filter(pk=piece.pk).update(created_in=publication.sequence)

@@ -170,7 +170,9 @@ def effects(
                     continue
                 effect = _effect(zone.action, parsed, current[id])
                 refusal = allowed.refusal(rows[id], effect.changes, effect.current) if id in rows else None
-                refusal = refusal or _growth_refusal(author, rows.get(id), effect) or _broken(zone.name, effect)
+                refusal = (
+                    refusal or _growth_refusal(author, rows.get(id), effect) or _fault_of_broken_ds(zone.name, effect)
+                )
                 yield zone, replace(effect, faults=[refusal]) if refusal else effect
 
 
@@ -203,7 +205,7 @@ def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> Source
     return None
 
 
-def _broken(zone_name: str, effect: Effect) -> SourceFault | None:
+def _fault_of_broken_ds(zone_name: str, effect: Effect) -> SourceFault | None:
     """Return the fault of a zone whose new DS would break a zone here."""
     after = {key: rrset for key, rrset in effect.changes.items() if key[1] == rdtypes.DS and rrset is not None}
     if not after:

@@ -48,7 +48,7 @@ class _Kept:
 
 def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
     """Return how these zones go on being signed; or why one cannot, in words. Zones without keys are not in it."""
-    presigned = _presigned(job, zone_names) if Options.from_json(job.options).signatures == "keep" else {}
+    presigned = _signings_of_presigned(job, zone_names) if Options.from_json(job.options).signatures == "keep" else {}
     keys = KeptItem.objects.filter(job=job, kind=KeptKind.KEY)
     if not keys.exists():  # as most sources
         return presigned
@@ -58,7 +58,7 @@ def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, B
     metadata = KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, zone__in=list(kept))
     for zone, name, value in metadata.order_by("pk").values_list("zone", "name", "value"):
         kept[zone].metadata.setdefault(name, bytes(value).decode("utf-8", "replace"))
-    return {zone: _brought(found) for zone, found in kept.items()} | presigned
+    return {zone: _signing_of_zone(found) for zone, found in kept.items()} | presigned
 
 
 def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | None]) -> None:
@@ -101,7 +101,7 @@ def with_source_chains(job: ImportJob, brought: Mapping[str, BroughtSignatures])
     return {zone: each.with_chains(chains.get(zone, ())) for zone, each in brought.items()}
 
 
-def _presigned(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
+def _signings_of_presigned(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
     rows = KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=SIGNATURES, zone__in=zone_names)
     brought = {zone: _from_json(bytes(value)) for zone, value in rows.values_list("zone", "value")}
     return {zone: signing_by(each) for zone, each in with_source_chains(job, brought).items()}
@@ -120,7 +120,7 @@ def _from_json(value: bytes) -> BroughtSignatures:
     return BroughtSignatures(chain, tuple(entries), end, elsewhere, other_nsec3)
 
 
-def _brought(kept: _Kept) -> BroughtSigning | str:
+def _signing_of_zone(kept: _Kept) -> BroughtSigning | str:
     if kept.metadata.get(PRESIGNED) == "1":
         return gettext("its records were signed beforehand")
     if len(kept.keys) > MOST_KEYS:

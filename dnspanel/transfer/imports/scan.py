@@ -29,7 +29,7 @@ from dnspanel.transfer.models import (
 )
 from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.parse import read_zone
-from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, unsigned
+from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, text_of_unsigned
 from dnspanel.transfer.zonefile.zonefile_chain import chain_fault
 from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.dnssec.wildcard_cuts import is_wildcard_cut, violation_of
@@ -332,7 +332,7 @@ def _report_signed(
         elif signing is not None:
             because = _reason_aside(signing, is_here=zone.name in existing_by_name)
             reason = gettext("The zone is signed, and its keys are kept aside, because {because}; {unsigned}").format(
-                because=because, unsigned=unsigned()
+                because=because, unsigned=text_of_unsigned()
             )
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.WARNING))
             lost_signatures = True

@@ -55,7 +55,7 @@ class StageWriter:
     def add(self, zone_id: int, zone_name: str, rrsets: Sequence[ReadyRRset]) -> Staged:
         """Write the zone's rows and operations into the file."""
         rows = copy_rows(zone_id, rrsets)
-        compiled = compile_wires(zone_name, served(rrsets))
+        compiled = compile_wires(zone_name, served_wires(rrsets))
         ops, digest = record_puts(zone_id, compiled)
         staged = Staged(self._size, len(rows), self._size + len(rows), len(ops), len(compiled), digest_bytes(digest))
         for part in (rows, ops):
@@ -86,7 +86,7 @@ def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
     return memoryview(content) if len(content) == size and zlib.crc32(content) == checksum else None
 
 
-def served(rrsets: Sequence[ReadyRRset]) -> Iterator[tuple[bytes, int, int, Sequence[bytes]]]:
+def served_wires(rrsets: Sequence[ReadyRRset]) -> Iterator[tuple[bytes, int, int, Sequence[bytes]]]:
     """Yield what the nodes get of each RRset: its records without those that are disabled.
 
     Most zones have nothing to leave out or to lower: an import has millions of RRsets, so those take no bytecodes.

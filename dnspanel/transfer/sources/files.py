@@ -137,7 +137,7 @@ def _survey(contents: Contents, meter: Meter) -> _Survey:
     survey = _Survey()
     if not _may_refer(contents, meter):
         return survey
-    paths, texts, includes = _collected(contents)
+    paths, texts, includes = _collect_files(contents)
     survey.configurations = frozenset(texts)
     survey.index = PathIndex(paths)
     if texts:
@@ -151,7 +151,7 @@ def _survey(contents: Contents, meter: Meter) -> _Survey:
     return survey
 
 
-def _collected(contents: Contents) -> tuple[list[str], dict[str, bytes], list[tuple[str, str]]]:
+def _collect_files(contents: Contents) -> tuple[list[str], dict[str, bytes], list[tuple[str, str]]]:
     """Return all paths, the configurations, and the `$INCLUDE` lines as (path, what it includes)."""
     paths: list[str] = []
     texts: dict[str, bytes] = {}
@@ -193,7 +193,7 @@ def _included_path(survey: _Survey, from_path: str, included: str) -> str | None
     if survey.index is None:
         return None
     directory = survey.listing.directory if survey.listing else ""
-    found = survey.index.found(included, from_path.rpartition("/")[0], directory)
+    found = survey.index.find_paths(included, from_path.rpartition("/")[0], directory)
     return found[0] if len(found) == 1 else None
 
 

@@ -117,7 +117,7 @@ def text_of_txt(value: str) -> str:
     if value.startswith('"') and value.endswith('"') and len(value) > 1 and _COMPLETE_VALUE.fullmatch(value):
         return value
     raw = value.encode("utf-8", "surrogateescape")
-    return " ".join(f'"{_escaped(raw[at : at + 255])}"' for at in range(0, len(raw) or 1, 255))
+    return " ".join(f'"{_escape_bytes(raw[at : at + 255])}"' for at in range(0, len(raw) or 1, 255))
 
 
 def absolute_name(text: str, zone: str) -> str:
@@ -131,7 +131,7 @@ def absolute_name(text: str, zone: str) -> str:
     return f"{text}." if "." in text or zone == names.ROOT else f"{text}.{zone}"
 
 
-def _escaped(raw: bytes) -> str:
+def _escape_bytes(raw: bytes) -> str:
     plain = raw.decode("latin-1")
     if plain.isascii() and plain.isprintable() and '"' not in plain and "\\" not in plain:
         return plain

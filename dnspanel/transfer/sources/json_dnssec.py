@@ -49,7 +49,7 @@ def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tup
         for key in keys:
             kept.append(_key(zone, key, opener, wrong))
     except ValueError as exc:
-        return [_locked(zone, "? ?", KeyLock.UNREADABLE, "")], [
+        return [_locked_key(zone, "? ?", KeyLock.UNREADABLE, "")], [
             gettext("its “dnssec” cannot be used: {reason}").format(reason=exc)
         ]
     return kept, wrong
@@ -90,21 +90,21 @@ def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
     words = [str(flags), key_material.ALGORITHMS.get(algorithm, str(algorithm))]
     name = " ".join(words + ["inactive"] * (not active) + ["unpublished"] * (not published))
     if "sealed" not in key:
-        return _locked(zone, name, KeyLock.ABSENT, dnskey)
+        return _locked_key(zone, name, KeyLock.ABSENT, dnskey)
     sealed = _member(key, "sealed", str)
     if opener is None:
-        return _locked(zone, name, KeyLock.SEALED, sealed)
+        return _locked_key(zone, name, KeyLock.SEALED, sealed)
     try:
         private_text = opener.open(sealed, zone=zone, dnskey=dnskey)
         pair = key_material.read(private_text)
     except KeyLocked as exc:
-        return _locked(zone, name, KeyLock(exc.lock), sealed)
+        return _locked_key(zone, name, KeyLock(exc.lock), sealed)
     except BadKey as exc:
         wrong.append(gettext("a private key cannot be used: {reason}").format(reason=exc))
-        return _locked(zone, name, KeyLock.OTHER_KEY, sealed)
+        return _locked_key(zone, name, KeyLock.OTHER_KEY, sealed)
     if key_material.dnskey_text(flags, pair.algorithm, pair.public) != dnskey:
         wrong.append(gettext("the DNSKEY {dnskey} does not belong to its private key").format(dnskey=dnskey[:60]))
-        return _locked(zone, name, KeyLock.OTHER_KEY, sealed)
+        return _locked_key(zone, name, KeyLock.OTHER_KEY, sealed)
     return powerdns.kept_key(zone, flags, private_text, active=active, published=published)
 
 
@@ -122,7 +122,7 @@ def _public_part(key: Any) -> tuple[int, int, str]:
     return flags, algorithm, dnskey
 
 
-def _locked(zone: str, name: str, lock: KeyLock, value: str) -> Kept:
+def _locked_key(zone: str, name: str, lock: KeyLock, value: str) -> Kept:
     return Kept(zone, KeptKind.KEY, f"{name} {lock}", value.encode("utf-8", "surrogatepass"))
 
 

@@ -49,7 +49,7 @@ def parse_indented_conf(path: str, text: bytes) -> Configuration:
         elif entry.section == "server":
             conf.directory = conf.directory or entry.options.get("zonesdir", "")
         elif entry.section == "zone" and (name := _name(entry)):
-            conf.listed.append(_listed(entry, name, patterns))
+            conf.listed.append(_zone_of_entry(entry, name, patterns))
     return conf
 
 
@@ -79,7 +79,7 @@ def _name(entry: _Entry) -> str:
     return ""
 
 
-def _listed(entry: _Entry, name: str, patterns: dict[str, _Entry]) -> ListedZone:
+def _zone_of_entry(entry: _Entry, name: str, patterns: dict[str, _Entry]) -> ListedZone:
     options = entry.options
     pattern = patterns.get(options.get("include-pattern") or options.get("template") or "default")
     if pattern is not None:

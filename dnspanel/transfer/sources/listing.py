@@ -91,7 +91,7 @@ class _Lister:
     def _files(self, conf: Configuration, statement: Included) -> list[str]:
         if "*" in statement.path:
             return self._index.fitting(statement.path)
-        return self._index.found(statement.path, conf.path.rpartition("/")[0])
+        return self._index.find_paths(statement.path, conf.path.rpartition("/")[0])
 
     def _flat(
         self, conf: Configuration, view: str, above: tuple[str, ...]
@@ -122,7 +122,7 @@ class _Lister:
                     yield from self._flat(inner, statement.view or view, (*above, conf.path))
 
     def _add(self, conf: Configuration, zone: ListedZone, view: str, directory: str) -> None:
-        files = self._index.found(zone.file, conf.path.rpartition("/")[0], directory) if zone.file else []
+        files = self._index.find_paths(zone.file, conf.path.rpartition("/")[0], directory) if zone.file else []
         reason = _reason_left_out(zone)
         if reason:
             self._listing.passed_over.update(files)

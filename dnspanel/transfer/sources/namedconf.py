@@ -111,7 +111,7 @@ class _Block:
     options: dict[str, str] = field(default_factory=dict)
 
 
-def _unquoted(token: str) -> str:
+def _unquote_token(token: str) -> str:
     # As BIND reads it: a backslash hides a quote; any other belongs to the text, such as a name's \DDD.
     return _ESCAPE.sub(lambda pair: '"' if pair[1] == '"' else pair[0], token[1:-1])
 
@@ -132,7 +132,7 @@ class _Reader:
                 tokens = []
             elif kind == "word" or kind == "quoted":
                 begun = begun if tokens else match.start()
-                tokens.append(token if kind == "word" else _unquoted(token))
+                tokens.append(token if kind == "word" else _unquote_token(token))
             elif token == "{":
                 keyword = tokens[0].lower() if tokens else ""
                 self._open.append(_Block(keyword, tokens, begun if tokens else match.start()))

@@ -102,7 +102,7 @@ def _names_at(*places: int) -> _Writer:
     return write
 
 
-def _prioritised(count: int) -> _Writer:
+def _writer_with_priority(count: int) -> _Writer:
     """Return a writer for MX and SRV: the priority is in its column, or in the content when that has `count`
     fields already.
     """
@@ -163,8 +163,8 @@ _WRITERS: dict[str, _Writer] = {
     **dict.fromkeys(("TXT", "SPF"), _text),
     "PX": _names_at(1, 2),
     "RRSIG": _names_at(7),
-    "MX": _prioritised(2),
-    "SRV": _prioritised(4),
+    "MX": _writer_with_priority(2),
+    "SRV": _writer_with_priority(4),
     "NAPTR": _naptr,
     "IPSECKEY": _ipseckey,
     "SOA": _soa,

@@ -211,7 +211,7 @@ class _Api:
             return
         for key_id in listed:
             try:
-                key = self._object(f"/tsigkeys/{_quoted(key_id)}")
+                key = self._object(f"/tsigkeys/{_quote_id(key_id)}")
             except (_Missing, _Failed):  # releases before 4.7.4 list deleted keys
                 continue
             yield powerdns.kept_tsig(str(key.get("name")), str(key.get("algorithm")), str(key.get("key")))
@@ -247,7 +247,7 @@ class _Api:
     def _text(self, zone: _Zone, left: dict[tuple[str, str], str]) -> ZoneText:
         """Return the zone's records; comments on RRsets without records go into `left`."""
         text = ZoneText(zone.name)
-        with self._members(f"/zones/{_quoted(zone.id)}", ("rrsets",)) as found:
+        with self._members(f"/zones/{_quote_id(zone.id)}", ("rrsets",)) as found:
             for key, rrset in found:
                 if key != "rrsets":
                     continue
@@ -257,12 +257,12 @@ class _Api:
         return text
 
     def _metadata(self, zone: _Zone) -> Iterator[Kept]:
-        for entry in self._array(f"/zones/{_quoted(zone.id)}/metadata"):
+        for entry in self._array(f"/zones/{_quote_id(zone.id)}/metadata"):
             for value in entry.get("metadata") or ():
                 yield powerdns.kept_metadata(zone.name, str(entry.get("kind")), str(value))
 
     def _keys(self, zone: _Zone) -> Iterator[Kept]:
-        path = f"/zones/{_quoted(zone.id)}/cryptokeys"
+        path = f"/zones/{_quote_id(zone.id)}/cryptokeys"
         for number in sorted(int(entry["id"]) for entry in self._array(path)):
             key = self._object(f"{path}/{number}")
             if key.get("privatekey"):
@@ -406,7 +406,7 @@ def _fault(zone: _Zone, reason: str, code: str, severity: Severity = Severity.ER
     return SourceFault(zone.name, 0, 0, "", reason, code, severity=severity, zone=zone.name)
 
 
-def _quoted(part: str) -> str:
+def _quote_id(part: str) -> str:
     """Quote a zone or key id in a path; PowerDNS has written odd bytes as `=2F` already."""
     return quote(part, safe="=")
 

@@ -216,7 +216,7 @@ class _Database:
         index = self._main.table(self._schema.dbi(Dbi(dbi + 1)).name)
         if table is None or index is None:
             return
-        indexed = set(self._indexed(index))
+        indexed = set(self._ids_of_index(index))
         found = []
         for key, value in self._main.rows(table):
             row_id = keys.decode_row_id(key, big_endian=self._schema.has_header)
@@ -230,7 +230,7 @@ class _Database:
                     self.faults.append(SourceFault(self._path.name, 0, 0, "", reason, "damaged"))
         yield from sorted(found, key=lambda pair: pair[0])
 
-    def _indexed(self, index: Table) -> Iterator[int]:
+    def _ids_of_index(self, index: Table) -> Iterator[int]:
         for key, value in self._main.rows(index):
             if not self._schema.has_header:
                 yield keys.decode_row_id(value, big_endian=False)
@@ -241,10 +241,10 @@ class _Database:
     def _shard(self, number: int) -> _Shard:
         shard = self._shards.get(number)
         if shard is None:
-            shard = self._shards[number] = self._opened(self._path.with_name(f"{self._path.name}-{number}"))
+            shard = self._shards[number] = self._open_shard(self._path.with_name(f"{self._path.name}-{number}"))
         return shard
 
-    def _opened(self, path: Path) -> _Shard:
+    def _open_shard(self, path: Path) -> _Shard:
         try:
             file = LmdbFile(path)
         except FileNotFoundError:

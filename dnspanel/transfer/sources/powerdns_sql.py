@@ -77,7 +77,7 @@ class PowerdnsSqlSource:
     def _batch(self, tables: "_Tables", batch: Sequence[_Zone]) -> Iterator[Item]:
         comments = tables.comments(batch)
         texts = tables.texts(batch, comments)
-        kept = tables.kept(batch)
+        kept = tables.kept_items(batch)
         for zone in batch:
             note = powerdns.secondary_note(zone.name, zone.kind)
             if note is not None:
@@ -177,7 +177,7 @@ class _Tables:
             by_zone[id][text(name).lower(), text(type).upper()].append(text(comment))
         return {id: {key: comment_text(several) for key, several in found.items()} for id, found in by_zone.items()}
 
-    def kept(self, batch: Sequence[_Zone]) -> dict[int, list[Kept]]:
+    def kept_items(self, batch: Sequence[_Zone]) -> dict[int, list[Kept]]:
         """Return metadata and DNSSEC keys by zone id, and the fields of the zone itself."""
         kept = {zone.id: [powerdns.kept_metadata(zone.name, *field) for field in zone.fields] for zone in batch}
         by_id = {zone.id: zone.name for zone in batch}

@@ -46,7 +46,7 @@ def include_for(job: ImportJob) -> Include:
 @lru_cache(maxsize=4)
 def _includes(job_id: int) -> Include:
     """Return the function for one upload. It is kept per process: the index of a large archive is made once."""
-    members = source_files.Members(*_uploaded(ImportJob.objects.get(pk=job_id)))
+    members = source_files.Members(*_paths_and_names(ImportJob.objects.get(pk=job_id)))
 
     def include(from_path: str, included: str) -> Document | None:
         return members.document(from_path, included)
@@ -58,13 +58,13 @@ def _secret(job: ImportJob) -> dict[str, str]:
     return dict(json.loads(decrypt_secret(job.secret))) if job.secret else {}
 
 
-def _uploaded(job: ImportJob) -> tuple[list[Path], list[str]]:
+def _paths_and_names(job: ImportJob) -> tuple[list[Path], list[str]]:
     files = upload.uploaded_files(job)
     return [file.path for file in files], [file.name for file in files]
 
 
 def _files(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
-    return source_files.FileSource(*_uploaded(job))
+    return source_files.FileSource(*_paths_and_names(job))
 
 
 def _one_file(job: ImportJob) -> upload.Uploaded:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.sources.sql_literals import RowReader, Value, copied
+from dnspanel.transfer.sources.sql_literals import RowReader, Value, parse_copy_field
 
 MOST_ROW_BYTES = 4 << 20
 MOST_HEAD_BYTES = 256 << 10  # of CREATE TABLE, or of an INSERT up to its rows
@@ -302,7 +302,7 @@ class _Dump:
                 return
             if table is None:
                 continue
-            values = [copied(field) for field in line.split(b"\t")]
+            values = [parse_copy_field(field) for field in line.split(b"\t")]
             if len(values) == len(columns):
                 yield TableRow(table, columns, values)
             else:

@@ -55,13 +55,13 @@ class RowReader:
             literal = self._value.match(buffer, at)
             return None if literal is None else (self._literal(literal[0]), literal.end())
         arguments = self._arguments(buffer, call.end(), depth + 1) if depth < _MOST_DEPTH else None
-        called = None if arguments is None else _called(call[1].lower(), arguments[0])
+        called = None if arguments is None else _call_function(call[1].lower(), arguments[0])
         return None if called is None or arguments is None else (called, arguments[1])
 
     def _literal(self, literal: bytes) -> Value:
         first = literal[:1]
         if first == b"'":
-            return text_or_bytes(_unquoted(literal, backslashes=self.backslashes))
+            return text_or_bytes(_unquote_literal(literal, backslashes=self.backslashes))
         if literal[1:2] in (b"x", b"X"):
             digits = literal[2:].decode()
             return text_or_bytes(bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2)))
@@ -69,9 +69,9 @@ class RowReader:
             return literal.decode()
         first = first.upper()
         if first == b"_":
-            return text_or_bytes(_unquoted(literal[literal.index(b"'") :], backslashes=self.backslashes))
+            return text_or_bytes(_unquote_literal(literal[literal.index(b"'") :], backslashes=self.backslashes))
         if first == b"E":
-            return text_or_bytes(_unquoted(literal[1:], backslashes=True))
+            return text_or_bytes(_unquote_literal(literal[1:], backslashes=True))
         if first == b"X":
             return text_or_bytes(bytes.fromhex(literal[2:-1].decode()))
         if first == b"B":
@@ -89,21 +89,21 @@ _STRING_ESCAPE = re.compile(rb"\\(.)|''", re.DOTALL)
 _UNICODE_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\+([0-9A-Fa-f]{6})|([0-9A-Fa-f]{4})|(\\))")
 
 
-def _unquoted(literal: bytes, *, backslashes: bool) -> bytes:
+def _unquote_literal(literal: bytes, *, backslashes: bool) -> bytes:
     inside = literal[1:-1]
     if b"'" not in inside and not (backslashes and b"\\" in inside):
         return inside
     if not backslashes:
         return inside.replace(b"''", b"'")
-    return _STRING_ESCAPE.sub(_unescaped, inside)
+    return _STRING_ESCAPE.sub(_unescape_match, inside)
 
 
-def _unescaped(match: re.Match[bytes]) -> bytes:
+def _unescape_match(match: re.Match[bytes]) -> bytes:
     escape = match[1]
     return b"'" if escape is None else _MYSQL_ESCAPES.get(escape, escape)
 
 
-def _called(function: bytes, arguments: list[Value]) -> Value:
+def _call_function(function: bytes, arguments: list[Value]) -> Value:
     """Return what SQLite's functions in its own dumps give; None for anything else."""
     texts = [argument for argument in arguments if isinstance(argument, str)]
     if len(texts) != len(arguments):
@@ -126,7 +126,7 @@ _COPY_ESCAPES = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"
 _COPY_ESCAPE = re.compile(rb"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 
 
-def copied(field: bytes) -> Value:
+def parse_copy_field(field: bytes) -> Value:
     """Return a field of a line of COPY's text format."""
     if b"\\" not in field:
         return text_or_bytes(field)

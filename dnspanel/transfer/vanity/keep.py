@@ -60,7 +60,7 @@ def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
     zones = {zone.pk: zone for zone in closest.values()}
-    kept = {each.zone_id: each for each in _kept().filter(template=template, zone__in=list(zones))}
+    kept = {each.zone_id: each for each in _select_kept().filter(template=template, zone__in=list(zones))}
     known = public_addresses({node for host in hosts for node in host.nodes})
     return [
         Place(
@@ -81,7 +81,7 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
     at every later turn.
     """
     found = newest_set(template)
-    expected = {} if found is None else _expected(found.servers, zone)
+    expected = {} if found is None else _expected_addresses(found.servers, zone)
     if not expected:
         raise TemplateRefused(
             {"zone": [gettext("No name server of this set that has nodes lies in {name}").format(name=zone.name)]}
@@ -132,7 +132,9 @@ def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
     longer keeps its addresses. While publishing is held, all wait. The queries are a fixed number, and those of
     what differs.
     """
-    due = _kept().filter(zone__deleted_at=None).filter(Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER))
+    due = (
+        _select_kept().filter(zone__deleted_at=None).filter(Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER))
+    )
     due = due if only is None else due.filter(zone=only.zone_id)
     kept = list(due.order_by("pk")[:MOST_KEPT])
     says = {template.pk: servers for template, servers in newest_sets({each.template for each in kept})}
@@ -158,7 +160,7 @@ def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
     return count
 
 
-def _kept() -> "QuerySet[KeptAddresses]":
+def _select_kept() -> "QuerySet[KeptAddresses]":
     return KeptAddresses.objects.select_related("template", "zone__team", "set_by", "token__owner")
 
 
@@ -205,7 +207,7 @@ def _author_of(kept: KeptAddresses) -> Actor:
     return actor
 
 
-def _expected(servers: Servers, zone: Zone) -> dict[str, tuple[str, ...]]:
+def _expected_addresses(servers: Servers, zone: Zone) -> dict[str, tuple[str, ...]]:
     known = public_addresses({node for host in servers.hosts for node in host.nodes})
     return _within(servers, zone, known)
 

@@ -35,13 +35,13 @@ def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Reso
         for name in inside
     }
     with turn():
-        delegation = (resolver or _configured()).delegation(zone.name)
+        delegation = (resolver or _first_resolver()).delegation(zone.name)
     points = parent_points(zone.name, servers, addresses, delegation)
     KeptAddresses.objects.filter(pk=kept.pk).update(asked_at=now, points=[point.to_json() for point in points])
     return points
 
 
-def _configured() -> Resolver:
+def _first_resolver() -> Resolver:
     """Return the first resolver that the settings name, else those of the system."""
     address, port = next(map(split_resolver, settings.DNS_RESOLVERS), ("", 53))
     return Resolver(address, port, allows=is_allowed)

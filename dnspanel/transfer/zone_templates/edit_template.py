@@ -80,7 +80,7 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
                 action="template.create", by=by, now=now, target=head.name, kind=kind, team=_team_name(head.team)
             )
     except IntegrityError as exc:
-        raise _taken(head.name) from exc
+        raise _name_taken(head.name) from exc
     return template
 
 
@@ -92,7 +92,7 @@ def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: date
     head = _checked_head(head)
     try:
         with transaction.atomic():
-            locked = _locked(template)
+            locked = _lock_template(template)
             access.require_change_in(by, locked.team)
             access.require_change_in(by, head.team)
             before = Head(locked.name, locked.team, locked.description)
@@ -116,7 +116,7 @@ def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: date
                 team_before=_team_name(before.team),
             )
     except IntegrityError as exc:
-        raise _taken(head.name) from exc
+        raise _name_taken(head.name) from exc
     return locked
 
 
@@ -128,7 +128,7 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
     """
     content = check_text(content)
     with transaction.atomic():
-        locked = _locked(template)
+        locked = _lock_template(template)
         access.require_change_in(by, locked.team)
         _refuse_other_kind(locked.kind, content)
         newest = version_of(locked)
@@ -167,7 +167,7 @@ def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: da
         locked = {each.pk: each for each in of_kind.select_related("team")}
         chosen = locked.get(template.pk)
         if chosen is None:
-            _locked(template)
+            _lock_template(template)
             raise TemplateRefused({"is_default": [gettext("Only a set of name servers is what new zones begin with.")]})
         access.require_change_in(by, chosen.team)
         if chosen.is_default == is_default:
@@ -191,7 +191,7 @@ def delete_template(*, template: ZoneTemplate, by: Author, now: datetime) -> int
     These stay as they are, and follow nothing from then on. Raise Forbidden or TemplateUnknown.
     """
     with transaction.atomic():
-        locked = _locked(template)
+        locked = _lock_template(template)
         access.require_change_in(by, locked.team)
         links = TemplateLink.objects.filter(template=locked).count()
         ZoneTemplate.objects.filter(pk=locked.pk).delete()
@@ -227,7 +227,7 @@ def _refuse_other_kind(kind: str, content: Text) -> None:
         )
 
 
-def _locked(template: ZoneTemplate) -> ZoneTemplate:
+def _lock_template(template: ZoneTemplate) -> ZoneTemplate:
     locked = ZoneTemplate.objects.select_for_update(of=("self",)).select_related("team").filter(pk=template.pk).first()
     if locked is None:
         raise TemplateUnknown
@@ -309,5 +309,5 @@ def _team_name(team: Team | None) -> str:
     return team.name if team else ""
 
 
-def _taken(name: str) -> TemplateRefused:
+def _name_taken(name: str) -> TemplateRefused:
     return TemplateRefused({"name": [gettext("There is a template {name} already.").format(name=name)]})

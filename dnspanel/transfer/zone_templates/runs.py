@@ -108,7 +108,7 @@ def create_run(  # noqa: PLR0913  # the fields of a run
     if template.kind == TemplateKind.SNIPPET:
         raise TemplateRefused({"template": [gettext("A snippet is for records at a name: no zone follows it.")]})
     use = using(template, values or {})
-    if search is not None and (faults := use.made("example.com.").faults):
+    if search is not None and (faults := use.make_content("example.com.").faults):
         raise TemplateRefused({fault.variable or "template": [str(fault)] for fault in faults})
     run = TemplateRun(
         template=template,
@@ -222,7 +222,7 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
             raise Forbidden(Permission.EDIT, gettext("Whoever began this does not see the template any more.")) from exc
     return run_turns.take_zones(
         run,
-        _selected(run, author),
+        _zones_of_run(run, author),
         batch=batch,
         carry_out=lambda zones, now: _Batch(run, zones, author, now).carry_out(),
         moved=(Unknown, RightMissing, RevisionMoved, Conflicts, RuleViolations),  # one was changed, deleted or moved
@@ -230,7 +230,7 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
     )
 
 
-def _selected(run: TemplateRun, author: Author) -> "QuerySet[Zone]":
+def _zones_of_run(run: TemplateRun, author: Author) -> "QuerySet[Zone]":
     zones = Zone.objects.filter(deleted_at=None) if author is None else access.zones_visible_to(author)
     if run.names:
         return zones.filter(name__in=run.names)
@@ -253,7 +253,7 @@ class _Batch:
 
         Raise RightMissing, RevisionMoved and others if one of the zones was changed since they were looked at.
         """
-        found = self._found()
+        found = self._find_changes()
         refusal: HookRefused | None = None
         while True:
             try:
@@ -294,9 +294,9 @@ class _Batch:
             name=self._run.template.name, version=self._run.version, number=self._run.pk
         )
 
-    def _found(self) -> dict[int, Found]:
+    def _find_changes(self) -> dict[int, Found]:
         """Return what has to be done in each zone, by its id."""
-        wanted = {zone.pk: self._made(self._run.version, self._values(zone), zone) for zone in self._zones}
+        wanted = {zone.pk: self._make_version(self._run.version, self._values(zone), zone) for zone in self._zones}
         bases = {zone.pk: self._bases(zone) for zone in self._zones}
         keys = {zone.pk: keys_of(wanted[zone.pk], *bases[zone.pk], apex=zone.name) for zone in self._zones}
         present = store_rrsets.rrsets_at_names(
@@ -309,10 +309,10 @@ class _Batch:
                 found[zone.pk] = Found(Outcome.REFUSED, str(made.faults[0]))
             else:
                 steps = compare_made(present[zone.pk], made, bases[zone.pk], apex=zone.name)
-                found[zone.pk] = self._decided(zone, steps)
-        return found | self._refused(found, present)
+                found[zone.pk] = self._decide_zone(zone, steps)
+        return found | self._refuse_changes(found, present)
 
-    def _decided(self, zone: Zone, steps: Sequence[Step]) -> Found:
+    def _decide_zone(self, zone: Zone, steps: Sequence[Step]) -> Found:
         conflicts = [step for step in steps if step.act is Act.CONFLICT]
         taken = [step for step in steps if step.changes and (self._run.overwrite or step.act is not Act.CONFLICT)]
         if not self._may_see(zone, steps):
@@ -338,7 +338,7 @@ class _Batch:
         sees = None if self._author is None else access.visibility_of(self._author, zone)
         return sees is None or all(sees(*step.change.key) for step in steps)
 
-    def _refused(self, found: Mapping[int, Found], present: Mapping[int, RRsets]) -> dict[int, Found]:
+    def _refuse_changes(self, found: Mapping[int, Found], present: Mapping[int, RRsets]) -> dict[int, Found]:
         """Return the zones that cannot have their changes, with the reason: rights, rules or the guard."""
         edits: dict[int, tuple[Zone, list[Edit]]] = {}
         for zone in self._zones:
@@ -350,10 +350,10 @@ class _Batch:
         return {
             plan.zone.pk: Found(Outcome.REFUSED, reason)
             for plan in plans
-            if (reason := self._refusal(plan) or self._governed(plan, rules))
+            if (reason := self._refusal(plan) or self._refusal_of_rules(plan, rules))
         }
 
-    def _governed(self, plan: ZonePlan, rules: publish_guards.Rules) -> str:
+    def _refusal_of_rules(self, plan: ZonePlan, rules: publish_guards.Rules) -> str:
         if not rules:
             return ""
         part = Part(plan.zone.pk, RevisionKind.CHANGE, plan.changes)
@@ -383,9 +383,9 @@ class _Batch:
         return values
 
     def _bases(self, zone: Zone) -> list[Made]:
-        return bases_of(self._links.get(zone.pk), lambda number, values: self._made(number, values, zone))
+        return bases_of(self._links.get(zone.pk), lambda number, values: self._make_version(number, values, zone))
 
-    def _made(self, number: int, values: Values, zone: Zone) -> Made:
+    def _make_version(self, number: int, values: Values, zone: Zone) -> Made:
         if number not in self._versions:
             self._versions[number] = version_of(self._run.template, number)
         return make_version(self._versions[number], values, zone=zone.name)

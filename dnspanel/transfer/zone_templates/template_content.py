@@ -133,7 +133,7 @@ def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, 
         rrsets = _finish(reader)
     except Enough:
         pass
-    found = tuple(_placed(fault, expanded) for fault in reader.faults if _is_error(fault))
+    found = tuple(_fault_at_place(fault, expanded) for fault in reader.faults if _is_error(fault))
     return Made(() if found else rrsets, found)
 
 
@@ -162,7 +162,7 @@ def _is_error(fault: SourceFault) -> bool:
     return fault.is_loss  # an import warns and goes on; a template would lose the line without anybody looking
 
 
-def _placed(fault: SourceFault, expanded: Expanded) -> Fault:
+def _fault_at_place(fault: SourceFault, expanded: Expanded) -> Fault:
     column, variable = expanded.place(fault.line, fault.column)
     return Fault(fault.line, column, fault.reason, variable)
 

@@ -45,7 +45,7 @@ class Using:
     def is_snippet(self) -> bool:
         return self.template.kind == TemplateKind.SNIPPET
 
-    def made(self, zone_name: str, name: str = "") -> Made:
+    def make_content(self, zone_name: str, name: str = "") -> Made:
         """Return what it makes for a zone, a snippet at a name inside of it."""
         return make_version(self.version, self.values, zone=zone_name, name=name)
 
@@ -87,7 +87,7 @@ def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", dr
     The zone is as the author's draft leaves it, or as it is published if nothing `drafted` counts. Raise
     RightMissing for an RRset that the author, a token, may not see.
     """
-    made = use.made(zone.name, name)
+    made = use.make_content(zone.name, name)
     if made.faults:
         return Proposal(faults=made.faults)
     if use.is_snippet:
@@ -213,7 +213,7 @@ def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]
     """
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet is for records at a name, not for new zones.")),)
-    made = use.made(zone.name)
+    made = use.make_content(zone.name)
     by_key: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in zone.rrsets or ()}
     return NewZone(zone.name, tuple((by_key | made.by_key).values())), made.faults
 

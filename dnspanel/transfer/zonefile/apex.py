@@ -56,7 +56,7 @@ def find(sheet: Sheet, include: Include) -> Found:
     given = sheet.document.zone
     if at_once := _stated_at_once(sheet.lines):
         return Found(given or at_once)
-    stated = _stated(sheet, include)
+    stated = _read_stated(sheet, include)
     if given:
         return Found(given, is_dotless=stated.is_dotless)
     if stated.owner:
@@ -68,7 +68,9 @@ def find(sheet: Sheet, include: Include) -> Found:
         fault = None if name else Unreadable(reason, "zone-name-unknown")
         return Found(name, fault, is_dotless=stated.is_dotless)
     reason = gettext("the file does not say which zone it is: neither a $ORIGIN nor the file's name does")
-    return Found("", Unreadable(reason, "zone-name-unknown", fix=_proposed(sheet.lines[stated.line])), stated.line)
+    return Found(
+        "", Unreadable(reason, "zone-name-unknown", fix=_propose_soa_line(sheet.lines[stated.line])), stated.line
+    )
 
 
 def _stated_at_once(lines: list[str]) -> str:
@@ -90,7 +92,7 @@ def _stated_at_once(lines: list[str]) -> str:
     return ""
 
 
-def _stated(sheet: Sheet, include: Include) -> _Stated:
+def _read_stated(sheet: Sheet, include: Include) -> _Stated:
     """Return what the file says of its zone."""
     base = sheet.document.zone or guess(sheet.document.path)
     origin = last = first_origin = ""
@@ -100,7 +102,7 @@ def _stated(sheet: Sheet, include: Include) -> _Stated:
             word = _argument_of_origin(text)
             if word and not origin and _is_dotless(sheet, word, base):
                 is_dotless, word = True, word + "."
-            origin = (_parsed(word, origin) if word else "") or origin
+            origin = (_parse_name(word, origin) if word else "") or origin
             first_origin = first_origin or origin
             continue
         match = _SOA_LINE.match(text)
@@ -111,9 +113,9 @@ def _stated(sheet: Sheet, include: Include) -> _Stated:
             ):
                 is_dotless, owner = True, owner + "."
             origin = origin or base
-            return _Stated(_parsed(owner, origin) if owner else last or origin, line, first_origin, is_dotless)
+            return _Stated(_parse_name(owner, origin) if owner else last or origin, line, first_origin, is_dotless)
         if text[0] not in " \t;":
-            last = _parsed(text.split(None, 1)[0], origin or base) or last
+            last = _parse_name(text.split(None, 1)[0], origin or base) or last
     return _Stated(None, 0, first_origin, is_dotless)
 
 
@@ -126,7 +128,7 @@ def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
     """
     if word[-1] == "." or word == "@":
         return False
-    name = _parsed(word + ".", names.ROOT)
+    name = _parse_name(word + ".", names.ROOT)
     if not name or name == base or "." not in word or sheet.document.zone:
         return bool(name) and name == base
     return not base or base.encode() not in sheet.document.text.lower()
@@ -138,9 +140,9 @@ def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
     Below `$ORIGIN example.test.`, `example.test` would be `example.test.example.test.`, which is meant only where the
     file's name says so. A single label may well repeat: `com.com.` is a zone.
     """
-    if _parsed(f"{owner}.", names.ROOT) != origin:
+    if _parse_name(f"{owner}.", names.ROOT) != origin:
         return False
-    return is_dotless or ("." in owner and base != _parsed(owner, origin))
+    return is_dotless or ("." in owner and base != _parse_name(owner, origin))
 
 
 def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, str]]:
@@ -161,7 +163,7 @@ def _argument_of_origin(text: str) -> str:
     return fields[1] if len(fields) == 2 and fields[0].upper() == "$ORIGIN" else ""
 
 
-def _parsed(word: str, origin: str) -> str:
+def _parse_name(word: str, origin: str) -> str:
     """Return the name, or "" if the word is not a name, or is relative to nothing."""
     absolute = word.endswith(".") and not word.endswith("\\.")
     if not absolute and not origin:
@@ -172,10 +174,10 @@ def _parsed(word: str, origin: str) -> str:
         return ""
 
 
-def _proposed(line: str) -> str:
+def _propose_soa_line(line: str) -> str:
     """Return the SOA's line with the final dot that its owner may lack; "" where the owner is @ or not there."""
     owner = _SOA_LINE.match(line)
-    if owner is None or not owner[1] or not _parsed(f"{owner[1]}.", names.ROOT) or owner[1] == "@":
+    if owner is None or not owner[1] or not _parse_name(f"{owner[1]}.", names.ROOT) or owner[1] == "@":
         return ""
     return f"{owner[1]}.{line[len(owner[1]) :]}"
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from dnspanel.texts import gettext, ngettext
-from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, joined
+from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, join_tokens
 from dnspanel.zones.rules.name_rules import is_doubtful_soa, mailbox_text
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rdata_forms import FORMS
@@ -30,7 +30,7 @@ _LABEL_ENDS = re.compile(r"(?<!\\)\.")
 Line = str | None
 
 
-def replaced(line: Line, token: Token, text: str) -> str:
+def replace_token(line: Line, token: Token, text: str) -> str:
     """Return the line with another text in place of a token; "" if the entry has several lines."""
     return "" if line is None else line[: token.column - 1] + text + line[token.end - 1 :]
 
@@ -77,7 +77,7 @@ def unknown_type(
     if not meant:
         return Unreadable(reason, "type-unknown", token.column, token.line)
     reason = gettext("{reason}; {type} is").format(reason=reason, type=meant)
-    return Unreadable(reason, "type-unknown", token.column, token.line, fix=replaced(line, token, meant))
+    return Unreadable(reason, "type-unknown", token.column, token.line, fix=replace_token(line, token, meant))
 
 
 def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collection[int]) -> str:
@@ -86,7 +86,7 @@ def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collectio
     A type that some providers call by another name is that type and no other: ANAME looks like DNAME, which would
     move all names below its owner away.
     """
-    word, value = tokens[at].text.upper(), joined(tokens[at + 1 :])
+    word, value = tokens[at].text.upper(), join_tokens(tokens[at + 1 :])
     if (synonym := _SYNONYMS.get(word)) is not None:
         close = [synonym]
     else:
@@ -116,19 +116,19 @@ def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
     """Return the fault of an entry whose owner is not a domain name."""
     fix = ""
     if ".." in token.text or token.text.startswith("."):
-        fix = replaced(line, token, re.sub(r"\.{2,}", ".", token.text).lstrip("."))
+        fix = replace_token(line, token, re.sub(r"\.{2,}", ".", token.text).lstrip("."))
     return Unreadable(str(error), "name", token.column, token.line, fix=fix)
 
 
 def target_fix(line: str, token: Token) -> str:
     """Return the probable line for a target that leads to a name outside the zone; or ""."""
     if match := _URL.fullmatch(token.text):
-        return replaced(line, token, match[1].rstrip(".") + ".")
+        return replace_token(line, token, match[1].rstrip(".") + ".")
     if "@" in token.text:
         return at_sign_fix(line, token, is_mailbox=False)
     if token.text.endswith(".") or "." not in token.text or _address(token.text):
         return ""
-    return replaced(line, token, token.text + ".")
+    return replace_token(line, token, token.text + ".")
 
 
 def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
@@ -142,7 +142,7 @@ def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
         meant = ".".join(kept) + "." * (token.text.endswith(".") and bool(kept)) or "@"
     else:
         meant = mailbox_text(token.text) if is_mailbox else ""
-    return replaced(line, token, meant) if meant else ""
+    return replace_token(line, token, meant) if meant else ""
 
 
 def soa_name_fix(line: Line, token: Token, zone: str, *, is_mailbox: bool) -> str:
@@ -163,7 +163,7 @@ def soa_name_fix(line: Line, token: Token, zone: str, *, is_mailbox: bool) -> st
         return ""
     names_ = f"{names.ROOT} {name}" if is_mailbox else f"{name} {names.ROOT}"
     is_better = meant != token.text and not is_doubtful_soa(f"{names_} 0 0 0 0 0", zone)
-    return replaced(line, token, meant) if is_better else ""
+    return replace_token(line, token, meant) if is_better else ""
 
 
 def _is_type(text: str) -> bool:
@@ -219,7 +219,7 @@ def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Gue
     if type in _NAMES and (address := _address(first.text)):
         mnemonic = "A" if address.version == 4 else "AAAA"
         yield (
-            replaced(replaced(line, first, first.text), tokens[at - 1], mnemonic),
+            replace_token(replace_token(line, first, first.text), tokens[at - 1], mnemonic),
             rdtypes.type_from_text(mnemonic),
             first.text,
         )
@@ -246,11 +246,11 @@ def _meant_address(type: int, mnemonic: Token, value: Token, line: str) -> Itera
         address = _address(text)
         if address is not None:
             right = rdtypes.A if address.version == 4 else rdtypes.AAAA
-            changed = replaced(line, value, text)
-            yield (changed if right == type else replaced(changed, mnemonic, type_to_text(right))), right, text
+            changed = replace_token(line, value, text)
+            yield (changed if right == type else replace_token(changed, mnemonic, type_to_text(right))), right, text
     if _HOST_NAME.fullmatch(bare) and re.search(r"[a-z]", bare, re.IGNORECASE):
         target = bare if bare.endswith(".") or "." not in bare else bare + "."
-        yield replaced(replaced(line, value, target), mnemonic, "CNAME"), rdtypes.CNAME, target
+        yield replace_token(replace_token(line, value, target), mnemonic, "CNAME"), rdtypes.CNAME, target
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

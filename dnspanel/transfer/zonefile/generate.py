@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from dnspanel.texts import gettext
-from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, joined
+from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, join_tokens
 
 _RANGE = re.compile(r"([0-9]{1,10})-([0-9]{1,10})(?:/([0-9]{1,10}))?", re.ASCII)
 _LARGEST = 2**31 - 1
@@ -29,7 +29,7 @@ def template(tokens: list[Token]) -> str:
     """Return the rdata with its `$`. For one quoted string it is the string's content, as BIND has it."""
     if len(tokens) == 1 and tokens[0].quoted:
         return tokens[0].text.replace('\\"', '"')
-    return joined(tokens)
+    return join_tokens(tokens)
 
 
 def expand(text: str, numbers: range, token: Token) -> Iterator[str]:

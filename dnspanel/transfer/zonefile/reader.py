@@ -11,7 +11,7 @@ from dnspanel.transfer import import_limits
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.noted import NOTED, read_noted
 from dnspanel.transfer.zonefile.field_tables import seconds
-from dnspanel.transfer.zonefile.fixes import check_characters, replaced
+from dnspanel.transfer.zonefile.fixes import check_characters, replace_token
 from dnspanel.transfer.zonefile.generate import expand, numbers, template
 from dnspanel.transfer.zonefile.record_parser import PLACES_OF_FILE, RecordReader, Scope
 from dnspanel.transfer.zonefile.zonefile_content import type_tail
@@ -89,7 +89,7 @@ class Reader(RecordReader):
         if sheet.fault is not None:
             self.report(sheet.base + sheet.fault_line, sheet.fault)
         else:
-            self.read(sheet.numbered(), checked=sheet.plain)
+            self.read(sheet.lines_with_places(), checked=sheet.plain)
         self._sheet = outer
 
     @property
@@ -223,7 +223,7 @@ class Reader(RecordReader):
         reader = self._DIRECTIVES.get(word)
         if reader is None:
             close = difflib.get_close_matches(word, self._DIRECTIVES, n=1)
-            fix = replaced(self.line_at(place), tokens[0], close[0]) if close else ""
+            fix = replace_token(self.line_at(place), tokens[0], close[0]) if close else ""
             raise Unreadable(
                 gettext("{text} is not a directive of zone files").format(text=tokens[0].text), "directive", fix=fix
             )
@@ -255,7 +255,7 @@ class Reader(RecordReader):
         reason = gettext(
             "“{text}” lacks the final dot; in this file, names of records that end in {zone} are read as complete"
         ).format(text=token.text, zone=self.zone)
-        fix = replaced(line, token, f"{token.text}.")
+        fix = replace_token(line, token, f"{token.text}.")
         self.warn(place, Unreadable(reason, "zone-name-dot", token.column, token.line, fix=fix))
 
     def _read_include(self, place: int, tokens: list[Token]) -> None:

@@ -9,9 +9,16 @@ from dnspanel.transfer.documents import ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile import not_records
 from dnspanel.transfer.zonefile.fast import FastReader
 from dnspanel.transfer.zonefile.field_tables import seconds
-from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
+from dnspanel.transfer.zonefile.fixes import (
+    bad_owner,
+    bad_rdata,
+    missing_type,
+    replace_token,
+    unknown_type,
+    unquoted_text,
+)
 from dnspanel.transfer.zonefile.zonefile_chain import SourceChain
-from dnspanel.transfer.zonefile.zonefile_tokens import Entry, Sheet, Token, Unreadable, joined, printable
+from dnspanel.transfer.zonefile.zonefile_tokens import Entry, Sheet, Token, Unreadable, join_tokens, printable
 from dnspanel.zones.rules.rules import LOW_TTL
 from dnspanel.zones.rules.unreadable import kind_of
 from dnspanel.zones.rules.value_rules import fault_of_caa
@@ -159,7 +166,7 @@ class RecordReader(FastReader):
 
     def name_of(self, token: Token, line: str | None) -> str:
         if token.quoted:
-            fix = replaced(line, token, token.text)
+            fix = replace_token(line, token, token.text)
             raise Unreadable(gettext("a name cannot stand in quotes"), "quote", token.column, token.line, fix=fix)
         try:
             return names.parse(token.text, self.origin)
@@ -186,7 +193,7 @@ class RecordReader(FastReader):
         reason = gettext("the TTL {text} is out of range: 0 to {max_ttl} seconds").format(
             text=token.text, max_ttl=MAX_TTL
         )
-        raise Unreadable(reason, "ttl-range", token.column, token.line, fix=replaced(line, token, "86400"))
+        raise Unreadable(reason, "ttl-range", token.column, token.line, fix=replace_token(line, token, "86400"))
 
     def read_record(self, place: int, head: Head, entry: Entry, line: str | None, *, disabled: bool) -> None:
         tokens = entry.tokens
@@ -252,7 +259,7 @@ class RecordReader(FastReader):
             if advice := unquoted_text(tokens, head.at, line):
                 self.warn(place, advice)
         else:
-            text = joined(values)
+            text = join_tokens(values)
         try:
             quoted = next((token for token in values if token.quoted), None)
             if quoted is not None and head.type in _UNQUOTED:

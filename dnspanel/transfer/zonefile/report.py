@@ -6,7 +6,7 @@ from itertools import islice
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer import import_limits
 from dnspanel.transfer.zonefile import check_zone
-from dnspanel.transfer.zonefile.fixes import at_sign_fix, replaced, soa_name_fix, target_fix
+from dnspanel.transfer.zonefile.fixes import at_sign_fix, replace_token, soa_name_fix, target_fix
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.zonefile_content import TAIL_A, TAIL_AAAA, type_tail
 from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, read_entry
@@ -24,7 +24,7 @@ _FIXED_BY_DOT = frozenset(("target-missing", "doubled-name"))
 DNSSEC_LEFT_OUT = "dnssec-left-out"
 
 
-def unsigned() -> str:
+def text_of_unsigned() -> str:
     """Return what becomes of a zone that was signed elsewhere."""
     return gettext(
         "it will be answered unsigned. Where its parent holds a DS, remove that first and wait for its TTL, or "
@@ -78,7 +78,7 @@ def _report_signatures(reader: Reader) -> None:
         f"{count:,} {rdata.type_to_text(type_)}" for type_, (count, _) in sorted(reader.left_out.items())
     )
     reason = gettext("the zone is signed, and its keys are not in this file: left out {listed}; {unsigned}").format(
-        listed=listed, unsigned=unsigned()
+        listed=listed, unsigned=text_of_unsigned()
     )
     place = min(place for _, place in reader.left_out.values())
     reader.warn(place, Unreadable(reason, DNSSEC_LEFT_OUT))
@@ -184,7 +184,9 @@ def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unr
         elif violation.code in _FIXED_BY_DOT:
             fix = target_fix(line, about)
         elif violation.code == "cname-at-apex" and rdtypes.ALIAS not in reader.scope.unanswered:
-            fix = next((replaced(line, token, "ALIAS") for token in tokens[:4] if token.text.upper() == "CNAME"), "")
+            fix = next(
+                (replace_token(line, token, "ALIAS") for token in tokens[:4] if token.text.upper() == "CNAME"), ""
+            )
     return Unreadable(violation.message, violation.code, column, fix=fix)
 
 
@@ -195,7 +197,7 @@ def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tup
         return tokens[0], ""
     word = tokens[at]
     if field == 0 and (host := _server_with_address(reader, word.text.removesuffix("."))):
-        return word, replaced(line, word, host)
+        return word, replace_token(line, word, host)
     return word, soa_name_fix(line, word, reader.zone, is_mailbox=field == 1)
 
 

@@ -103,18 +103,18 @@ def chain_fault(
     names with such a signature count, except for those of `others`, further chains that the zone has.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
-    made = _made(zone, rrsets, nsec3)
-    signed = _signed(rrsets, type + " ")
+    made = _chain_of(zone, rrsets, nsec3)
+    signed = _keys_signed(rrsets, type + " ")
     found = source.of(nsec3) if source is not None else {}
     if found:
         odd = list(_differences(zone, made, found, signed, nsec3))
     else:
         for other in others:
-            signed -= _made(zone, rrsets, other).keys() - made.keys()
+            signed -= _chain_of(zone, rrsets, other).keys() - made.keys()
         odd = [
             (0, owner, partial(_lacks, zone, made[owner].name, type))
             if owner in made
-            else (1, owner, partial(_told, zone, owner, _SIGNED_ALONE))
+            else (1, owner, partial(_message_about, zone, owner, _SIGNED_ALONE))
             for owner in made.keys() ^ signed
         ]
     if not odd:
@@ -131,7 +131,7 @@ def chain_fault(
     return joined(". ", (fault, hint)) if hint else fault
 
 
-def _made(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
+def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
     """Return the chain that PowerDNS makes of these RRsets, which are in the order of their owners, by owner."""
     maker = ChainMaker(zone, nsec3)
     for rrset in rrsets:
@@ -152,17 +152,17 @@ def _differences(
         elif theirs.types != link.types:
             yield 2, owner, partial(_other_types, zone, link, theirs)
         elif theirs.has_capitals:
-            yield 3, owner, partial(_told, zone, link.name, _CAPITALS)
+            yield 3, owner, partial(_message_about, zone, link.name, _CAPITALS)
         elif nsec3 is not None and theirs.flags != int(nsec3.opt_out):
-            yield 3, owner, partial(_told, zone, link.name, _OTHER_FLAGS)
+            yield 3, owner, partial(_message_about, zone, link.name, _OTHER_FLAGS)
         elif theirs.next != link.next:
-            yield 4, owner, partial(_told, zone, link.name, _OTHER_NEXT)
+            yield 4, owner, partial(_message_about, zone, link.name, _OTHER_NEXT)
     if nsec3 is None:
         for owner in found.keys() - made.keys():
-            yield 1, owner, partial(_told, zone, owner, _ALONE)
+            yield 1, owner, partial(_message_about, zone, owner, _ALONE)
 
 
-def _told(zone: str, name: bytes, message: str) -> str:
+def _message_about(zone: str, name: bytes, message: str) -> str:
     return gettext(message).format(name=_name(zone, name))
 
 
@@ -190,7 +190,7 @@ def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Seq
     return ""
 
 
-def _signed(rrsets: Sequence[ReadyRRset], covers: str) -> set[bytes]:
+def _keys_signed(rrsets: Sequence[ReadyRRset], covers: str) -> set[bytes]:
     """Return the relative keys at which a signature is of this type."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return {rrset.key for rrset in signatures if any(text.startswith(covers) for text in rrset.texts)}

@@ -69,7 +69,7 @@ def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[Read
         return replace(brought, nsec3_elsewhere=True)
     for candidate in reader.chain.candidates():
         try:
-            nsec3 = None if candidate is None else _served(candidate)
+            nsec3 = None if candidate is None else _require_servable(candidate)
         except (ValueError, DnssecRefused) as exc:
             fault = fault or Unreadable(
                 gettext("the parameters of its NSEC3 cannot be served: {exc}").format(exc=exc), "nsec3-parameters"
@@ -88,11 +88,11 @@ def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
     found = []
     for candidate in filter(None, reader.chain.candidates()):
         with suppress(ValueError, DnssecRefused):
-            found.append(_served(candidate))
+            found.append(_require_servable(candidate))
     return tuple(each for each in found if each != chosen)[:MOST_OTHER_CHAINS]
 
 
-def _served(candidate: tuple[str, str, bool]) -> Nsec3:
+def _require_servable(candidate: tuple[str, str, bool]) -> Nsec3:
     """Return the parameters of a chain. Raise ValueError or DnssecRefused for what cannot be served."""
     iterations, salt, opt_out = candidate
     found = read_nsec3param(f"1 {int(opt_out)} {iterations} {salt}", narrow=False)

@@ -120,7 +120,7 @@ class Sheet:
                 if self.fault is None:
                     self.fault, self.fault_line = Unreadable(import_limits.title("line"), "line-length"), number
 
-    def numbered(self) -> Iterator[tuple[int, str]]:
+    def lines_with_places(self) -> Iterator[tuple[int, str]]:
         """Yield the lines with their places."""
         return enumerate(self.lines, self.base)
 
@@ -195,7 +195,7 @@ def read_entry(lines: list[str]) -> Entry:
     return Entry(lines[0][:1] in (" ", "\t"), tokens, clean_comment(comment), len(lines))
 
 
-def joined(tokens: list[Token]) -> str:
+def join_tokens(tokens: list[Token]) -> str:
     """Join the tokens as one text, with one space where there was any: `alpn="h2"` stays one word."""
     text = ""
     for before, token in zip([None, *tokens], tokens, strict=False):

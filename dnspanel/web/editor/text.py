@@ -35,7 +35,7 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
     if len(text) > 2 * LONGEST_TEXT or len(base) > 2 * LONGEST_TEXT:
         return _answer(request, zone, EditedText(), error=_too_long(), status=422)
     now = timezone.now()
-    edited = zone_text.edited(
+    edited = zone_text.read_edited_text(
         zone=zone,
         author=request.user,
         text=text,

@@ -186,6 +186,6 @@ def test_names_of_the_inside_and_names_that_there_are_not_are_refused_alike(monk
     for resolve in (nothing, lambda host, port: ["10.0.0.7"], lambda host, port: []):
         monkeypatch.setattr(outbound, "resolve_host", resolve)
         with pytest.raises((ServerRefused, SourceAway)) as refused:
-            allowed_servers.allowed("old.test", 53)
+            allowed_servers.allowed_addresses("old.test", 53)
         said.add(str(refused.value))
     assert len(said) == 1

@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
-from dnspanel.transfer.zone_text import EditedText, edited, text_of
+from dnspanel.transfer.zone_text import EditedText, read_edited_text, text_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists.selection import Selection
 from dnspanel.zones.models import Zone
@@ -30,7 +30,7 @@ def after(zone: Zone, author: User, *replacements: tuple[str, str], is_complete:
     for old, new in replacements:
         assert old in changed
         changed = changed.replace(old, new)
-    return edited(zone=zone, author=author, text=changed, base=base, is_complete=is_complete, now=NOW)
+    return read_edited_text(zone=zone, author=author, text=changed, base=base, is_complete=is_complete, now=NOW)
 
 
 def found(result: EditedText) -> list[tuple[int, str]]:
@@ -126,7 +126,7 @@ def test_signatures_are_not_text_and_guard_what_they_cover(alice: User) -> None:
 
 def test_a_base_that_somebody_made_up_gives_no_more_than_the_draft_does(zone: Zone, bob: User) -> None:
     base = "$ORIGIN example.test.\n$TTL 60\nnothing A 192.0.2.1\nwww.other.test. A 192.0.2.1\n"
-    result = edited(zone=zone, author=bob, text="$TTL 60\n", base=base, is_complete=True, now=NOW)
+    result = read_edited_text(zone=zone, author=bob, text="$TTL 60\n", base=base, is_complete=True, now=NOW)
     assert (result.afters, result.faults) == ({}, [])
 
 
@@ -135,4 +135,4 @@ def test_what_others_did_the_same_is_no_change(zone: Zone, bob: User) -> None:
     same: RRset = rr("www 300 A 192.0.2.2")
     draft.replace_rrset(author=bob, zone=zone, rrset=same, now=NOW)
     changed = base.replace("www 300 IN A 192.0.2.1\n", "")
-    assert edited(zone=zone, author=bob, text=changed, base=base, is_complete=True, now=NOW).afters == {}
+    assert read_edited_text(zone=zone, author=bob, text=changed, base=base, is_complete=True, now=NOW).afters == {}

@@ -246,12 +246,12 @@ class Server:
             query.use_tsig(self.key)
         wire = query.to_wire()
         signatures = Signatures(self.key, query.mac or b"")
-        with self._connected() as connection:
+        with self._connect_tcp() as connection:
             with _speaking():
                 connection.sendall(struct.pack("!H", len(wire)) + wire)
             for number in count():
                 try:
-                    message = Message(self._received(connection))
+                    message = Message(self._receive_message(connection))
                 except BadMessage as exc:
                     raise NotGiven(
                         "transfer-incomplete", gettext("the server sent no DNS message: {exc}").format(exc=exc)
@@ -267,7 +267,7 @@ class Server:
                     raise NotGiven("tsig", gettext("the server did not sign its answer"))
                 yield message
 
-    def _connected(self) -> socket.socket:
+    def _connect_tcp(self) -> socket.socket:
         """Connect to the first address that takes a connection. Raise SourceAway or ServerRefused."""
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
@@ -278,9 +278,9 @@ class Server:
                 )
             ) from exc
         self.connections.add(connection)
-        return connection if self.tls is None else self._secured(connection, self.tls)
+        return connection if self.tls is None else self._start_tls(connection, self.tls)
 
-    def _secured(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
+    def _start_tls(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
         """Secure the connection by TLS.
 
         Raise NotGiven for another server than this, SourceAway for one that is away.
@@ -296,7 +296,7 @@ class Server:
         self.connections.add(secured)
         return secured
 
-    def _received(self, connection: socket.socket) -> bytes:
+    def _receive_message(self, connection: socket.socket) -> bytes:
         """Receive one message.
 
         The server may be silent for `timeout` seconds, but not slower than a message in that time.

@@ -62,7 +62,7 @@ def test_tricks_are_refused_and_the_limit_is_named(path: str) -> None:
 )
 def test_paths_of_windows_are_found(requested: str, folders: tuple[str, ...], found: list[str]) -> None:
     index = PathIndex(["zones/a.test.db", "other/a.test.db", "zones/b.test.dns"])
-    assert index.found(requested, *folders) == found
+    assert index.find_paths(requested, *folders) == found
     assert PathIndex(["zones/a.test.db"]).fitting(r"C:\\named\\zones\\*.db") == ["zones/a.test.db"]
 
 
@@ -85,24 +85,24 @@ def test_what_cannot_be_displayed_is_escaped() -> None:
 def test_files_are_found_by_what_the_server_calls_them() -> None:
     index = PathIndex(["bind/zones/a.db", "bind/zones/b.db", "slaves/b.db", "x/c.db", "y/c.db"])
 
-    assert index.found("/etc/bind/zones/a.db") == ["bind/zones/a.db"]
-    assert index.found("/var/cache/zones/b.db") == ["bind/zones/b.db"]
-    assert index.found("/srv/c.db") == ["x/c.db", "y/c.db"]
-    assert index.found("c.db", "y") == ["y/c.db"]
-    assert index.found("/srv/d.db") == []
+    assert index.find_paths("/etc/bind/zones/a.db") == ["bind/zones/a.db"]
+    assert index.find_paths("/var/cache/zones/b.db") == ["bind/zones/b.db"]
+    assert index.find_paths("/srv/c.db") == ["x/c.db", "y/c.db"]
+    assert index.find_paths("c.db", "y") == ["y/c.db"]
+    assert index.find_paths("/srv/d.db") == []
 
 
 def test_the_servers_directory_tells_files_of_one_name_apart() -> None:
     index = PathIndex(["primary/a.db", "secondary/a.db"])
 
-    assert index.found("a.db", "", "/var/named/secondary") == ["secondary/a.db"]
+    assert index.find_paths("a.db", "", "/var/named/secondary") == ["secondary/a.db"]
 
 
 def test_no_name_leads_out_of_the_upload() -> None:
     index = PathIndex(["zones/passwd"])
 
-    assert index.found("../../../../etc/passwd", "zones") == ["zones/passwd"]
-    assert index.found("/etc/shadow", "zones") == []
+    assert index.find_paths("../../../../etc/passwd", "zones") == ["zones/passwd"]
+    assert index.find_paths("/etc/shadow", "zones") == []
 
 
 def test_patterns_mean_all_files_that_fit() -> None:

@@ -114,9 +114,9 @@ def test_more_signed_zones_are_not_more_queries(
         cursors.append(sql)
         return original(conn, sql, parameters)
 
-    original = exported_rows.fetched
-    monkeypatch.setattr(exported_rows, "fetched", fetched)
-    monkeypatch.setattr(signings, "fetched", fetched)
+    original = exported_rows.fetch_rows
+    monkeypatch.setattr(exported_rows, "fetch_rows", fetched)
+    monkeypatch.setattr(signings, "fetch_rows", fetched)
     sign.sign(zones=[make_zone(name=f"more{number}.test.") for number in range(9)], acting=acting)
     with CaptureQueriesContext(connection) as sent:
         found, _ = exported(sealer)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnspanel.transfer.sources.sql_literals import RowReader, Value, copied
+from dnspanel.transfer.sources.sql_literals import RowReader, Value, parse_copy_field
 
 MYSQL, OTHERS = RowReader(backslashes=True), RowReader(backslashes=False)
 
@@ -85,11 +85,11 @@ def test_any_text_comes_back(texts: list[str]) -> None:
     assert row(OTHERS, f"({plain})".encode()) == texts
     for text in texts:
         escaped = text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-        assert copied(escaped.encode()) == text
+        assert parse_copy_field(escaped.encode()) == text
 
 
 def test_a_field_of_copy_may_be_nothing_or_bytes() -> None:
-    assert copied(rb"\N") is None
-    assert copied(rb"\\N") == r"\N"
-    assert copied(rb"\x41\101\q") == "AAq"
-    assert copied(b"\xff") == b"\xff"
+    assert parse_copy_field(rb"\N") is None
+    assert parse_copy_field(rb"\\N") == r"\N"
+    assert parse_copy_field(rb"\x41\101\q") == "AAq"
+    assert parse_copy_field(b"\xff") == b"\xff"

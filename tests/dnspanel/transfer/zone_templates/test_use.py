@@ -197,5 +197,5 @@ def test_values_that_it_has_no_variables_for_are_left_out(template: ZoneTemplate
     assert use.using(template, {"ip": "192.0.2.1", "mx": "", "other": "x"}).values == {"ip": "192.0.2.1"}
     with pytest.raises(TemplateUnknown):
         use.using(template, {}, number=2)
-    made = use.using(template, {}).made("example.test.")
+    made = use.using(template, {}).make_content("example.test.")
     assert [(fault.variable, fault.line) for fault in made.faults] == [("ip", 0)]

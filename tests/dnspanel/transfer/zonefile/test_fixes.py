@@ -1,6 +1,6 @@
 """Proposals; those for single lines are in test_zonefile.py."""
 
-from dnspanel.transfer.zonefile.fixes import bad_rdata, check_characters, replaced, target_fix, unquoted_text
+from dnspanel.transfer.zonefile.fixes import bad_rdata, check_characters, replace_token, target_fix, unquoted_text
 from dnspanel.transfer.zonefile.zonefile_tokens import Token, read_entry
 from replication.dns import rdata
 from replication.errors import BadRdata
@@ -12,8 +12,8 @@ def tokens(line: str) -> list[Token]:
 
 def test_a_word_is_replaced_and_the_rest_stays() -> None:
     line = 'a  "b c"\td'
-    assert replaced(line, tokens(line)[1], "x") == "a  x\td"
-    assert replaced(None, tokens(line)[1], "x") == ""
+    assert replace_token(line, tokens(line)[1], "x") == "a  x\td"
+    assert replace_token(None, tokens(line)[1], "x") == ""
 
 
 def test_the_column_is_that_of_the_word_at_fault() -> None:

@@ -8,7 +8,7 @@ from dnspanel.transfer.zonefile.zonefile_tokens import (
     Unreadable,
     comment_of,
     flatten,
-    joined,
+    join_tokens,
     part_comment,
     printable,
     read_entry,
@@ -61,7 +61,7 @@ def test_tokens_keep_their_escapes_and_their_places() -> None:
         ("g", False, 1, 2, 3),
     ]
     assert (entry.comment, entry.blank, entry.lines) == ("the end", False, 2)
-    assert joined(entry.tokens) == 'a\\ b "c \\" d"e f g'
+    assert join_tokens(entry.tokens) == 'a\\ b "c \\" d"e f g'
     assert read_entry(["\tx"]).blank
 
 
