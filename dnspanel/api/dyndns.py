@@ -74,7 +74,7 @@ class Addresses:
 
     texts: tuple[str, ...]
 
-    def applied(self, host: str, type_: int, current: RRset | None) -> RRset | None:
+    def rrset_after(self, host: str, type_: int, current: RRset | None) -> RRset | None:
         """Return the RRset as it becomes; its TTL and comment stay."""
         if current is not None and set(current.served) == set(self.texts):
             return current
@@ -87,13 +87,13 @@ class Prefix:
 
     network: IPv4Network | IPv6Network
 
-    def applied(self, host: str, type_: int, current: RRset | None) -> RRset | None:
+    def rrset_after(self, host: str, type_: int, current: RRset | None) -> RRset | None:
         """Return the RRset as it becomes; None without an RRset before."""
         if current is None or all(ip_address(text) in self.network for text in current.served):
             return current
-        return _rrset(host, type_, current, map(self._moved, current.served))
+        return _rrset(host, type_, current, map(self._move_address, current.served))
 
-    def _moved(self, text: str) -> str:
+    def _move_address(self, text: str) -> str:
         address = ip_address(text)
         return str(type(address)(int(self.network.network_address) | int(address) & int(self.network.hostmask)))
 
@@ -219,7 +219,7 @@ def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) ->
             if outcome.publication is not None:  # `good` is the last that a router hears of it
                 wait_for_canary(outcome.publication)
         except ZoneError as exc:
-            refused, line = _refused(exc, zones)
+            refused, line = _explain_refusal(exc, zones)
         except ReplicationError:
             refused, line = set(zones), "dnserr"
         else:
@@ -239,7 +239,7 @@ def _patches(zones: Mapping[str, Zone], intents: Intents) -> list[Patch]:
 def _patch(zone: Zone, owners: frozenset[str], intents: Intents) -> Patch:
     def decide(current: CurrentRRsets) -> Changes:
         keys = [(name, type_) for name in sorted(owners) for type_ in intents]
-        results = {key: intents[key[1]].applied(*key, current.get(key)) for key in keys}
+        results = {key: intents[key[1]].rrset_after(*key, current.get(key)) for key in keys}
         # A prefix for a host without addresses asks for nothing, and a host without a request is `nohost`.
         return {key: rrset for key, rrset in results.items() if rrset or isinstance(intents[key[1]], Addresses)}
 
@@ -258,7 +258,7 @@ def _line(name: str, outcome: Outcome, intents: Intents) -> str:
     return f"{'good' if changed else 'nochg'} {addresses}".rstrip()
 
 
-def _refused(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
+def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
     """Return the owner names that this is about (all of them if it says none), and what is said of them."""
     about: set[str] = set()
     line = "dnserr"

@@ -67,7 +67,7 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
     if not terms.username:
         raise ScimFault(400, "userName is required.", "invalidValue")
     if not terms.email and "@" in terms.username:
-        terms = replace(terms, email=_spelled(terms.username))
+        terms = replace(terms, email=_normalize_mail(terms.username))
     if not terms.email:
         raise ScimFault(400, "emails is required: a mail address that this person alone has.", "invalidValue")
     return terms
@@ -197,10 +197,10 @@ def _mail(path: Path, value: Any) -> str | None:
     )
     if best is None:
         raise ScimFault(400, "emails is required: a mail address that this person alone has.", "invalidValue")
-    return _spelled(_text(best.get("value"), "emails.value"))
+    return _normalize_mail(_text(best.get("value"), "emails.value"))
 
 
-def _spelled(mail: str) -> str:
+def _normalize_mail(mail: str) -> str:
     """Return the address in its canonical spelling, as it is kept; as it is, where it has none."""
     return canonical_mail(mail) or mail
 

@@ -15,7 +15,7 @@ def refuse_moved(request: Request, resource: Resource) -> None:
         raise ScimFault(412, "It has changed since you read it.")
 
 
-def tagged(request: Request, resource: Resource, status: int = 200) -> HttpResponse:
+def answer_resource(request: Request, resource: Resource, status: int = 200) -> HttpResponse:
     """Return the parts of the resource that are wanted, with its version and place; 304 where the reader has
     that version.
     """

@@ -104,10 +104,10 @@ class _Scanner:
             if not self.takes("."):
                 return inner
             attribute = f"{attribute}.{self.name()}"
-            return [*inner, self._compared(attribute)]
-        return [self._compared(attribute)]
+            return [*inner, self._read_comparison(attribute)]
+        return [self._read_comparison(attribute)]
 
-    def _compared(self, attribute: str) -> Term:
+    def _read_comparison(self, attribute: str) -> Term:
         self._spaces()
         operator = self.name()
         if operator != "eq":

@@ -17,12 +17,12 @@ from dnspanel.accounts.scim import scim_groups as verbs
 from dnspanel.accounts.scim.scim_groups import GroupTerms
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.api.scim.changes import group_in, operations_in, patched_group
-from dnspanel.api.scim.conditions import refuse_moved, tagged
+from dnspanel.api.scim.conditions import answer_resource, refuse_moved
 from dnspanel.api.scim.filters import Term
 from dnspanel.api.scim.lists import Resource, list_answer, query_in
 from dnspanel.api.scim.people import id_of, location_of
 from dnspanel.api.scim.view import ScimView, actor_in, answer, directory_in
-from dnspanel.api.v2.http.answers import done
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.schema.fields import stamp
 
@@ -47,7 +47,7 @@ class Groups(ScimView):
         group = verbs.create_group(
             directory=directory_in(request), terms=group_in(request.data), by=actor_in(request), now=timezone.now()
         )
-        return tagged(request, _group_json(group), 201)
+        return answer_resource(request, _group_json(group), 201)
 
 
 class GroupsSearch(ScimView):
@@ -63,7 +63,7 @@ class OneGroup(ScimView):
 
     def get(self, request: Request, key: str) -> HttpResponse:
         """Read it."""
-        return tagged(request, _group_json(verbs.group_of(directory_in(request), id_of(key))))
+        return answer_resource(request, _group_json(verbs.group_of(directory_in(request), id_of(key))))
 
     def put(self, request: Request, key: str) -> HttpResponse:
         """Replace all of it."""
@@ -83,7 +83,7 @@ class OneGroup(ScimView):
             by=actor_in(request),
             now=timezone.now(),
         )
-        return done()
+        return no_content()
 
     def _change(self, request: Request, key: str, changed: Any) -> HttpResponse:
         def change(group: ScimGroup) -> GroupTerms:
@@ -94,7 +94,7 @@ class OneGroup(ScimView):
         group = verbs.change_group(
             directory=directory_in(request), pk=id_of(key), change=change, by=actor_in(request), now=timezone.now()
         )
-        return tagged(request, _group_json(group))
+        return answer_resource(request, _group_json(group))
 
 
 def groups_json(groups: Sequence[ScimGroup]) -> list[Resource]:
@@ -103,7 +103,7 @@ def groups_json(groups: Sequence[ScimGroup]) -> list[Resource]:
     through = ScimGroup.people.through.objects.filter(scimgroup__in=groups).order_by("scimperson__user_id")
     for group_id, user_id in through.values_list("scimgroup_id", "scimperson__user_id"):
         members[group_id].append({"value": str(user_id), "$ref": location_of(user_id), "type": "User"})
-    return [_represented(group, members.get(group.pk, [])) for group in groups]
+    return [_represent_group(group, members.get(group.pk, [])) for group in groups]
 
 
 def _group_json(group: ScimGroup) -> Resource:
@@ -120,7 +120,7 @@ def _condition(term: Term) -> Q:
     return condition(term.value) if isinstance(term.value, str) and "\0" not in term.value else Q(pk=0)
 
 
-def _represented(group: ScimGroup, members: Sequence[Resource]) -> Resource:
+def _represent_group(group: ScimGroup, members: Sequence[Resource]) -> Resource:
     resource: Resource = {"schemas": [GROUP], "id": str(group.pk), "displayName": group.name}
     if group.external_id:
         resource["externalId"] = group.external_id

@@ -30,12 +30,14 @@ class Parts:
     def of(self, resource: Resource) -> Resource:
         """Return the resource with these parts."""
         if self.only:
-            return {name: kept for name, value in resource.items() if (kept := self._kept(name, value)) is not None}
+            return {
+                name: kept for name, value in resource.items() if (kept := self._select_parts(name, value)) is not None
+            }
         if self.without:
             return {name: kept for name, value in resource.items() if (kept := self._rest(name, value)) is not None}
         return resource
 
-    def _kept(self, name: str, value: Any) -> Any:
+    def _select_parts(self, name: str, value: Any) -> Any:
         lower = name.lower()
         if lower in _ALWAYS or lower in self.only:
             return value

@@ -18,11 +18,11 @@ from dnspanel.accounts.scim import scim_people as verbs
 from dnspanel.accounts.scim.scim_people import PersonTerms
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.api.scim.changes import operations_in, patched_person, person_in
-from dnspanel.api.scim.conditions import refuse_moved, tagged
+from dnspanel.api.scim.conditions import answer_resource, refuse_moved
 from dnspanel.api.scim.filters import Term
 from dnspanel.api.scim.lists import Resource, list_answer, query_in
 from dnspanel.api.scim.view import ScimView, actor_in, answer, directory_in
-from dnspanel.api.v2.http.answers import done
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.schema.fields import stamp
 
@@ -51,7 +51,7 @@ class People(ScimView):
         user = verbs.create_person(
             directory=directory_in(request), terms=person_in(request.data), by=actor_in(request), now=timezone.now()
         )
-        return tagged(request, _user_json(user), 201)
+        return answer_resource(request, _user_json(user), 201)
 
 
 class PeopleSearch(ScimView):
@@ -67,7 +67,7 @@ class OnePerson(ScimView):
 
     def get(self, request: Request, key: str) -> HttpResponse:
         """Read them."""
-        return tagged(request, _user_json(verbs.person_of(directory_in(request), id_of(key))))
+        return answer_resource(request, _user_json(verbs.person_of(directory_in(request), id_of(key))))
 
     def put(self, request: Request, key: str) -> HttpResponse:
         """Replace all of them."""
@@ -87,7 +87,7 @@ class OnePerson(ScimView):
             by=actor_in(request),
             now=timezone.now(),
         )
-        return done()
+        return no_content()
 
     def _change(self, request: Request, key: str, changed: Any) -> HttpResponse:
         def change(user: User) -> PersonTerms:
@@ -98,7 +98,7 @@ class OnePerson(ScimView):
         user = verbs.change_person(
             directory=directory_in(request), pk=id_of(key), change=change, by=actor_in(request), now=timezone.now()
         )
-        return tagged(request, _user_json(user))
+        return answer_resource(request, _user_json(user))
 
 
 def id_of(key: str) -> int:
@@ -128,7 +128,7 @@ def users_json(users: Sequence[User]) -> list[Resource]:
     for row in through.order_by("scimgroup_id"):
         groups[row.scimperson_id].append(row.scimgroup)
     return [
-        _represented(user, person, groups.get(person.pk, []) if person else [])
+        _represent_user(user, person, groups.get(person.pk, []) if person else [])
         for user in users
         for person in [kept.get(user.pk)]
     ]
@@ -157,7 +157,7 @@ def _user_json(user: User) -> Resource:
     return users_json([user])[0]
 
 
-def _represented(user: User, person: ScimPerson | None, groups: Sequence[ScimGroup]) -> Resource:
+def _represent_user(user: User, person: ScimPerson | None, groups: Sequence[ScimGroup]) -> Resource:
     terms = terms_of(user)
     name = {"givenName": terms.first_name, "familyName": terms.last_name}
     changed_at = person.changed_at if person else user.date_joined

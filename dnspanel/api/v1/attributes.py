@@ -57,7 +57,7 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
         serials = {SERIAL_FIELDS[field]: value for field, value in attributes.items() if field in SERIAL_FIELDS}
         if serials:
             change_soa_edit(zone=zone, author=by, now=now, **serials)
-        row, others = _locked(zone), attributes.keys() - {TRANSFER_KEYS, PRIMARY_KEYS, *SERIAL_FIELDS}
+        row, others = _lock_row(zone), attributes.keys() - {TRANSFER_KEYS, PRIMARY_KEYS, *SERIAL_FIELDS}
         changed = {field: attributes[field] for field in others if getattr(row, field) != attributes[field]}
         if not changed:
             return
@@ -80,7 +80,7 @@ def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]
     if not any(comments.values()) and not attributes_of(zone).comments:
         return
     with transaction.atomic():
-        row = _locked(zone)
+        row = _lock_row(zone)
         for (name, type_), in_full in comments.items():
             key = _stored_key(name, type_)
             if in_full:
@@ -106,7 +106,7 @@ def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, 
     return [{"account": "", "content": text, "modified_at": modified_at}]
 
 
-def _locked(zone: Zone) -> PowerdnsZone:
+def _lock_row(zone: Zone) -> PowerdnsZone:
     """Return the row to change, under the lock of the zone."""
     locked = Zone.objects.select_for_update(no_key=True).get(pk=zone.pk)
     return PowerdnsZone.objects.filter(pk=locked.pk).first() or PowerdnsZone(zone=locked)

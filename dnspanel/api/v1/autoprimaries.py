@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.api.v1.view import PowerdnsView, Refusal, answer, done, json_object, text_in
+from dnspanel.api.v1.view import PowerdnsView, Refusal, answer, json_object, no_content, text_in
 
 
 class Autoprimaries(PowerdnsView):
@@ -28,4 +28,4 @@ class Autoprimary(PowerdnsView):
     """One of them: to delete it is to have what is so already."""
 
     def delete(self, request: Request, server_id: str, ip: str, nameserver: str) -> HttpResponse:
-        return done()
+        return no_content()

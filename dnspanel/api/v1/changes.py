@@ -110,7 +110,7 @@ def _replacement(given: RRsetInput) -> Step:
         raise Refusal(422, f"No change for {given.title}")
     text = None if given.comments is None else comment_text(given.comments)
     if given.records is None:
-        return lambda current: _commented(given, current, text or "")
+        return lambda current: _set_comment(given, current, text or "")
     if not given.records:
         return remove_rrset
     if given.ttl is None:
@@ -141,7 +141,7 @@ def with_its_notes(made: RRset, current: RRset) -> RRset:
     return replace(made, notes=notes.with_spellings(plain | dict(made.notes.spellings)))
 
 
-def _commented(given: RRsetInput, current: RRset | None, text: str) -> RRset | None:
+def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset | None:
     if current is None:
         if text:
             raise Refusal(422, f"{given.title}: there are no records that a comment could stand at")

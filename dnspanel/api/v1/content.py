@@ -7,7 +7,7 @@ can mean one thing: names absolute, TXT in quotes, nothing around it.
 import re
 from collections.abc import Callable
 
-from dnspanel.api.v1.view import Refusal, shortened
+from dnspanel.api.v1.view import Refusal, shorten_text
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones.values.absolute_values import RELATIVE
 from replication.dns import rdata, rdtypes
@@ -62,26 +62,26 @@ def content_for_client(type: int, text: str) -> str:
 def read_content(name: str, type: int, content: str) -> str:
     """Return the canonical rdata that a client's content means. Raise Refusal (422), naming the RRset."""
     if has_zone_file_syntax(content):
-        raise refused(name, type, content, f"Not in expected format ({REFUSAL})")
+        raise refusal_of_record(name, type, content, f"Not in expected format ({REFUSAL})")
     try:
         if type == rdtypes.IPSECKEY:
             content = _with_gateway(content)
         text = rdata.parse(type, content, RELATIVE)
     except BadRdata as exc:
-        raise refused(name, type, content, exc.reason) from exc
+        raise refusal_of_record(name, type, content, exc.reason) from exc
     if content != content.strip() or (type in _QUOTED and not content.startswith('"')):
-        raise refused(name, type, content, f"Not in expected format (parsed as '{shortened(text)}')")
+        raise refusal_of_record(name, type, content, f"Not in expected format (parsed as '{shorten_text(text)}')")
     if RELATIVE in text:
         absolute = text.replace("." + RELATIVE, ".").replace(RELATIVE, "@")
-        raise refused(name, type, content, f"Not in expected format (parsed as '{shortened(absolute)}')")
+        raise refusal_of_record(name, type, content, f"Not in expected format (parsed as '{shorten_text(absolute)}')")
     if type in _HOSTS and "\\" in text:
-        raise refused(name, type, content, "non-hostname content")
+        raise refusal_of_record(name, type, content, "non-hostname content")
     return text
 
 
-def refused(name: str, type: int, content: str, reason: str) -> Refusal:
+def refusal_of_record(name: str, type: int, content: str, reason: str) -> Refusal:
     """Return the refusal of one record, in PowerDNS's form."""
-    return Refusal(422, f"Record {name}/{rdata.type_to_text(type)} '{shortened(content)}': {reason}")
+    return Refusal(422, f"Record {name}/{rdata.type_to_text(type)} '{shorten_text(content)}': {reason}")
 
 
 def _rest_unchanged(fields: int) -> Callable[[str], str]:

@@ -14,7 +14,7 @@ from dnspanel.api.v1.changes import DEFAULT_TTL, read_rrsets
 from dnspanel.api.v1.primaries import CONSUMER, ELSEWHERE, PRIMARY_KEYS, PRODUCER, SLAVE
 from dnspanel.api.v1.rrsets import RRsetInput, number_in, refuse_odd_characters
 from dnspanel.api.v1.signing import not_secured, read_signing
-from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shortened, text_in
+from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shorten_text, text_in
 from dnspanel.transfer.documents import Document, Options, SourceFault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.rules.computed_types import DEPENDING, reasons_against
@@ -104,7 +104,7 @@ def _key_name(id: Any) -> str:
     """Return the name of the TSIG key of this id. Raise Refusal (422) unless there is one."""
     name = name_of_id(id) if isinstance(id, str) else ""
     if not tsig_keys.key_exists(name):
-        raise Refusal(422, f"A TSIG key with the name '{shortened(str(id))}' does not exist")
+        raise Refusal(422, f"A TSIG key with the name '{shorten_text(str(id))}' does not exist")
     return name
 
 
@@ -120,9 +120,9 @@ def _master(value: Any) -> str:
     try:
         ip_address(address.strip("[]"))
     except ValueError as exc:
-        raise Refusal(422, f"Master ({shortened(value)}) is not an IP address") from exc
+        raise Refusal(422, f"Master ({shorten_text(value)}) is not an IP address") from exc
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5):
-        raise Refusal(422, f"Master ({shortened(value)}) is not an IP address")
+        raise Refusal(422, f"Master ({shorten_text(value)}) is not an IP address")
     return value
 
 
@@ -132,7 +132,7 @@ def _nameservers(body: Mapping[str, Any]) -> list[str]:
         if not isinstance(server, str):
             raise Refusal(422, "Nameservers is not a list of Strings")
         if not server.endswith("."):
-            raise Refusal(422, f"Nameserver is not canonical: '{shortened(server)}'")
+            raise Refusal(422, f"Nameserver is not canonical: '{shorten_text(server)}'")
         found.append(canonical(server))
     return found
 

@@ -15,9 +15,9 @@ from dnspanel.api.v1.view import (
     Refusal,
     actor_in,
     answer,
-    done,
     json_object,
-    shortened,
+    no_content,
+    shorten_text,
     text_in,
     zone_by_id,
 )
@@ -100,12 +100,12 @@ class Cryptokey(PowerdnsView):
     def get(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """Answer with the key; with its private part for an actor that may export keys, which the audit log records."""
         zone = zone_by_id(request, zone_id)
-        return answer(_with_private(request, zone, _known(zone, cryptokey_id).id))
+        return answer(_with_private(request, zone, _key_with_id(zone, cryptokey_id).id))
 
     def put(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """Set whether it signs (`active`), and whether it is seen (`published`, true unless said otherwise); 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
-        key, before = _known(zone, cryptokey_id), queries.signing_of(zone)
+        key, before = _key_with_id(zone, cryptokey_id), queries.signing_of(zone)
         wait, body = requested_wait(request), json_object(request)
         if not isinstance(active := body.get("active"), bool):
             raise Refusal(422, "Key 'active' not present or not a Bool")
@@ -113,15 +113,15 @@ class Cryptokey(PowerdnsView):
         publications = sign.set_key(zone=zone, key_id=key.id, active=active, published=published, acting=acting)
         for publication in (*publications, *act_on_kept(zone=zone, before=before, acting=acting)):
             wait_for_all(request, publication, wait)
-        return done()
+        return no_content()
 
     def delete(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """Remove it from the zone; 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
-        wait, key = requested_wait(request), _known(zone, cryptokey_id)
+        wait, key = requested_wait(request), _key_with_id(zone, cryptokey_id)
         publications = sign.delete_key(zone=zone, key_id=key.id, acting=_acting(request))
         wait_for_all(request, publications[-1] if publications else None, wait)
-        return done()
+        return no_content()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def read_key(body: Mapping[str, Any]) -> NewKey:
     Raise Refusal (422) for one that the real server would not make.
     """
     if (key_type := text_in(body, "keytype")) not in _FLAGS:
-        raise Refusal(422, f"Invalid keytype {shortened(key_type)}")
+        raise Refusal(422, f"Invalid keytype {shorten_text(key_type)}")
     terms = _FLAGS[key_type], _flag(body, "active", default=False), _flag(body, "published", default=True)
     bits, algorithm = body.get("bits"), body.get("algorithm")
     field = next((field for field in ("privatekey", "content") if field in body), None)
@@ -181,7 +181,7 @@ def _algorithm(value: Any, key_type: str) -> int:
         case str() if value.lower() in _ALGORITHMS:
             return _ALGORITHMS[value.lower()]
         case str():
-            raise Refusal(422, f"Unknown algorithm: {shortened(value)}")
+            raise Refusal(422, f"Unknown algorithm: {shorten_text(value)}")
         case int() | float() if not isinstance(value, bool) and abs(value) <= _MOST_BITS:
             return int(value)
     raise Refusal(422, "Unknown algorithm: ")
@@ -202,7 +202,7 @@ def _acting(request: Request) -> Acting:
     return Acting(actor_in(request), Channel.API, timezone.now())
 
 
-def _known(zone: Zone, id: str) -> KeyState:
+def _key_with_id(zone: Zone, id: str) -> KeyState:
     """Return the key of this id in a URL. Raise KeyUnknown."""
     number = int(id) if id.isascii() and id.isdecimal() and len(id) < 12 else -1
     key = queries.signing_of(zone).key(number)

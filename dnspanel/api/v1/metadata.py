@@ -9,7 +9,16 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v1 import kept_metadata
-from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, done, json_object, shortened, zone_by_id
+from dnspanel.api.v1.view import (
+    PowerdnsView,
+    Refusal,
+    actor_in,
+    answer,
+    json_object,
+    no_content,
+    shorten_text,
+    zone_by_id,
+)
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 
@@ -31,7 +40,7 @@ class MetadataList(PowerdnsView):
         values = kept_metadata.add_metadata(
             zone=zone, kind=kind, values=_values_in(body), by=actor_in(request), now=timezone.now()
         )
-        return answer(_written(zone, kind, values), 201)
+        return answer(_object_with_warning(zone, kind, values), 201)
 
 
 class Metadata(PowerdnsView):
@@ -40,7 +49,7 @@ class Metadata(PowerdnsView):
     def get(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
         zone = zone_by_id(request, zone_id)
         if not kept_metadata.is_readable(metadata_kind):
-            raise _unsupported(metadata_kind)
+            raise _refusal_of_kind(metadata_kind)
         return answer(_object(metadata_kind, kept_metadata.metadata_of(zone).get(metadata_kind, [])))
 
     def put(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
@@ -52,7 +61,7 @@ class Metadata(PowerdnsView):
         kept_metadata.replace_metadata(
             zone=zone, kind=metadata_kind, values=values, by=actor_in(request), now=timezone.now()
         )
-        return answer(_written(zone, metadata_kind, values))
+        return answer(_object_with_warning(zone, metadata_kind, values))
 
     def delete(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
         zone = zone_by_id(request, zone_id)
@@ -61,7 +70,7 @@ class Metadata(PowerdnsView):
         kept_metadata.replace_metadata(
             zone=zone, kind=metadata_kind, values=[], by=actor_in(request), now=timezone.now()
         )
-        return done()
+        return no_content()
 
 
 def _object(kind: str, values: Sequence[str]) -> dict[str, Any]:
@@ -74,7 +83,7 @@ def _require_right(request: Request, zone: Zone, kind: Any) -> None:
     access.require_right(actor_in(request), zone, Right.DNSSEC if is_of_keys else Right.SETTINGS)
 
 
-def _written(zone: Zone, kind: str, values: Sequence[str]) -> dict[str, Any]:
+def _object_with_warning(zone: Zone, kind: str, values: Sequence[str]) -> dict[str, Any]:
     """Return the object of the kind, with a warning where nothing acts on it."""
     warning = kept_metadata.warning_about(zone, kind, values)
     return _object(kind, values) | ({"warning": warning} if warning else {})
@@ -82,11 +91,11 @@ def _written(zone: Zone, kind: str, values: Sequence[str]) -> dict[str, Any]:
 
 def _refuse_unwritable(kind: str) -> None:
     if not kept_metadata.is_writable(kind):
-        raise _unsupported(kind)
+        raise _refusal_of_kind(kind)
 
 
-def _unsupported(kind: str) -> Refusal:
-    return Refusal(422, f"Unsupported metadata kind '{shortened(kind)}'")
+def _refusal_of_kind(kind: str) -> Refusal:
+    return Refusal(422, f"Unsupported metadata kind '{shorten_text(kind)}'")
 
 
 def _values_in(body: Mapping[str, Any]) -> list[str]:

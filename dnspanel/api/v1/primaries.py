@@ -12,7 +12,7 @@ from dnspanel.accounts.errors import TokenUnknown
 from dnspanel.accounts.models import Token
 from dnspanel.accounts.tokens import tsig_keys
 from dnspanel.accounts.tokens.tokens import tsig_secret
-from dnspanel.api.v1.view import Refusal, shortened
+from dnspanel.api.v1.view import Refusal, shorten_text
 from dnspanel.catalogs import set_up_catalogs as catalogs
 from dnspanel.catalogs.errors import CatalogError
 from dnspanel.catalogs.set_up_catalogs import CatalogTerms
@@ -123,7 +123,7 @@ def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] |
         return replace(there, tsig_name=key_names[0], tsig_algorithm=key.tsig_algorithm, tsig_secret=secret)
     if zone is not None and key_name_of(zone) == key_names[0]:  # set up on its page, and sent back unchanged
         return there
-    raise Refusal(422, f"A TSIG key with the name '{shortened(key_names[0])}' does not exist for zone transfers")
+    raise Refusal(422, f"A TSIG key with the name '{shorten_text(key_names[0])}' does not exist for zone transfers")
 
 
 def _own_key(actor: Actor, name: str) -> Token | None:

@@ -12,7 +12,7 @@ from typing import Any
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.attributes import Comment, comment_text, comments_in_full
 from dnspanel.api.v1.content import content_for_client, read_content
-from dnspanel.api.v1.view import Refusal, canonical, list_in, shortened, text_in
+from dnspanel.api.v1.view import Refusal, canonical, list_in, shorten_text, text_in
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import NO_NOTES, Notes, parse_notes
 from replication.dns.rrset import MAX_TTL, RRset, make
@@ -94,7 +94,7 @@ def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
     try:
         type_ = rdata.type_from_text(word)
     except BadRdata as exc:
-        raise Refusal(422, f"RRset {name} IN {shortened(word)}: unknown type given") from exc
+        raise Refusal(422, f"RRset {name} IN {shorten_text(word)}: unknown type given") from exc
     if rdtypes.refusal(type_) is not None:
         raise Refusal(422, f"{title(name, type_)}: invalid type given: {rdtypes.refusal(type_)}")
     return name, type_
@@ -103,7 +103,7 @@ def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
 def refuse_odd_characters(name: str) -> None:
     """Raise Refusal (422) for a name with characters that PowerDNS's API does not take either."""
     if not _ALLOWED.fullmatch(name):
-        raise Refusal(422, f"Name '{shortened(name)}' contains unsupported characters")
+        raise Refusal(422, f"Name '{shorten_text(name)}' contains unsupported characters")
 
 
 def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
@@ -135,7 +135,7 @@ def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[st
             raise Refusal(422, "Key 'disabled' not present or not a Bool")
         text = read_content(name, type_, content)
         if records and rdata.in_both(type_, [text], records):
-            raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shortened(content)}"')
+            raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shorten_text(content)}"')
         records[text] = is_disabled
         # PowerDNS itself writes a SOA again whenever its serial moves.
         if type_ != rdtypes.SOA and content != content_for_client(type_, text):

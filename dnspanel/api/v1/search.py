@@ -40,7 +40,7 @@ class SearchData(PowerdnsView):
             raise Refusal(422, f"object_type must be one of the following options: {', '.join(OBJECT_TYPES)}")
         actor = actor_in(request)
         with searching():
-            found, is_complete = _found(actor, pattern, limit, kind)
+            found, is_complete = _search_kinds(actor, pattern, limit, kind)
         if not found and not is_complete:
             raise TooGeneral(pattern.text)
         response = answer(found)
@@ -49,7 +49,7 @@ class SearchData(PowerdnsView):
         return response
 
 
-def _found(actor: Actor, pattern: Pattern, limit: int, kind: str) -> tuple[list[dict[str, Any]], bool]:
+def _search_kinds(actor: Actor, pattern: Pattern, limit: int, kind: str) -> tuple[list[dict[str, Any]], bool]:
     """Return what was found of each kind, and True if nothing more of any kind exists, unless as much as was
     wanted is here.
     """

@@ -183,7 +183,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRec
 
     def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundRecord]:
         rrsets = rrsets.annotate(named=named, fitting_rdata=fitting_rdata)
-        return _records(_seen(actor, rrsets, "ttl", "rdata", "disabled", "notes", "named", "fitting_rdata"))
+        return _records(_visible_rows(actor, rrsets, "ttl", "rdata", "disabled", "notes", "named", "fitting_rdata"))
 
     if pattern.is_exact:
         spellings = _spellings(pattern.text)
@@ -205,7 +205,7 @@ def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundCo
 
     def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundComment]:
         commented = rrsets.exclude(comment="").annotate(matching_comments=texts).filter(matching_comments__len__gt=0)
-        for zone, name, type, (found,) in _seen(actor, commented, "matching_comments"):
+        for zone, name, type, (found,) in _visible_rows(actor, commented, "matching_comments"):
             yield from (FoundComment(zone, name, type, text) for text in found)
 
     found = _compare(zones_visible_to(actor), matching, limit)
@@ -262,7 +262,7 @@ def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]
             yield FoundRecord(zone_name, name, type_, ttl, text, text in disabled, spellings.get(text, ""))
 
 
-def _seen(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tuple[str, str, int, Any]]:
+def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tuple[str, str, int, Any]]:
     """Yield zone name, owner name, type and these columns of the RRsets that the actor sees."""
     visibilities: dict[int, Visibility | None] = {}
     rows = rrsets.values_list("zone_id", "zone__name", "zone__tags", "zone__team_id", "name", "type", *columns)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dnspanel.api.v1.view import Refusal, shortened
+from dnspanel.api.v1.view import Refusal, shorten_text
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.signing.sign import LONGEST_SALT, MOST_ITERATIONS, RequestedSigning
 from replication.codec.dnssec import Nsec3
@@ -42,7 +42,7 @@ def _nsec3(text: str, zone_name: str, *, narrow: bool) -> Nsec3:
     """Return the parameters of NSEC3 as NSEC3PARAM has them: hash, flags, iterations, salt."""
     found = _NSEC3PARAM.fullmatch(" ".join(text[:1000].split()))
     if found is None:
-        raise _invalid(zone_name, f"'{shortened(text)}' is not like '1 0 0 -'.")
+        raise _invalid(zone_name, f"'{shorten_text(text)}' is not like '1 0 0 -'.")
     hash_algorithm, flags, iterations = (int(found[number]) for number in (1, 2, 3))
     salt = b"" if found[4] == "-" else bytes.fromhex(found[4])
     if hash_algorithm != _SHA1:

@@ -18,10 +18,10 @@ from dnspanel.api.v1.view import (
     accepts_json,
     actor_in,
     answer,
-    done,
     json_object,
     name_of_id,
-    shortened,
+    no_content,
+    shorten_text,
     text_in,
     zone_id,
 )
@@ -77,7 +77,7 @@ class TsigKey(PowerdnsView):
         key = _key(request, tsigkey_id)
         with _refusals(request, str(key.tsig_name)):
             revoke_token(token=key, by=actor_in(request), now=timezone.now())
-        return done()
+        return no_content()
 
 
 def _object(key: Token, secret: str) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _name(text: str) -> str:
     try:
         name = names.parse(text)
     except BadName as exc:
-        raise Refusal(422, f"Unable to parse DNS Name '{shortened(text)}'") from exc
+        raise Refusal(422, f"Unable to parse DNS Name '{shorten_text(text)}'") from exc
     if name == names.ROOT:
         raise Refusal(422, "A TSIG key needs a name")
     return name
@@ -122,8 +122,8 @@ def _algorithm(text: str, request: Request, status: int) -> str:
         return tsig_secrets.algorithm_of(text)
     except TokenRefused as exc:
         if status == 422:
-            raise Refusal(422, f"Unknown TSIG algorithm: {shortened(text)}") from exc
-        raise _refusal(request, status, f"Invalid TSIG algorithm: {shortened(text)}") from exc
+            raise Refusal(422, f"Unknown TSIG algorithm: {shorten_text(text)}") from exc
+        raise _refusal(request, status, f"Invalid TSIG algorithm: {shorten_text(text)}") from exc
 
 
 def _refuse_bad_secret(text: str, message: str) -> None:
@@ -132,7 +132,7 @@ def _refuse_bad_secret(text: str, message: str) -> None:
     except tsig_secrets.TooShort as exc:
         raise Refusal(422, str(exc)) from exc
     except TokenRefused as exc:
-        raise Refusal(422, message.format(shortened(text))) from exc
+        raise Refusal(422, message.format(shorten_text(text))) from exc
 
 
 @contextmanager
@@ -141,9 +141,9 @@ def _refusals(request: Request, name: str) -> Iterator[None]:
     try:
         yield
     except TokenUnknown as exc:
-        raise _refusal(request, 404, f"TSIG key with name '{shortened(name[:-1])}' not found") from exc
+        raise _refusal(request, 404, f"TSIG key with name '{shorten_text(name[:-1])}' not found") from exc
     except TsigNameTaken as exc:
-        raise _refusal(request, 409, f"A TSIG key with the name '{shortened(name[:-1])}' already exists") from exc
+        raise _refusal(request, 409, f"A TSIG key with the name '{shorten_text(name[:-1])}' already exists") from exc
     except (AboveYou, NotYours) as exc:
         raise Refusal(403, str(exc)) from exc
     except TokenRefused as exc:

@@ -161,7 +161,7 @@ def answer_text(text: str, status: int = 200, *, headers: Mapping[str, str] | No
     return HttpResponse(text, status=status, content_type=JSON, headers=headers)
 
 
-def done(headers: Mapping[str, str] | None = None) -> HttpResponse:
+def no_content(headers: Mapping[str, str] | None = None) -> HttpResponse:
     """Answer 204: the request is carried out, and there is nothing to say."""
     response = HttpResponse(status=204, headers=headers)
     del response["Content-Type"]
@@ -278,7 +278,7 @@ def flag_in(request: Request, key: str, *, default: bool) -> bool:
     """Return a query parameter that is `true` or `false`. Raise Refusal (422) for anything else."""
     value = request.GET.get(key, "")
     if value not in {"", "true", "false", "1", "0"}:
-        raise Refusal(422, f"'{key}' request parameter value '{shortened(value)}' is not supported")
+        raise Refusal(422, f"'{key}' request parameter value '{shorten_text(value)}' is not supported")
     return default if not value else value in {"true", "1"}
 
 
@@ -291,14 +291,14 @@ def canonical(text: str) -> str:
         name = names.parse(text)
     except BadName as exc:
         if not text.endswith("."):
-            raise Refusal(422, f"DNS Name '{shortened(text)}' is not canonical") from exc
-        raise Refusal(422, f"Unable to parse DNS Name '{shortened(text)}': {exc.reason}") from exc
+            raise Refusal(422, f"DNS Name '{shorten_text(text)}' is not canonical") from exc
+        raise Refusal(422, f"Unable to parse DNS Name '{shorten_text(text)}': {exc.reason}") from exc
     if not text.endswith(".") or text.endswith("\\."):
-        raise Refusal(422, f"DNS Name '{shortened(text)}' is not canonical")
+        raise Refusal(422, f"DNS Name '{shorten_text(text)}' is not canonical")
     return name
 
 
-def shortened(text: str) -> str:
+def shorten_text(text: str) -> str:
     """Return what a client sent, short enough to be sent back."""
     return text if len(text) <= 300 else text[:299] + "…"
 
@@ -320,14 +320,14 @@ def name_of_id(id: str) -> str:
 
     Raise Refusal (400) for a bad escape, 422 for what is no name.
     """
-    text = _ESCAPED_BYTE.sub(_unescaped, id)
+    text = _ESCAPED_BYTE.sub(_unescape_byte, id)
     try:
         return names.parse(text)
     except BadName as exc:
-        raise Refusal(422, f"Unable to parse DNS Name '{shortened(text)}'") from exc
+        raise Refusal(422, f"Unable to parse DNS Name '{shorten_text(text)}'") from exc
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape_byte(found: re.Match[str]) -> str:
     if not _HEX.fullmatch(found[1]):
         raise Refusal(400)
     return chr(int(found[1], 16))

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v1.view import Refusal, actor_in, shortened
+from dnspanel.api.v1.view import Refusal, actor_in, shorten_text
 from dnspanel.api.waiting import LONGEST_WAIT, wait_for_nodes
 from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals
 from dnspanel.secondaries.arrival import Lacking, secondaries_lacking
@@ -33,7 +33,7 @@ def requested_wait(request: Request) -> Wait | None:
     word = request.GET.get("wait", "")
     if word not in {"", "no", "none", "all", "nodes"}:
         raise Refusal(
-            422, f"'wait' request parameter value '{shortened(word)}' is not supported: use wait=all or wait=nodes"
+            422, f"'wait' request parameter value '{shorten_text(word)}' is not supported: use wait=all or wait=nodes"
         )
     text = request.GET.get("timeout", "")
     try:

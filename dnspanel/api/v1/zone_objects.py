@@ -62,7 +62,7 @@ def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
         fields[fields.index(_CATALOG)] = by_member
     rows: Any = zones.order_by("name").values_list(*fields)
     known = len(_LISTED)
-    listed = [_listed(row[:known], is_signed=bool(row[-1]) if with_dnssec else None) for row in rows]
+    listed = [_render_members(row[:known], is_signed=bool(row[-1]) if with_dnssec else None) for row in rows]
     return f"[{', '.join([f'{{{zone}}}' for zone in listed])}]"
 
 
@@ -75,7 +75,7 @@ def zone_object(
         *(zone.name, zone.serial, attributes.kind, attributes.account, catalog_name_of(zone, attributes.catalog)),
         *(attributes.masters, zone.is_catalog, zone.is_served, zone.transferred_from, *_source_of(zone)),
     )
-    listed = _listed(row, is_signed=state.is_signed)
+    listed = _render_members(row, is_signed=state.is_signed)
     own = json.dumps(_own_fields(attributes, zone, state.metadata))[1:-1]
     if not with_rrsets:
         return f"{{{listed}, {own}}}"
@@ -100,7 +100,7 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
     return iter(rows) if sees is None else (row for row in rows if sees(row[0], row[1]))
 
 
-def _listed(row: _Listed, *, is_signed: bool | None) -> str:
+def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
     """Write the members that a list shows too; without `is_signed`, not the two about DNSSEC.
 
     Columns of the row that a client of PowerDNS can set are empty (None) until a client sets them. A zone from

@@ -20,11 +20,11 @@ from dnspanel.api.v1.view import (
     actor_in,
     answer_text,
     canonical,
-    done,
     flag_in,
     json_object,
     list_in,
     name_of_id,
+    no_content,
     text_in,
     zone_by_id,
 )
@@ -117,7 +117,7 @@ class OneZone(PowerdnsView):
         """Answer with the zone and its RRsets; `rrsets=false` leaves them out, `rrset_name` and `rrset_type`
         choose some.
         """
-        with_rrsets, (name, type_) = flag_in(request, "rrsets", default=True), _chosen(request)
+        with_rrsets, (name, type_) = flag_in(request, "rrsets", default=True), _requested_rrset(request)
         actor, zone = actor_in(request), zone_by_id(request, zone_id)
         return answer_text(zone_object(actor, zone, with_rrsets=with_rrsets, name=name, type=type_))
 
@@ -126,7 +126,7 @@ class OneZone(PowerdnsView):
         wait, body = requested_wait(request), json_object(request)
         zone = access.zone_alone(actor_in(request), name_of_id(zone_id))
         serials = _publish(request, zone, read_patch(body, zone, timezone.now()), wait, {})
-        return done(serials)
+        return no_content(serials)
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Change what is kept of the zone apart from its content, and how it is signed; 204.
@@ -150,7 +150,7 @@ class OneZone(PowerdnsView):
                 _settle(request, zone, signing, wait, attributes)
             elif attributes:
                 keep_attributes(zone=zone, attributes=attributes, by=actor_in(request), now=now)
-        return done(serials)
+        return no_content(serials)
 
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Move the zone into the trash; 204. 422 for too many zones within minutes, unless `?confirm=true`."""
@@ -161,7 +161,7 @@ class OneZone(PowerdnsView):
             confirmed=request.GET.get("confirm") == "true",
         )
         wait_for_all(request, publication, wait)
-        return done()
+        return no_content()
 
 
 def _publish(
@@ -220,7 +220,7 @@ def _settle(
         wait_for_all(request, publication, wait)
 
 
-def _chosen(request: Request) -> tuple[str | None, int | None]:
+def _requested_rrset(request: Request) -> tuple[str | None, int | None]:
     """Return `rrset_name` and `rrset_type`, None for any. A type without a name chooses nothing, as in PowerDNS."""
     name, word = request.GET.get("rrset_name", ""), request.GET.get("rrset_type", "")
     if not name:

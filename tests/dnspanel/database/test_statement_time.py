@@ -200,7 +200,7 @@ def test_a_page_that_took_too_long_is_503(browser: Browser, bob: User, monkeypat
 
 @pytest.mark.usefixtures("short")
 def test_a_search_of_api_v1_is_422_in_its_form(make_caller: MakeCaller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_of_v1, "_found", wait_long)
+    monkeypatch.setattr(search_of_v1, "_search_kinds", wait_long)
     refused = make_caller(EVERYTHING)("GET", "/search-data?q=example*")
     assert refused.status_code == 422
     assert json.loads(refused.content)["error"].startswith("The search took longer than")

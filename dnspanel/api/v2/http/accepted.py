@@ -21,7 +21,7 @@ from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.problems import bad_choice, bad_parameter
 from dnspanel.api.v2.http.representation import moved_json, publication_url, time_json, violation_json
-from dnspanel.api.v2.http.visibility import seen
+from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.arrivals import arrivals
@@ -39,7 +39,7 @@ MOST_ZONES = 100
 _PREFER_WAIT = re.compile(r'(?:^|[,;])\s*wait\s*=\s*"?([0-9]{1,5})"?\s*(?=$|[,;])', re.IGNORECASE)
 
 
-def written(
+def answer_outcome(
     request: Request,
     outcome: Outcome,
     *,
@@ -59,10 +59,12 @@ def written(
         published_zone_json(plan.zone.name, plan.zone.revision + 1, plan.serial, RevisionKind.CHANGE)
         for plan in sorted(changed, key=lambda plan: plan.zone.name)[:MOST_ZONES]
     ]
-    return accepted(request, outcome.publication, body, status=status, headers=headers, zones=published or None)
+    return answer_publication(
+        request, outcome.publication, body, status=status, headers=headers, zones=published or None
+    )
 
 
-def accepted(
+def answer_publication(
     request: Request,
     publication: Publication | None,
     body: Mapping[str, Any],
@@ -110,7 +112,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
         return None
     raise_if_taken_back(publication)
     body = {"zones": moved_by(publication, actor_in(request)), "warnings": []}
-    return accepted(request, publication, body, headers={"Idempotency-Replayed": "true"})
+    return answer_publication(request, publication, body, headers={"Idempotency-Replayed": "true"})
 
 
 def requested_wait(request: Request) -> int | None:
@@ -220,7 +222,7 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
     return [
         {"zone": one.zone.name, "name": one.name, "type": rdata.type_to_text(one.type), "answering_zone": one.by}
         for one in found
-        if seen([one], visible[one.zone.pk])
+        if filter_visible([one], visible[one.zone.pk])
     ][:MOST_ZONES]
 
 
@@ -299,5 +301,5 @@ def _warnings(plans: Sequence[ZonePlan], actor: Actor) -> list[dict[str, Any]]:
         violation_json(violation)
         for plan in plans
         if plan.violations
-        for violation in seen(plan.violations, visibility_of(actor, plan.zone))
+        for violation in filter_visible(plan.violations, visibility_of(actor, plan.zone))
     ]

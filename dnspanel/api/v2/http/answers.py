@@ -23,7 +23,7 @@ def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None =
     return HttpResponse(text.encode(errors="backslashreplace"), status=status, content_type=JSON, headers=headers)
 
 
-def done(headers: Mapping[str, str] | None = None) -> HttpResponse:
+def no_content(headers: Mapping[str, str] | None = None) -> HttpResponse:
     """Answer 204: the request is carried out, and there is nothing to say."""
     response = HttpResponse(status=204, headers=headers)
     del response["Content-Type"]

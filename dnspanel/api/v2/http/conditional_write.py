@@ -39,6 +39,6 @@ def conditional_write(request: Request, resource: str, as_it_is: Callable[[], An
         yield
 
 
-def tagged(value: Any, status: int = 200, **headers: str) -> HttpResponse:
+def answer_with_tag(value: Any, status: int = 200, **headers: str) -> HttpResponse:
     """Return an answer with the tag that a conditional write sends back; keywords are headers (`Location`)."""
     return answer(value, status, headers={"ETag": tag_of(value), **headers})

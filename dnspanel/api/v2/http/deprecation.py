@@ -43,7 +43,7 @@ class Deprecation:
         }
 
 
-def deprecated(*, since: date, sunset: date, parameters: tuple[str, ...] = ()) -> Callable[[View], View]:
+def mark_deprecated(*, since: date, sunset: date, parameters: tuple[str, ...] = ()) -> Callable[[View], View]:
     """Mark a method of a view, or parameters of it. Raise ValueError where less than LEAST_NOTICE is between."""
     if sunset - since < LEAST_NOTICE:
         raise ValueError(f"{sunset} is less than {LEAST_NOTICE.days} days after {since}.")

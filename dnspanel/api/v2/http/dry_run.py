@@ -18,7 +18,7 @@ from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.parameters import flag_in
 from dnspanel.api.v2.http.problems import problem_of
 from dnspanel.api.v2.http.representation import change_json, plan_json
-from dnspanel.api.v2.http.visibility import seen
+from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.rehearsal import Rehearsal
 from dnspanel.zones.errors import GuardHolds
 from dnspanel.zones.log.sequence_log import NewRevision
@@ -39,7 +39,7 @@ def is_dry_run(request: Request) -> bool:
     return flag_in(request, "dry_run", default=False)
 
 
-def rehearsed(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Make a view's method one whose writes are taken back once it has answered; a method without an answer
     answers plans.
     """
@@ -94,7 +94,7 @@ def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[
     for each in revisions:
         if each.zone_id not in zones:
             continue
-        changes = seen(content.get(each.zone_id, each.changes), visibility_of(actor, zones[each.zone_id]))
+        changes = filter_visible(content.get(each.zone_id, each.changes), visibility_of(actor, zones[each.zone_id]))
         yield {
             "zone": each.zone_name,
             "kind": str(each.kind),

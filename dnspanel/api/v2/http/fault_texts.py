@@ -11,15 +11,15 @@ def unknown_member(name: str, allowed: Iterable[str]) -> str:
     """Say that an object has no such member, which one was probably meant, and which it has."""
     allowed = sorted(allowed)
     if not allowed:
-        return f"Unknown member {quoted(name)}: this object has no members."
-    return f"Unknown member {quoted(name)}.{meant(name, allowed)} Allowed: {listed(allowed)}."
+        return f"Unknown member {quote_text(name)}: this object has no members."
+    return f"Unknown member {quote_text(name)}.{meant(name, allowed)} Allowed: {list_words(allowed)}."
 
 
 def read_only_member(name: str, allowed: Iterable[str]) -> str:
     """Say that a member is in answers only."""
     allowed = sorted(allowed)
-    settable = f" Allowed: {listed(allowed)}." if allowed else ""
-    return f"{quoted(name)} is read-only: leave it out.{settable}"
+    settable = f" Allowed: {list_words(allowed)}." if allowed else ""
+    return f"{quote_text(name)} is read-only: leave it out.{settable}"
 
 
 def unknown_parameter(name: str, allowed: Iterable[str]) -> str:
@@ -27,7 +27,7 @@ def unknown_parameter(name: str, allowed: Iterable[str]) -> str:
     allowed = sorted(allowed)
     if not allowed:
         return "This operation has no query parameters."
-    return f"Unknown parameter {quoted(name)}.{meant(name, allowed)} Allowed: {listed(allowed)}."
+    return f"Unknown parameter {quote_text(name)}.{meant(name, allowed)} Allowed: {list_words(allowed)}."
 
 
 def must_be(pointer: str, needed: str, *, missing: bool = False) -> str:
@@ -39,8 +39,8 @@ def not_a_choice(pointer: str, given: object, choices: Iterable[str]) -> str:
     """Say that a value is none of the choices, which one was probably meant, and all choices."""
     choices = list(choices)
     if not isinstance(given, str):
-        return must_be(pointer, f"one of {listed(choices)}")
-    return f"{subject(pointer)} must be one of {listed(choices)}, not {quoted(given)}.{meant(given, choices)}"
+        return must_be(pointer, f"one of {list_words(choices)}")
+    return f"{subject(pointer)} must be one of {list_words(choices)}, not {quote_text(given)}.{meant(given, choices)}"
 
 
 def subject(pointer: str) -> str:
@@ -54,7 +54,7 @@ def subject(pointer: str) -> str:
     return f"`{'/'.join(parts[start:])[: 2 * _LONGEST_QUOTED]}`"
 
 
-def listed(words: Iterable[str]) -> str:
+def list_words(words: Iterable[str]) -> str:
     """Return the words with commas between them, the first MOST_LISTED."""
     words = list(words)
     more = len(words) - MOST_LISTED
@@ -71,9 +71,9 @@ def list_of(things: str, least: int | None, most: int | None) -> str:
 def meant(given: str, known: Iterable[str]) -> str:
     """Return a question about the one of these that is spelled much like this; nothing without such a word."""
     close = get_close_matches(given[:_LONGEST_QUOTED].lower(), list(known), 1, 0.6)
-    return f" Did you mean {quoted(close[0])}?" if close else ""
+    return f" Did you mean {quote_text(close[0])}?" if close else ""
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a text of the client as sentences show it, with its end cut off where it is long."""
     return f"“{text if len(text) <= _LONGEST_QUOTED else text[:_LONGEST_QUOTED] + '…'}”"

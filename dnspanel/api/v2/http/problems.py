@@ -231,7 +231,7 @@ def _right_missing(exc: zones.RightMissing) -> Problem:
     return Problem("forbidden", str(exc), extensions=extensions)
 
 
-def _moved(exc: zones.RevisionMoved) -> Problem:
+def _problem_of_moved_revision(exc: zones.RevisionMoved) -> Problem:
     extensions = {"zone": exc.zone_name, "base": {"revision": exc.expected}, "theirs": {"revision": exc.found}}
     return Problem("precondition-failed", str(exc), extensions=extensions)
 
@@ -300,14 +300,14 @@ def _token(key: object) -> str:
     return str(key).replace("~", "~0").replace("/", "~1")
 
 
-def _unauthenticated(exc: drf.APIException) -> Problem:
+def _problem_of_credentials(exc: drf.APIException) -> Problem:
     challenge = getattr(exc, "auth_header", None) or 'Bearer realm="dnspanel"'
     detail = NO_TOKEN if isinstance(exc, drf.NotAuthenticated) else str(exc.detail)
     fault = RequestFault("required" if detail == NO_TOKEN else "invalid", detail, header="Authorization")
     return Problem("unauthenticated", detail, [fault], {"WWW-Authenticate": challenge})
 
 
-def _throttled(exc: drf.Throttled) -> Problem:
+def _problem_of_throttling(exc: drf.Throttled) -> Problem:
     seconds = max(1, int(exc.wait or 1))
     detail = f"The token has made all requests that it may make in a minute. The next begins in {seconds} s."
     return Problem("too-many-requests", detail, headers={"Retry-After": str(seconds)})
@@ -344,7 +344,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.HookRefused, _simply("hook-refused")),
     (zones.RightMissing, _right_missing),
     (zones.Forbidden, _simply("forbidden")),
-    (zones.RevisionMoved, _moved),
+    (zones.RevisionMoved, _problem_of_moved_revision),
     (zones.NameTaken, _simply("name-taken")),
     (zones.NamesTaken, _simply("name-taken")),
     (zones.NameOfOthers, _simply("forbidden")),
@@ -436,9 +436,9 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (replication.ReplicationError, _simply("conflict")),
     # the framework
     (drf.ValidationError, _validation),
-    (drf.AuthenticationFailed, _unauthenticated),
-    (drf.NotAuthenticated, _unauthenticated),
-    (drf.Throttled, _throttled),
+    (drf.AuthenticationFailed, _problem_of_credentials),
+    (drf.NotAuthenticated, _problem_of_credentials),
+    (drf.Throttled, _problem_of_throttling),
     (drf.APIException, _of_framework),
     (Http404, lambda exc: Problem("not-found", "There is nothing here.")),
     (DjangoDenied, lambda exc: Problem("forbidden", "The token may not do this.")),

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.visibility import seen
+from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.log.history import HistoryRow
 from dnspanel.zones.models import RevisionKind
@@ -98,9 +98,9 @@ def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
     return {
         **moved_json(plan),
         "kind": str(RevisionKind.CHANGE),
-        "changes": [change_json(change) for change in seen(plan.changes, visibility)],
+        "changes": [change_json(change) for change in filter_visible(plan.changes, visibility)],
         "conflicts": [conflict_json(c) for c in plan.conflicts if visibility is None or visibility(*c.change.key)],
-        "violations": [violation_json(violation) for violation in seen(plan.violations, visibility)],
+        "violations": [violation_json(violation) for violation in filter_visible(plan.violations, visibility)],
         "guard": list(plan.guard),
     }
 

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.conditional_write import answer_with_tag
 from dnspanel.api.v2.http.view import V2View
 
 
@@ -32,7 +32,7 @@ class OneSecretView(V2View):
 
 def once(value: dict[str, Any], *, secret: str, status: int = 201, **headers: str) -> HttpResponse:
     """Return the answer with this member; a client that gets the remembered answer finds null there."""
-    plain = tagged(value | {secret: None}, status, **headers)
+    plain = answer_with_tag(value | {secret: None}, status, **headers)
     response = _Once(plain.content, status=status, headers=dict(plain.headers))
     response.with_secret = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     return response

@@ -22,10 +22,9 @@ from dnspanel.api.v2.http.accepted import accepted_before, requested_wait, waits
 from dnspanel.api.v2.http.answers import JSON as JSON
 from dnspanel.api.v2.http.answers import actor_in as actor_in
 from dnspanel.api.v2.http.answers import answer as answer
-from dnspanel.api.v2.http.answers import done as done
 from dnspanel.api.v2.http.deprecation import say_deprecated
-from dnspanel.api.v2.http.dry_run import is_dry_run, rehearsed
-from dnspanel.api.v2.http.fault_texts import meant, quoted
+from dnspanel.api.v2.http.dry_run import is_dry_run, rehearse_writes
+from dnspanel.api.v2.http.fault_texts import meant, quote_text
 from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
 from dnspanel.api.v2.http.parameters import refuse_unknown_parameters
 from dnspanel.api.v2.http.problems import Problem, RequestFault
@@ -89,7 +88,7 @@ class V2View(APIView):
         if not hasattr(self, method):  # it is never done, but refused
             return
         if is_dry_run(request):
-            setattr(self, method, rehearsed(getattr(self, method)))  # which `dispatch` calls after this
+            setattr(self, method, rehearse_writes(getattr(self, method)))  # which `dispatch` calls after this
             return
         key = request.META.get("HTTP_IDEMPOTENCY_KEY")
         if key is not None:
@@ -177,7 +176,7 @@ def _with_ways_out(exc: Exception, view: V2View, request: Request) -> Exception:
     """Return the problem that a refusal of the framework is, with what the view would take; else the error as it is."""
     if isinstance(exc, drf.UnsupportedMediaType):
         taken = " or ".join(parser.media_type for parser in view.get_parsers())
-        sent = quoted(request.content_type) if request.content_type else "a body without a media type"
+        sent = quote_text(request.content_type) if request.content_type else "a body without a media type"
         detail = f"Send the body as `Content-Type: {taken}`, not {sent}."
         fault = problems.RequestFault("invalid", detail, header="Content-Type")
         return Problem("unsupported-media-type", detail, [fault])

@@ -16,6 +16,6 @@ class _Named(Protocol):
 Item = TypeVar("Item", bound=_Named)
 
 
-def seen(items: Iterable[Item], visibility: Visibility | None) -> list[Item]:
+def filter_visible(items: Iterable[Item], visibility: Visibility | None) -> list[Item]:
     """Return those of these RRsets, changes or violations that may be seen."""
     return list(items) if visibility is None else [item for item in items if visibility(item.name, item.type)]

@@ -12,8 +12,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import actor_in, answer, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.representation import code_of
@@ -146,7 +146,7 @@ class Catalogs(V2View):
         Catalog zones of other servers whose members become zones here. Needs the permission `fleet`.
         """
         page = page_request(request, int)
-        return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), _listed)
+        return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), _catalogs_json)
 
     @extend_schema(
         operation_id="createCatalog",
@@ -169,7 +169,7 @@ class Catalogs(V2View):
             terms=CatalogTerms(**values),
             acting=Acting(actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
         )
-        return _told(actor, catalog.pk, 201, Location=f"{request.path}/{catalog.pk}")
+        return _answer_catalog(actor, catalog.pk, 201, Location=f"{request.path}/{catalog.pk}")
 
 
 class OneCatalog(V2View):
@@ -182,7 +182,7 @@ class OneCatalog(V2View):
         Answers with its primaries, its terms, its last transfer and how many members it has. Needs the permission
         `fleet`.
         """
-        return _told(actor_in(request), catalog_id)
+        return _answer_catalog(actor_in(request), catalog_id)
 
     @extend_schema(operation_id="changeCatalog", request=CatalogTermsSerializer, responses=CatalogSerializer)
     def patch(self, request: Request, catalog_id: int) -> HttpResponse:
@@ -193,10 +193,10 @@ class OneCatalog(V2View):
         """
         actor, catalog = _to_change(request, catalog_id)
         values = read(CatalogTermsSerializer, request.data, partial=True)
-        with _written(request, actor, catalog_id):
+        with _guard_write(request, actor, catalog_id):
             terms = replace(set_up_catalogs.terms_of(access.catalog_for(actor, catalog_id)), **values)
             set_up_catalogs.change_catalog(catalog=catalog, terms=terms, author=actor, now=timezone.now())
-        return _told(actor, catalog_id)
+        return _answer_catalog(actor, catalog_id)
 
     @extend_schema(operation_id="deleteCatalog", parameters=[DRY_RUN], responses={204: None})
     def delete(self, request: Request, catalog_id: int) -> HttpResponse:
@@ -206,9 +206,9 @@ class OneCatalog(V2View):
         before. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
-        with _written(request, actor, catalog_id):
+        with _guard_write(request, actor, catalog_id):
             set_up_catalogs.unfollow_catalog(catalog=catalog, author=actor, channel=Channel.API, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class CatalogRules(V2View):
@@ -220,7 +220,7 @@ class CatalogRules(V2View):
 
         A rule says from where the members of a group are transferred, and their tags. Needs the permission `fleet`.
         """
-        return tagged(_rules_json(access.catalog_for(actor_in(request), catalog_id)))
+        return answer_with_tag(_rules_json(access.catalog_for(actor_in(request), catalog_id)))
 
     @extend_schema(operation_id="setCatalogRules", request=RulesSerializer, responses=RulesSerializer)
     def put(self, request: Request, catalog_id: int) -> HttpResponse:
@@ -237,7 +237,7 @@ class CatalogRules(V2View):
         ]
         with conditional_write(request, f"catalog-rules/{catalog_id}", lambda: _rules_json(catalog)):
             set_up_catalogs.set_rules(catalog=catalog, rules=rules, author=actor, now=timezone.now())
-        return tagged(_rules_json(catalog))
+        return answer_with_tag(_rules_json(catalog))
 
 
 class CatalogConfirmation(V2View):
@@ -257,7 +257,7 @@ class CatalogConfirmation(V2View):
         actor, catalog = _to_change(request, catalog_id)
         revision = read(ConfirmationSerializer, request.data)["revision"]
         set_up_catalogs.confirm_removals(catalog=catalog, revision=revision, author=actor, now=timezone.now())
-        return _told(actor, catalog_id, 202, Location=request.path.removesuffix("/confirm"))
+        return _answer_catalog(actor, catalog_id, 202, Location=request.path.removesuffix("/confirm"))
 
 
 class CatalogZones(V2View):
@@ -306,7 +306,7 @@ def catalog_json(row: CatalogRow) -> dict[str, Any]:
     }
 
 
-def _listed(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:
+def _catalogs_json(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:
     return [catalog_json(row) for row in rows_of(catalogs)]
 
 
@@ -353,13 +353,13 @@ def _to_change(request: Request, catalog_id: int) -> tuple[Actor, Catalog]:
     return actor, access.catalog_for(actor, catalog_id)
 
 
-def _written(request: Request, actor: Actor, catalog_id: int) -> AbstractContextManager[None]:
+def _guard_write(request: Request, actor: Actor, catalog_id: int) -> AbstractContextManager[None]:
     """Guard a write of what a person has set of this catalog by `conditional_write`."""
     return conditional_write(
         request, f"catalog/{catalog_id}", lambda: _terms_json(access.catalog_for(actor, catalog_id))
     )
 
 
-def _told(actor: Actor, catalog_id: int, status: int = 200, **headers: str) -> HttpResponse:
+def _answer_catalog(actor: Actor, catalog_id: int, status: int = 200, **headers: str) -> HttpResponse:
     catalog = access.catalog_for(actor, catalog_id)
     return answer(catalog_json(catalog_row(catalog)), status, headers={"ETag": tag_of(_terms_json(catalog)), **headers})

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
@@ -158,7 +158,7 @@ class ChangeRuns(V2View):
         """
         actor, form_id = actor_in(request), form_id_of(request)
         access.require(actor, Permission.READ)
-        run = _begun(read(ChangeRunSerializer, request.data), actor, form_id)
+        run = _begin_run(read(ChangeRunSerializer, request.data), actor, form_id)
         headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
         return answer(change_run_json(run), 202, headers=headers)
 
@@ -187,7 +187,7 @@ class OneChangeRun(V2View):
             request, f"change-run/{change_run_id}", lambda: what_stays(change_run_queries.run_for(actor, change_run_id))
         ):
             change_runs.cancel_run(run=run, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class ChangeRunZones(V2View):
@@ -230,14 +230,18 @@ def change_run_json(run: ChangeRun) -> dict[str, Any]:
     }
 
 
-def _begun(body: Mapping[str, Any], actor: Actor, form_id: UUID | None) -> ChangeRun:
+def _begin_run(body: Mapping[str, Any], actor: Actor, form_id: UUID | None) -> ChangeRun:
     now = timezone.now()
     if body.get("dry_run_of") is not None:
         return change_runs.start_run(
-            dry_run=_named(body, "dry_run_of", actor), by=actor, now=now, confirmed=body["confirm"], form_id=form_id
+            dry_run=_run_in_body(body, "dry_run_of", actor),
+            by=actor,
+            now=now,
+            confirmed=body["confirm"],
+            form_id=form_id,
         )
     if body.get("undo_of") is not None:
-        return change_runs.undo_run(run=_named(body, "undo_of", actor), by=actor, now=now, form_id=form_id)
+        return change_runs.undo_run(run=_run_in_body(body, "undo_of", actor), by=actor, now=now, form_id=form_id)
     refuse_members(body["act"], _MEMBERS)
     selection = selection_in(body)
     return change_runs.create_run(
@@ -250,7 +254,7 @@ def _begun(body: Mapping[str, Any], actor: Actor, form_id: UUID | None) -> Chang
     )
 
 
-def _named(body: Mapping[str, Any], name: str, actor: Actor) -> ChangeRun:
+def _run_in_body(body: Mapping[str, Any], name: str, actor: Actor) -> ChangeRun:
     try:
         return change_run_queries.run_for(actor, body[name])
     except ChangeRunUnknown as exc:

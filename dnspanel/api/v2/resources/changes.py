@@ -10,10 +10,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.accepted import answer_outcome
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
-from dnspanel.api.v2.http.fault_texts import listed, must_be
+from dnspanel.api.v2.http.fault_texts import list_words, must_be
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of, violations_at
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import Terms, publish, terms_in
@@ -104,9 +104,9 @@ class Bulk(V2View):
 def _carry_out(request: Request, requests: Sequence[ZoneRequest], terms: Terms) -> HttpResponse:
     patches = [_patch(zone_request) for zone_request in requests]
     try:
-        return written(request, publish(request, patches, terms))
+        return answer_outcome(request, publish(request, patches, terms))
     except ZoneError as exc:
-        raise _pointed(exc, requests) from exc
+        raise _problem_with_pointers(exc, requests) from exc
 
 
 def _patch(zone_request: ZoneRequest) -> Patch:
@@ -116,7 +116,7 @@ def _patch(zone_request: ZoneRequest) -> Patch:
 
 def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise bad_value("", must_be("", f"an object with the members {listed(sorted(members | _TERMS))}"))
+        raise bad_value("", must_be("", f"an object with the members {list_words(sorted(members | _TERMS))}"))
     faults.unknown("", value, members | _TERMS)
     return value
 
@@ -144,7 +144,7 @@ def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
 
 def _zone_name(value: Any, pointer: str, faults: Faults) -> str | None:
     if not isinstance(value, dict):
-        faults.at(pointer, must_be(pointer, f"an object with the members {listed(_OF_ZONE)}"))
+        faults.at(pointer, must_be(pointer, f"an object with the members {list_words(_OF_ZONE)}"))
         return None
     faults.unknown(pointer, value, _OF_ZONE)
     name = value.get("zone")
@@ -189,7 +189,7 @@ def _at_revision(value: Mapping[str, Any], pointer: str, faults: Faults) -> int 
     return number
 
 
-def _pointed(exc: ZoneError, requests: Sequence[ZoneRequest]) -> Problem:
+def _problem_with_pointers(exc: ZoneError, requests: Sequence[ZoneRequest]) -> Problem:
     """Return the problem that an error is, with pointers to the items that caused it."""
     if isinstance(exc, RuleViolations):
         return violations_at(exc, lambda violation: _violating(requests, violation.name, violation.type))

@@ -13,7 +13,7 @@ from dnspanel import rehearsal
 from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, tag_of
@@ -93,7 +93,7 @@ class ZoneDnssec(V2View):
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        values = _confirmed(read(SigningPatchSerializer, request.data), [zone])
+        values = _take_confirmation(read(SigningPatchSerializer, request.data), [zone])
         by = acting(request, terms_of_query(request).reason)
         in_transaction = condition_on(request, zone, state_tag, lambda state: signing_json(zone, state, actor))
         if values == {"signed": False} and queries.signing_of(zone).presigned:
@@ -107,7 +107,7 @@ class ZoneDnssec(V2View):
         if "signalling" in values:
             set_signalling(zones=[zone], signals=values["signalling"], acting=by)
         state = queries.signing_of(zone)
-        return published(
+        return answer_publications(
             request, publications, {"dnssec": signing_json(zone, state, actor)}, headers={"ETag": state_tag(state)}
         )
 
@@ -138,7 +138,7 @@ class BulkDnssec(V2View):
         """
         actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
         zones = _zones_named(actor, body["zones"])
-        requested = requested_signing(_confirmed(body, zones))
+        requested = requested_signing(_take_confirmation(body, zones))
         algorithm = key_material.ALGORITHMS[requested.new_keys.algorithm]
         if requested.signed and algorithm.startswith("RSA") and len(zones) > MOST_WITH_RSA:
             detail = f"RSA keys take long to make: for {MOST_WITH_RSA} zones at once at most."
@@ -154,15 +154,15 @@ class BulkDnssec(V2View):
         _refuse(plans)
         if drops:
             dropped = drop_signatures(zones=zones, acting=acting(request, body["reason"]))
-            return published(request, [dropped] if dropped else [], {})
+            return answer_publications(request, [dropped] if dropped else [], {})
         with bad_size("/new_keys/bits"):
             publications = sign.settle_zones(zones=zones, requested=requested, acting=acting(request, body["reason"]))
         if "signalling" in body:
             set_signalling(zones=zones, signals=body["signalling"], acting=acting(request, body["reason"]))
-        return published(request, publications, {})
+        return answer_publications(request, publications, {})
 
 
-def _confirmed(values: dict[str, Any], zones: Sequence[Zone]) -> dict[str, Any]:
+def _take_confirmation(values: dict[str, Any], zones: Sequence[Zone]) -> dict[str, Any]:
     """Return the values without their confirmation. Raise Problem where the parent's DS would go and none is there."""
     cds = values.get("cds")
     if cds == [0] and not values.get("confirm"):
@@ -194,7 +194,7 @@ def condition_on(
     return hold
 
 
-def published(
+def answer_publications(
     request: Request,
     publications: Sequence[Publication],
     more: Mapping[str, Any],
@@ -209,7 +209,7 @@ def published(
         publications = list(Publication.objects.filter(form_id=form_id))
     last = publications[-1] if publications else None
     zones = [] if last is None else moved_by(last, actor_in(request))
-    return accepted(request, last, {"zones": zones, "warnings": [], **more}, status=status, headers=headers)
+    return answer_publication(request, last, {"zones": zones, "warnings": [], **more}, status=status, headers=headers)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.dnssec import acting, condition_on, key_json, key_tag, published
+from dnspanel.api.v2.resources.dnssec import acting, answer_publications, condition_on, key_json, key_tag
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.dnssec_serializers import (
     ExportedKeySerializer,
@@ -73,11 +73,13 @@ class DnssecKeys(V2View):
         by = acting(request, terms_of_query(request).reason)
         if by.form_id is None:  # the publication is found again with it
             by = Acting(by.author, by.channel, by.now, by.reason, uuid4())
-        made = _added(zone, body, by)
+        made = _add_key(zone, body, by)
         key = _key(zone, made)
         headers = {"Location": f"{zone_url(zone.name)}/dnssec/keys/{made}", "ETag": key_tag(key)}
         publications = list(Publication.objects.filter(form_id=by.form_id))
-        return published(request, publications, {"key": key_json(key, actor_in(request))}, status=201, headers=headers)
+        return answer_publications(
+            request, publications, {"key": key_json(key, actor_in(request))}, status=201, headers=headers
+        )
 
 
 class DnssecKey(V2View):
@@ -116,7 +118,7 @@ class DnssecKey(V2View):
         )
         key = _key(zone, key_id)
         more = {"key": key_json(key, actor_in(request))}
-        return published(request, publications, more, headers={"ETag": key_tag(key)})
+        return answer_publications(request, publications, more, headers={"ETag": key_tag(key)})
 
     @extend_schema(
         operation_id="deleteDnssecKey",
@@ -136,7 +138,7 @@ class DnssecKey(V2View):
             acting=acting(request, terms_of_query(request).reason),
             in_transaction=_condition(request, zone, key_id),
         )
-        return published(request, publications, {})
+        return answer_publications(request, publications, {})
 
 
 class DnssecKeyExport(OneSecretView):
@@ -164,7 +166,7 @@ class DnssecKeyExport(OneSecretView):
         return once(value, secret="private_key", status=200)
 
 
-def _added(zone: Zone, body: dict[str, Any], by: Acting) -> int:
+def _add_key(zone: Zone, body: dict[str, Any], by: Acting) -> int:
     """Add the key that the body describes to the zone, and return its id. Raise Problem that points at the fault."""
     texts = sign.KeyTexts(body.get("private_key"), body.get("public_key"))
     others = {name: value for name, value in body.items() if name not in ("private_key", "public_key")}

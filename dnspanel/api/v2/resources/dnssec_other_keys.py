@@ -13,7 +13,7 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.dnssec import acting, condition_on, published
+from dnspanel.api.v2.resources.dnssec import acting, answer_publications, condition_on
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.dnssec_serializers import NewOtherKeySerializer, OtherKeySerializer
 from dnspanel.api.v2.schema.fields import page_of, read
@@ -65,7 +65,7 @@ class OtherKeys(V2View):
             publication = other_signers.add_other_key(zone=zone, text=body["dnskey"], acting=by)
         except BadPublicKey as exc:
             raise bad_value("/dnskey", str(exc), "bad-key") from exc
-        return published(request, [publication] if publication else [], {})
+        return answer_publications(request, [publication] if publication else [], {})
 
 
 class OneOtherKey(V2View):
@@ -87,7 +87,7 @@ class OneOtherKey(V2View):
         publication = other_signers.remove_other_key(
             zone=zone, tag=tag, acting=by, in_transaction=_condition(request, zone, tag)
         )
-        return published(request, [publication] if publication else [], {})
+        return answer_publications(request, [publication] if publication else [], {})
 
 
 def _condition(request: Request, zone: Zone, tag: int) -> Callable[[], None]:

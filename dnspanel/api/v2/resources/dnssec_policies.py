@@ -13,8 +13,8 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
@@ -191,11 +191,11 @@ class DnssecPolicies(V2View):
             name=values["name"],
             terms=_terms(values),
             is_default=values["default"],
-            attached=_attached(values),
+            attached=_attachments_in(values),
             by=actor,
             now=now,
         )
-        return tagged(policy_json(policy, actor), 201, Location=f"{request.path}/{policy.pk}")
+        return answer_with_tag(policy_json(policy, actor), 201, Location=f"{request.path}/{policy.pk}")
 
 
 class OneDnssecPolicy(V2View):
@@ -207,7 +207,7 @@ class OneDnssecPolicy(V2View):
 
         Answers with its terms and with the tags and teams that have it. Needs the permission `read`.
         """
-        return tagged(_json_of(policy_id, actor_in(request)))
+        return answer_with_tag(_json_of(policy_id, actor_in(request)))
 
     @extend_schema(operation_id="changeDnssecPolicy", request=DnssecPolicySerializer, responses=DnssecPolicySerializer)
     def patch(self, request: Request, policy_id: int) -> HttpResponse:
@@ -227,11 +227,11 @@ class OneDnssecPolicy(V2View):
                 name=values["name"],
                 terms=_terms(values),
                 is_default=values["default"],
-                attached=_attached(patch),
+                attached=_attachments_in(patch),
                 by=actor,
                 now=timezone.now(),
             )
-        return tagged(_json_of(policy_id, actor))
+        return answer_with_tag(_json_of(policy_id, actor))
 
     @extend_schema(
         operation_id="deleteDnssecPolicy",
@@ -259,7 +259,7 @@ class OneDnssecPolicy(V2View):
                 raise bad_parameter(
                     "replaced_by", " ".join(refusal.fields.get("replaced_by", [str(refusal)]))
                 ) from refusal
-        return done()
+        return no_content()
 
 
 class ZonePolicy(V2View):
@@ -273,7 +273,7 @@ class ZonePolicy(V2View):
         rollover. Needs the right `read`.
         """
         actor = actor_in(request)
-        return tagged(zone_policy_json(access.zone_for_reading(actor, zone_name), actor))
+        return answer_with_tag(zone_policy_json(access.zone_for_reading(actor, zone_name), actor))
 
     @extend_schema(operation_id="setZonePolicy", request=OwnPolicySerializer, responses=ZonePolicySerializer)
     def put(self, request: Request, zone_name: str) -> HttpResponse:
@@ -284,10 +284,10 @@ class ZonePolicy(V2View):
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        policy = _named(read(OwnPolicySerializer, request.data)["policy"], "policy", actor)
+        policy = _policy_in_body(read(OwnPolicySerializer, request.data)["policy"], "policy", actor)
         with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, actor)):
             policies.attach(policy=policy, to=Target(zone=zone), by=actor, now=timezone.now())
-        return tagged(zone_policy_json(zone, actor))
+        return answer_with_tag(zone_policy_json(zone, actor))
 
     @extend_schema(operation_id="unsetZonePolicy", responses={204: None})
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
@@ -300,7 +300,7 @@ class ZonePolicy(V2View):
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
         with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, actor)):
             policies.detach(target=Target(zone=zone), by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
@@ -359,7 +359,7 @@ def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
         raise bad_parameter("replaced_by", "There is no such policy.") from exc
 
 
-def _named(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
+def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
     """Return a policy that the body names. Raise PolicyRefused."""
     try:
         return policy_queries.policy_for(actor, policy_id)
@@ -414,7 +414,7 @@ def _terms(values: Mapping[str, Any]) -> Terms:
     )
 
 
-def _attached(values: Mapping[str, Any]) -> policies.Attached:
+def _attachments_in(values: Mapping[str, Any]) -> policies.Attached:
     """Return the tags and teams that a body names; None: unchanged. Raise PolicyRefused for an unknown team."""
     tags, ids = values.get("tags"), values.get("teams")
     teams = None

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
@@ -146,7 +146,7 @@ class OnePolicyRun(V2View):
         run = policy_runs.run_for(actor, run_id)
         with conditional_write(request, f"policy-run/{run_id}", lambda: what_stays(policy_runs.run_for(actor, run_id))):
             policy_runs.cancel_run(run=run, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class PolicyRunZones(V2View):

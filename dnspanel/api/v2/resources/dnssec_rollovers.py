@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.representation import code_of, zone_url
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.dnssec import acting, bad_size, published
+from dnspanel.api.v2.resources.dnssec import acting, answer_publications, bad_size
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, stamp
 from dnspanel.api.v2.schema.query_parameters import IF_CHANGED, WRITING
@@ -128,7 +128,7 @@ class ZoneRollovers(V2View):
             )
         value = rollover_json(row, actor)
         headers = {"ETag": tag_of(value), "Location": f"{zone_url(zone.name)}/dnssec/rollovers/{row.pk}"}
-        return published(request, _publications(by), {"rollover": value}, status=201, headers=headers)
+        return answer_publications(request, _publications(by), {"rollover": value}, status=201, headers=headers)
 
 
 class OneRollover(V2View):
@@ -172,7 +172,7 @@ class RolloverCancel(V2View):
         by = _findable(acting(request, terms_of_query(request).reason))
         rollovers.cancel(zone=zone, acting=by, withdrawn=body["withdrawn"], rollover_id=rollover_id)
         more = {"rollover": rollover_json(_rollover(zone, rollover_id), actor)}
-        return published(request, _publications(by), more)
+        return answer_publications(request, _publications(by), more)
 
 
 def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:

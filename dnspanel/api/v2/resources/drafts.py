@@ -15,16 +15,16 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.accepted import accepted, moved_by
-from dnspanel.api.v2.http.answers import actor_in, answer, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.accepted import answer_publication, moved_by
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import operation_json, time_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.http.visibility import seen
+from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.v2.resources.rrsets import at_path
 from dnspanel.api.v2.schema.draft_serializers import (
     DraftedSerializer,
@@ -64,7 +64,7 @@ class DraftDetail(V2View):
         their tokens share with the pages of the panel.
         """
         body = _draft_json(actor_in(request))
-        return fresh_enough(request, tag_of(body)) or tagged(body)
+        return fresh_enough(request, tag_of(body)) or answer_with_tag(body)
 
     @extend_schema(operation_id="discardDraft", parameters=[IF_MATCH, ZONE], responses={204: None})
     def delete(self, request: Request) -> HttpResponse:
@@ -78,7 +78,7 @@ class DraftDetail(V2View):
             for operation in _operations(actor):
                 if chosen is None or operation.zone_id == chosen.pk:
                     draft.drop_operation(author=actor, zone=operation.zone, name=operation.name, type=operation.type)
-        return done()
+        return no_content()
 
 
 class DraftOperations(V2View):
@@ -117,7 +117,7 @@ class DraftRRset(V2View):
         Answers with what the draft has for this RRset, beside what is published. Needs the right `read`.
         """
         zone, key = at_path(request, zone_name, owner, type_name)
-        return tagged(_operation_json(actor_in(request), zone, key))
+        return answer_with_tag(_operation_json(actor_in(request), zone, key))
 
     @extend_schema(
         operation_id="setDraftRRset",
@@ -141,7 +141,7 @@ class DraftRRset(V2View):
                 draft.delete_rrset(author=actor, zone=zone, name=key[0], type=key[1], now=now, base_revision=base)
             else:
                 draft.replace_rrset(author=actor, zone=zone, rrset=rrset, now=now, base_revision=base)
-        return tagged(_operation_json(actor, zone, key))
+        return answer_with_tag(_operation_json(actor, zone, key))
 
     @extend_schema(operation_id="discardDraftRRset", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
@@ -154,7 +154,7 @@ class DraftRRset(V2View):
         with _operation_write(request, actor, zone, key):
             if not draft.drop_operation(author=actor, zone=zone, name=key[0], type=key[1]):
                 raise Problem("not-found", "The draft says nothing about this RRset.")
-        return done()
+        return no_content()
 
 
 class DraftPlan(V2View):
@@ -191,7 +191,7 @@ class DraftPublish(V2View):
         body = read(PublishDraftSerializer, request.data)
         with _draft_write(request, actor):
             publication = publish_seen(request, actor, body, _zones_to_publish(request, actor, body.get("zones")))
-        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+        return answer_publication(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
 
 
 class ConflictResolve(V2View):
@@ -217,7 +217,7 @@ class ConflictResolve(V2View):
         choice = read(ResolveSerializer, request.data)["choice"]
         with _operation_write(request, actor, operation.zone, key):
             draft.resolve(author=actor, operation_id=operation.pk, choice=choice, now=timezone.now())
-        return tagged(_operation_json(actor, operation.zone, key))
+        return answer_with_tag(_operation_json(actor, operation.zone, key))
 
 
 def _draft_write(request: Request, actor: Actor) -> AbstractContextManager[None]:
@@ -270,7 +270,7 @@ def _operations(actor: Actor) -> list[Operation]:
     visibilities = {
         pk: access.visibility_of(actor, zone) for pk, zone in by_zone.items() if access.may_edit_zone(actor, zone)
     }
-    return [o for o in found if o.zone_id in visibilities and seen([o], visibilities[o.zone_id])]
+    return [o for o in found if o.zone_id in visibilities and filter_visible([o], visibilities[o.zone_id])]
 
 
 def _draft_json(actor: Actor) -> dict[str, Any]:
@@ -330,4 +330,6 @@ def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | Non
 def _seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
     """Return the same refusal without RRsets that the actor may not see."""
     zones = {c.zone_name: access.zone_for_reading(actor, c.zone_name) for c in exc.conflicts}
-    return Conflicts([c for c in exc.conflicts if seen([c.change], access.visibility_of(actor, zones[c.zone_name]))])
+    return Conflicts(
+        [c for c in exc.conflicts if filter_visible([c.change], access.visibility_of(actor, zones[c.zone_name]))]
+    )

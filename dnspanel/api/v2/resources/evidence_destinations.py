@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_by_id, page_request
@@ -128,7 +128,7 @@ class EvidenceDestinations(V2View):
         made = verbs.create_destination(kind=Kind(values["kind"]), terms=terms, by=actor, now=now)
         if not values["active"]:
             verbs.switch_destination(destination=made, active=False, by=actor, now=now)
-        return _tagged(verbs.destination_row(made.pk), 201, Location=f"{request.path}/{made.pk}")
+        return _answer_row(verbs.destination_row(made.pk), 201, Location=f"{request.path}/{made.pk}")
 
 
 class OneEvidenceDestination(V2View):
@@ -140,7 +140,7 @@ class OneEvidenceDestination(V2View):
 
         Answers with its settings and its progress, without its secrets. Needs an administrator's token without limits.
         """
-        return _tagged(_row_to_change(request, destination_id)[1])
+        return _answer_row(_row_to_change(request, destination_id)[1])
 
     @extend_schema(
         operation_id="changeEvidenceDestination",
@@ -158,7 +158,7 @@ class OneEvidenceDestination(V2View):
         if given.pop("kind", row.destination.kind) != row.destination.kind:
             raise bad_value("/kind", "The kind stays what it is; make another destination.")
         active = given.pop("active", None)
-        with _written(request, destination_id):
+        with _guard_write(request, destination_id):
             destination = verbs.destination_row(destination_id).destination
             if given:
                 terms = Terms(
@@ -171,7 +171,7 @@ class OneEvidenceDestination(V2View):
                 verbs.change_destination(destination=destination, terms=terms, by=actor, now=now)
             if active is not None:
                 verbs.switch_destination(destination=destination, active=active, by=actor, now=now)
-        return _tagged(verbs.destination_row(destination_id))
+        return _answer_row(verbs.destination_row(destination_id))
 
     @extend_schema(operation_id="deleteEvidenceDestination", responses={204: None})
     def delete(self, request: Request, destination_id: int) -> HttpResponse:
@@ -180,9 +180,9 @@ class OneEvidenceDestination(V2View):
         The panel stops sending. What the other system has stays there. Needs an administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
-        with _written(request, destination_id):
+        with _guard_write(request, destination_id):
             verbs.delete_destination(destination=row.destination, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class EvidenceDestinationTest(V2View):
@@ -239,11 +239,11 @@ def _json(row: DestinationRow) -> dict[str, Any]:
     return {**_settings_of(destination), "progress": progress}
 
 
-def _tagged(row: DestinationRow, status: int = 200, **headers: str) -> HttpResponse:
+def _answer_row(row: DestinationRow, status: int = 200, **headers: str) -> HttpResponse:
     return answer(_json(row), status, headers={"ETag": tag_of(_told_apart(row.destination)), **headers})
 
 
-def _written(request: Request, destination_id: int) -> AbstractContextManager[None]:
+def _guard_write(request: Request, destination_id: int) -> AbstractContextManager[None]:
     """Guard a write of this destination by `conditional_write`."""
     return conditional_write(
         request,

@@ -10,8 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.rrsets import at_path, require_published
@@ -51,7 +51,7 @@ class RRsetExpiry(V2View):
         zone, key = at_path(request, zone_name, owner, type_name)
         require_published(zone, key)
         found = _json(request, expiry_of(zone, key))
-        return fresh_enough(request, tag_of(found)) or tagged(found)
+        return fresh_enough(request, tag_of(found)) or answer_with_tag(found)
 
     @extend_schema(
         operation_id="setRRsetExpiry",
@@ -71,7 +71,7 @@ class RRsetExpiry(V2View):
         author = actor_in(request)
         with _conditional(request, zone, key):
             expiry = set_expiry(zone=zone, key=key, remove_at=remove_at, author=author, now=timezone.now())
-        return tagged(_json(request, expiry))
+        return answer_with_tag(_json(request, expiry))
 
     @extend_schema(operation_id="deleteRRsetExpiry", responses={204: None})
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
@@ -83,7 +83,7 @@ class RRsetExpiry(V2View):
         require_published(zone, key)
         with _conditional(request, zone, key):
             cancel_expiry(zone=zone, key=key, author=actor_in(request), now=timezone.now())
-        return done()
+        return no_content()
 
 
 def _conditional(request: Request, zone: Zone, key: Key) -> AbstractContextManager[None]:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
@@ -167,7 +167,7 @@ class OneExport(V2View):
         job = _job_for(actor, export_id)
         with conditional_write(request, f"export/{export_id}", lambda: _stable(_job_for(actor, export_id))):
             export_jobs.cancel_export(job=job, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class ExportFile(V2View):

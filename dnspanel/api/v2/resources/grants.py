@@ -17,8 +17,8 @@ from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.models import GrantRow
 from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.rights import grant_edit
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -84,7 +84,7 @@ class Grants(V2View):
         values = read(GrantSerializer, request.data)
         to = people.person_by_id(values["user"]) if values["user"] else teams.team_by_id(values["team"])
         row = grant_edit.give_grant(grant=grant_of(actor, values), to=to, by=actor, now=timezone.now())
-        return tagged(grants_json(actor, [row])[0], 201, Location=f"{request.path}/{row.pk}")
+        return answer_with_tag(grants_json(actor, [row])[0], 201, Location=f"{request.path}/{row.pk}")
 
 
 class OneGrant(V2View):
@@ -97,7 +97,7 @@ class OneGrant(V2View):
         Answers with its rights, its zones and who has it. Needs the permission `people`; without it 404.
         """
         actor = actor_in(request)
-        return tagged(grants_json(actor, [_grant_for(actor, grant_id)])[0])
+        return answer_with_tag(grants_json(actor, [_grant_for(actor, grant_id)])[0])
 
     @extend_schema(operation_id="deleteGrant", responses={204: None})
     def delete(self, request: Request, grant_id: int) -> HttpResponse:
@@ -112,7 +112,7 @@ class OneGrant(V2View):
             request, f"grant/{grant_id}", lambda: grants_json(actor, [_grant_for(actor, grant_id)])[0]
         ):
             grant_edit.take_grant(row=row, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:

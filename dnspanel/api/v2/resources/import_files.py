@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.answers import answer, done
+from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.view import V2View
@@ -100,7 +100,7 @@ class ImportFile(V2View):
         if job.state != State.UPLOADING:
             raise Problem("conflict", "This import does not wait for files any more.")
         upload.remove_file(job=job, name=name)
-        return done()
+        return no_content()
 
 
 def _number(request: Request, name: str) -> int | None:

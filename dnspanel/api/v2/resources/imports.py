@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.dry_run import reasons_in
 from dnspanel.api.v2.http.etag import tag_of
@@ -202,7 +202,7 @@ class Imports(V2View):
         page, actor = page_request(request, int), require_imports(actor_in(request))
         before = page.after[0] if page.after else None
         rows, more = cut(queries.jobs_page(actor, before=before, limit=page.limit + 1), page.limit)
-        return page_answer(request, [_listed(row) for row in rows], (rows[-1].job.pk,) if more else None)
+        return page_answer(request, [_summary_json(row) for row in rows], (rows[-1].job.pk,) if more else None)
 
     @extend_schema(operation_id="createImport", request=NewImportSerializer, responses={201: ImportSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -250,7 +250,7 @@ class OneImport(V2View):
         job = job_of(request, import_id)
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
             import_jobs.delete_job(job=job)
-        return done()
+        return no_content()
 
 
 class ImportAct(V2View):
@@ -332,7 +332,7 @@ def _answer(job: ImportJob, status: int = 200, **headers: str) -> HttpResponse:
     return answer(import_json(job), status, headers={"ETag": tag_of(stable(job)), **headers})
 
 
-def _listed(row: queries.JobRow) -> dict[str, Any]:
+def _summary_json(row: queries.JobRow) -> dict[str, Any]:
     job = row.job
     return {
         "id": job.pk,
@@ -383,12 +383,12 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
             guarded = queries.guarded_zones(job).order_by("name")
             sums = guarded.aggregate(removed=Sum("removed"), rrsets=Sum("before"))
             reason = f"{plan.guarded:,} zones would lose much: {plan.values_removed:,} values in all."
-            waiting = [_guarded(row) for row in guarded[:MOST_ZONES]]
+            waiting = [_guarded_zone(row) for row in guarded[:MOST_ZONES]]
             totals = {"zones": plan.guarded, **sums}
             rehearsal.hold(needs_confirmation(reason, waiting, reasons=[reason], totals=totals))
 
 
-def _guarded(row: Any) -> GuardedZone:
+def _guarded_zone(row: Any) -> GuardedZone:
     """Return a zone of an import as the guard names it."""
     reason = f"This deletes {row.removed:,} of {row.before:,} RRsets, and {row.values_removed:,} values."
     return GuardedZone(row.name, (reason,), row.removed, row.before)

@@ -63,7 +63,7 @@ class KeylessTransfers(V2View):
         Answers with the addresses that can transfer the zone without a TSIG key, and those that get NOTIFY. Needs the
         right `settings`.
         """
-        return _told(_zone(request, zone_name))
+        return _answer_keyless(_zone(request, zone_name))
 
     @extend_schema(
         operation_id="setKeylessTransfers",
@@ -83,7 +83,7 @@ class KeylessTransfers(V2View):
                 keyless.change(zone=zone, by=actor, now=timezone.now(), **values)
             except KeylessRefused as exc:
                 raise bad_value(f"/{exc.field}", str(exc)) from exc
-        return _told(zone)
+        return _answer_keyless(zone)
 
 
 def _zone(request: Request, zone_name: str) -> Zone:
@@ -95,7 +95,7 @@ def _set(found: keyless.Keyless) -> dict[str, Any]:
     return {"networks": found.networks, "addresses": found.addresses}
 
 
-def _told(zone: Zone) -> HttpResponse:
+def _answer_keyless(zone: Zone) -> HttpResponse:
     found = keyless.keyless_of(zone)
     notices = [
         {

@@ -16,8 +16,8 @@ from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.ldap import ldap_servers as ldap
 from dnspanel.accounts.providers.ldap import ldap_terms as tree
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.sign_in_providers import (
@@ -102,7 +102,7 @@ class LdapProviders(V2View):
             provider = ldap.create_provider(terms=_terms(values), secret=values["secret"], by=actor, now=now)
         if not values["active"]:
             rows.switch_provider(provider=provider, active=False, by=actor, now=now)
-        return tagged(ldap_json(provider), 201, Location=f"{request.path}/{provider.pk}")
+        return answer_with_tag(ldap_json(provider), 201, Location=f"{request.path}/{provider.pk}")
 
 
 class OneLdapProvider(V2View):
@@ -114,7 +114,7 @@ class OneLdapProvider(V2View):
 
         Answers with its settings and rules, without its secret. Needs the permission `people`.
         """
-        return tagged(ldap_json(provider_to_change(request, provider_id, ProviderKind.LDAP)[1]))
+        return answer_with_tag(ldap_json(provider_to_change(request, provider_id, ProviderKind.LDAP)[1]))
 
     @extend_schema(operation_id="changeLdapProvider", request=LdapProviderSerializer, responses=LdapProviderSerializer)
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
@@ -133,7 +133,7 @@ class OneLdapProvider(V2View):
                 ldap.change_provider(provider=provider, terms=terms, secret=secret, by=actor, now=now)
             if active is not None:
                 rows.switch_provider(provider=provider, active=active, by=actor, now=now)
-        return tagged(ldap_json(rows.provider_by_id(provider_id)))
+        return answer_with_tag(ldap_json(rows.provider_by_id(provider_id)))
 
     @extend_schema(operation_id="deleteLdapProvider", responses={204: None})
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
@@ -144,7 +144,7 @@ class OneLdapProvider(V2View):
         actor, provider = provider_to_change(request, provider_id, ProviderKind.LDAP)
         with written_provider(request, provider_id, ProviderKind.LDAP, ldap_json):
             rows.delete_provider(provider=provider, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 @contextmanager

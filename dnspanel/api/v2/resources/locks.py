@@ -10,8 +10,8 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
@@ -94,7 +94,7 @@ class ZoneLocks(V2View):
             author=actor,
             now=timezone.now(),
         )
-        return tagged(_json(lock), 201, Location=f"{request.path}/{lock.pk}")
+        return answer_with_tag(_json(lock), 201, Location=f"{request.path}/{lock.pk}")
 
 
 class ZoneLock(V2View):
@@ -107,7 +107,7 @@ class ZoneLock(V2View):
         Answers with what it locks, its reason and its manager. Needs the right `settings`.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
-        return tagged(_json(lock_in(zone, lock_id)))
+        return answer_with_tag(_json(lock_in(zone, lock_id)))
 
     @extend_schema(operation_id="deleteLock", responses={204: None})
     def delete(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
@@ -119,7 +119,7 @@ class ZoneLock(V2View):
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)
         with conditional_write(request, f"lock/{lock_id}", lambda: _json(lock_in(zone, lock_id))):
             lift_lock(zone=zone, lock_id=lock_id, author=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 def _json(lock: Lock) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.accepted import answer_outcome
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value, violations_at
 from dnspanel.api.v2.http.representation import change_json, violation_json
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.http.visibility import seen
+from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.v2.resources.publishing import Terms, publish
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read, unclear_in
@@ -99,7 +99,7 @@ class ManyRRsets(V2View):
         except RuleViolations as exc:
             places = {(name, type_): f"/rrsets/{place}" for place, (_, name, type_) in enumerate(selection.keys)}
             raise violations_at(exc, lambda violation: places.get((violation.name, violation.type), "/act")) from exc
-        return written(request, published, extensions={"outcome": counts})
+        return answer_outcome(request, published, extensions={"outcome": counts})
 
 
 def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> WideOutcome:
@@ -146,7 +146,7 @@ def _act(body: Mapping[str, Any]) -> many_rrsets.Act:
     refuse_members(body, MEMBERS)
     op = body["op"]
     try:
-        return _made(op, body)
+        return _build_act(op, body)
     except ValueError as exc:
         member = "find" if op == REPLACE_TEXT else "tags" if op in _WITH_TAGS else "values"
         raise bad_value(f"/act/{member}", f"{exc}.") from exc
@@ -163,7 +163,7 @@ def refuse_members(act: Mapping[str, Any], known: Mapping[str, tuple[set[str], s
     faults.refuse()
 
 
-def _made(op: str, body: Mapping[str, Any]) -> many_rrsets.Act:
+def _build_act(op: str, body: Mapping[str, Any]) -> many_rrsets.Act:
     if op == SET_TTL:
         return many_rrsets.set_ttl(body["ttl"])
     if op == SET_COMMENT:
@@ -216,4 +216,4 @@ def _preview_json(outcome: WideOutcome, plans: Sequence[ZonePlan], actor: Actor)
 def _violations(plans: Iterable[ZonePlan], actor: Actor) -> Iterator[Violation]:
     for plan in plans:
         if plan.violations:
-            yield from seen(plan.violations, access.visibility_of(actor, plan.zone))
+            yield from filter_visible(plan.violations, access.visibility_of(actor, plan.zone))

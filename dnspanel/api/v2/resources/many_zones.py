@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from dnspanel import rehearsal
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Team
-from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run, reasons_in
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
@@ -81,7 +81,9 @@ class ManyZones(V2View):
         if deletes:
             return _delete(request, preview, body)
         done = many_settings.change_marks(zones=preview.changed, marks=marks, author=actor, now=timezone.now())
-        return accepted(request, None, {"zones": [], "warnings": [], "outcome": _outcome_json(_both(preview, done))})
+        return answer_publication(
+            request, None, {"zones": [], "warnings": [], "outcome": _outcome_json(_both(preview, done))}
+        )
 
 
 def _delete(request: Request, preview: ZonesOutcome, body: Mapping[str, Any]) -> HttpResponse:
@@ -96,7 +98,7 @@ def _delete(request: Request, preview: ZonesOutcome, body: Mapping[str, Any]) ->
     )
     zones = moved_by(publication, actor) if publication else []
     outcome = _outcome_json(_both(preview, done))
-    return accepted(request, publication, {"zones": zones, "warnings": [], "outcome": outcome})
+    return answer_publication(request, publication, {"zones": zones, "warnings": [], "outcome": outcome})
 
 
 def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:

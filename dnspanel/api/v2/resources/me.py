@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.tokens.token_terms import requests_per_minute
 from dnspanel.api.v2.http.answers import actor_in
-from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.conditional_write import answer_with_tag
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import stamp
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names
@@ -65,7 +65,7 @@ class Me(V2View):
             "needs_if_match": token.needs_if_match,
             "requests_per_minute": requests_per_minute(token),
         }
-        return tagged(
+        return answer_with_tag(
             {
                 "user": actor.user.username,
                 "role": actor.user.role,

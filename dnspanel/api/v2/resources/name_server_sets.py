@@ -10,8 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.templates import team_of_body
@@ -112,7 +112,7 @@ class NameServerSets(V2View):
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        return page_by_id(request, page, template_access.sets_visible_to(actor), _listed)
+        return page_by_id(request, page, template_access.sets_visible_to(actor), _sets_json)
 
     @extend_schema(
         operation_id="createNameServerSet",
@@ -138,7 +138,7 @@ class NameServerSets(V2View):
         if values["default"]:
             edit_template.set_default(template=template, is_default=True, by=actor, now=now)
             template.is_default = True
-        return tagged(set_json(template), 201, Location=f"{request.path}/{template.pk}")
+        return answer_with_tag(set_json(template), 201, Location=f"{request.path}/{template.pk}")
 
 
 class OneNameServerSet(V2View):
@@ -150,7 +150,7 @@ class OneNameServerSet(V2View):
 
         Answers with its name servers, its SOA values and its version. Needs the permission `read`.
         """
-        return tagged(set_json(_door(request, set_id)))
+        return answer_with_tag(set_json(_door(request, set_id)))
 
     @extend_schema(
         operation_id="changeNameServerSet", request=NameServerSetSerializer, responses=NameServerSetSerializer
@@ -176,7 +176,7 @@ class OneNameServerSet(V2View):
                 )
             if "default" in patch:
                 edit_template.set_default(template=template, is_default=patch["default"], by=actor, now=now)
-        return tagged(set_json(_door(request, set_id)))
+        return answer_with_tag(set_json(_door(request, set_id)))
 
     @extend_schema(operation_id="deleteNameServerSet", responses={204: None})
     def delete(self, request: Request, set_id: int) -> HttpResponse:
@@ -187,7 +187,7 @@ class OneNameServerSet(V2View):
         template = _door(request, set_id)
         with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
             edit_template.delete_template(template=template, by=actor_in(request), now=timezone.now())
-        return done()
+        return no_content()
 
 
 class ZoneNameServers(V2View):
@@ -202,7 +202,7 @@ class ZoneNameServers(V2View):
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
-        return tagged(_followed_json(set_of(zone, actor)))
+        return answer_with_tag(_followed_json(set_of(zone, actor)))
 
 
 def set_json(template: ZoneTemplate) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _members(says: Servers) -> dict[str, Any]:
     return {"servers": stored.pop("hosts"), **stored}
 
 
-def _listed(rows: Sequence[ZoneTemplate]) -> list[dict[str, Any]]:
+def _sets_json(rows: Sequence[ZoneTemplate]) -> list[dict[str, Any]]:
     return [_set_json(template, says) for template, says in newest_sets(rows)]
 
 

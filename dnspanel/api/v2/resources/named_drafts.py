@@ -16,9 +16,9 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.accepted import accepted, moved_by
-from dnspanel.api.v2.http.answers import actor_in, answer, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.accepted import answer_publication, moved_by
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.representation import time_json
@@ -107,7 +107,7 @@ class NamedDraftList(V2View):
         values = read(NewNamedDraftSerializer, request.data)
         zones = _zones(actor, values.get("zones"))
         made = named_drafts.put_aside(author=actor, name=values["name"], now=timezone.now(), zones=zones)
-        return tagged(_json(_found(actor, made.key)), 201, Location=f"{request.path}/{made.key}")
+        return answer_with_tag(_json(_visible_draft(actor, made.key)), 201, Location=f"{request.path}/{made.key}")
 
 
 class OneNamedDraft(V2View):
@@ -119,7 +119,7 @@ class OneNamedDraft(V2View):
 
         Answers with its name, its owner and the number of its changes. Needs the permission `read`.
         """
-        return tagged(_json(_found(actor_in(request), key)))
+        return answer_with_tag(_json(_visible_draft(actor_in(request), key)))
 
     @extend_schema(operation_id="discardNamedDraft", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, key: UUID) -> HttpResponse:
@@ -131,7 +131,7 @@ class OneNamedDraft(V2View):
         named = _to_change(actor, key)
         with _write(request, actor, key):
             named_drafts.discard_named(by=actor, named=named, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class NamedDraftPlan(V2View):
@@ -145,7 +145,7 @@ class NamedDraftPlan(V2View):
         Nothing is changed. Needs the permission `read`.
         """
         actor = actor_in(request)
-        plans = revision.preview(author=actor, of=_found(actor, key))
+        plans = revision.preview(author=actor, of=_visible_draft(actor, key))
         return answer(plans_json(plans, actor))
 
 
@@ -170,7 +170,7 @@ class NamedDraftPublish(V2View):
         zones = _zones(actor, body.get("zones"))
         with _write(request, actor, key):
             publication = publish_seen(request, actor, body, zones, of=named)
-        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+        return answer_publication(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
 
 
 class NamedDraftTakeUp(V2View):
@@ -193,7 +193,7 @@ class NamedDraftTakeUp(V2View):
         values = read(TakeUpSerializer, request.data)
         with _write(request, actor, key):
             named_drafts.take_up(author=actor, named=named, now=timezone.now(), **values)
-        return tagged(_json(_found(actor, key)))
+        return answer_with_tag(_json(_visible_draft(actor, key)))
 
 
 class NamedDraftPutBack(V2View):
@@ -215,10 +215,10 @@ class NamedDraftPutBack(V2View):
         named = _to_change(actor, key)
         with _write(request, actor, key):
             named_drafts.put_back(by=actor, named=named, now=timezone.now())
-        return tagged(_json(_found(actor, key)))
+        return answer_with_tag(_json(_visible_draft(actor, key)))
 
 
-def _found(actor: Actor, key: UUID) -> NamedDraft:
+def _visible_draft(actor: Actor, key: UUID) -> NamedDraft:
     """Return the draft, if the token sees a change of it. Raise DraftUnknown."""
     access.require(actor, Permission.READ)
     named = named_drafts.named_draft(actor, key)
@@ -229,7 +229,7 @@ def _found(actor: Actor, key: UUID) -> NamedDraft:
 
 def _to_change(actor: Actor, key: UUID) -> NamedDraft:
     """Return the draft, for an actor that may edit zones at all. Raise Forbidden or DraftUnknown."""
-    named = _found(actor, key)
+    named = _visible_draft(actor, key)
     access.require(actor, Permission.EDIT)
     return named
 
@@ -240,7 +240,7 @@ def _zones(actor: Actor, names: Sequence[str] | None) -> list[Zone] | None:
 
 def _write(request: Request, actor: Actor, key: UUID) -> Any:
     """Guard a write of the draft by If-Match."""
-    return conditional_write(request, f"draft/{key}", lambda: _json(_found(actor, key)))
+    return conditional_write(request, f"draft/{key}", lambda: _json(_visible_draft(actor, key)))
 
 
 def _json(named: NamedDraft) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer
@@ -214,7 +214,7 @@ class OneNode(V2View):
         actor, node = _to_change(request, name)
         with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
             unjoined.remove_node(node=node, now=timezone.now(), by=actor)
-        return done()
+        return no_content()
 
 
 class NodePoints(V2View):

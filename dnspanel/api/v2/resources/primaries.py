@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.tokens import tsig_secrets
-from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
@@ -181,7 +181,7 @@ class TransferredZones(V2View):
         )
         zone = access.zone_for_reading(actor, names.parse(name))
         set_up_primaries.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
-        return _told(zone, 201, Location=f"{zone_url(zone.name)}/primaries")
+        return _answer_primaries(zone, 201, Location=f"{zone_url(zone.name)}/primaries")
 
 
 class ZonePrimaries(V2View):
@@ -194,7 +194,7 @@ class ZonePrimaries(V2View):
         Answers with the addresses from which the zone is transferred, its timers and its last transfer. 404 for a zone
         that is edited here. Needs the right `settings`.
         """
-        return _told(_zone(request, zone_name))
+        return _answer_primaries(_zone(request, zone_name))
 
     @extend_schema(
         operation_id="setZonePrimaries",
@@ -214,7 +214,7 @@ class ZonePrimaries(V2View):
         values = read(ChosenPrimariesSerializer, request.data)
         uses_ixfr = values.pop("uses_ixfr")
         reason, past_rules = values.pop("reason"), values.pop("past_rules")
-        with _written(request, zone):
+        with _guard_write(request, zone):
             terms = Terms(**values)
             if not set_up_primaries.comes_by(zone, terms):
                 set_up_primaries.set_primaries(
@@ -224,7 +224,7 @@ class ZonePrimaries(V2View):
                     past_rules=past_rules,
                 )
             set_up_primaries.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
-        return _told(zone)
+        return _answer_primaries(zone)
 
 
 class ZoneTransfer(V2View):
@@ -244,7 +244,7 @@ class ZoneTransfer(V2View):
         zone = _zone(request, zone_name)
         wants_all = read(TransferNowSerializer, request.data)["all"]
         set_up_primaries.ask_now(zone=zone, author=actor_in(request), now=timezone.now(), wants_all=wants_all)
-        return _told(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
+        return _answer_primaries(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
 
 class ZoneTakeOver(V2View):
@@ -263,10 +263,10 @@ class ZoneTakeOver(V2View):
         publication. Needs the right `settings`.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
-        with _written(request, zone):
+        with _guard_write(request, zone):
             publication = set_up_primaries.take_over(zone=zone, **_acting(request, actor))
         zones = moved_by(publication, actor) if publication else []
-        return accepted(request, publication, {"zones": zones, "warnings": []})
+        return answer_publication(request, publication, {"zones": zones, "warnings": []})
 
 
 class ZoneGivenBack(V2View):
@@ -284,9 +284,9 @@ class ZoneGivenBack(V2View):
         For a zone that was taken over. The next transfer replaces what was changed here. Needs the right `settings`.
         """
         zone = _zone(request, zone_name)
-        with _written(request, zone):
+        with _guard_write(request, zone):
             set_up_primaries.give_back(zone=zone, **_acting(request, actor_in(request)))
-        return _told(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
+        return _answer_primaries(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
 
 def transferred_json(row: TransferredZone) -> dict[str, Any]:
@@ -347,7 +347,7 @@ def _zone(request: Request, zone_name: str) -> Zone:
     return access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
 
 
-def _written(request: Request, zone: Zone) -> Any:
+def _guard_write(request: Request, zone: Zone) -> Any:
     """Guard a write of where the zone comes from, and of whether it does, by `conditional_write`."""
     return conditional_write(request, f"primaries/{zone.pk}", lambda: _state_of(_row(zone)))
 
@@ -360,7 +360,7 @@ def _state_of(row: TransferredZone | None) -> dict[str, Any] | None:
     return None if row is None else {**_terms_json(row), "elsewhere": row.is_active}
 
 
-def _told(zone: Zone, status: int = 200, **headers: str) -> HttpResponse:
+def _answer_primaries(zone: Zone, status: int = 200, **headers: str) -> HttpResponse:
     """Answer where the zone comes from, with the tag of what a person has set of it. Raise Problem (404)."""
     row = _row(zone)
     if row is None:

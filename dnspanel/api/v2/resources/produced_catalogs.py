@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
@@ -116,7 +116,7 @@ class ProducedCatalogs(V2View):
         can read.
         """
         page = page_request(request, int)
-        return page_by_id(request, page, access.producers_visible_to(actor_in(request)), _listed)
+        return page_by_id(request, page, access.producers_visible_to(actor_in(request)), _catalogs_json)
 
     @extend_schema(
         operation_id="createProducedCatalog",
@@ -137,7 +137,7 @@ class ProducedCatalogs(V2View):
             group_tags=values["group_tags"],
             acting=Acting(actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
         )
-        return _told(actor, zone.name, 201, Location=f"{request.path}/{zone.name}")
+        return _answer_catalog(actor, zone.name, 201, Location=f"{request.path}/{zone.name}")
 
 
 class OneProducedCatalog(V2View):
@@ -149,7 +149,7 @@ class OneProducedCatalog(V2View):
 
         Answers with its serial, its groups and how many members it has. Needs the right `read`.
         """
-        return _told(actor_in(request), zone_name)
+        return _answer_catalog(actor_in(request), zone_name)
 
     @extend_schema(
         operation_id="changeProducedCatalog", request=CatalogGroupsSerializer, responses=ProducedCatalogSerializer
@@ -161,12 +161,12 @@ class OneProducedCatalog(V2View):
         """
         actor, catalog = _to_change(request, zone_name)
         values = read(CatalogGroupsSerializer, request.data, partial=True)
-        with _written(request, catalog):
+        with _guard_write(request, catalog):
             if "group_tags" in values:
                 producer.set_groups(
                     catalog=catalog.zone, group_tags=values["group_tags"], author=actor, now=timezone.now()
                 )
-        return _told(actor, zone_name)
+        return _answer_catalog(actor, zone_name)
 
     @extend_schema(operation_id="deleteProducedCatalog", parameters=[DRY_RUN, *TERMS[:2]], responses={204: None})
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
@@ -178,13 +178,13 @@ class OneProducedCatalog(V2View):
         actor, terms = actor_in(request), terms_of_query(request)
         catalog = access.producer_for(actor, zone_name)
         require_right(actor, catalog.zone, Right.DELETE_ZONE)
-        with _written(request, catalog):
+        with _guard_write(request, catalog):
             edit.delete_zone(
                 zone=catalog.zone,
                 acting=Acting(actor, Channel.API, timezone.now(), terms.reason, form_id_of(request)),
                 confirmed=terms.confirm,
             )
-        return done()
+        return no_content()
 
 
 class CatalogMembers(V2View):
@@ -255,7 +255,7 @@ def _members_url(request: Request) -> str:
     return f"{request.path.rpartition('/')[0]}/members"
 
 
-def _listed(producers: Sequence[Producer]) -> list[dict[str, Any]]:
+def _catalogs_json(producers: Sequence[Producer]) -> list[dict[str, Any]]:
     return [_json(row) for row in rows_of_ours(producers)]
 
 
@@ -288,12 +288,12 @@ def _to_change(request: Request, zone_name: str) -> tuple[Actor, Producer]:
     return actor, catalog
 
 
-def _written(request: Request, catalog: Producer) -> AbstractContextManager[None]:
+def _guard_write(request: Request, catalog: Producer) -> AbstractContextManager[None]:
     """Guard a write of what a person has set of this catalog by `conditional_write`."""
     return conditional_write(request, f"produced/{catalog.pk}", lambda: _set(Producer.objects.get(pk=catalog.pk)))
 
 
-def _told(actor: Actor, zone_name: str, status: int = 200, **headers: str) -> HttpResponse:
+def _answer_catalog(actor: Actor, zone_name: str, status: int = 200, **headers: str) -> HttpResponse:
     catalog = access.producer_for(actor, zone_name)
     [row] = rows_of_ours([catalog])
     return answer(_json(row), status, headers={"ETag": tag_of(_set(catalog)), **headers})

@@ -12,11 +12,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import actor_in, answer, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scoped
+from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scope_json
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
@@ -163,7 +163,7 @@ class OnePublishHook(V2View):
 
         Answers with its zones, its URL and its terms, without the secret. Needs the right `govern`.
         """
-        return tagged(_hook(place_publish_hooks.hook_for(actor_in(request), hook_id)))
+        return answer_with_tag(_hook(place_publish_hooks.hook_for(actor_in(request), hook_id)))
 
     @extend_schema(
         operation_id="changePublishHook",
@@ -180,7 +180,7 @@ class OnePublishHook(V2View):
         actor = actor_in(request)
         hook = place_publish_hooks.hook_for(actor, hook_id)
         given = read(NewPublishHookSerializer, request.data, partial=True)
-        with _written(request, actor, hook_id):
+        with _guard_write(request, actor, hook_id):
             hook = place_publish_hooks.hook_for(actor, hook_id)
             values = {**_hook(hook), **given}
             changed = place_publish_hooks.change_hook(
@@ -191,7 +191,7 @@ class OnePublishHook(V2View):
                 author=actor,
                 now=timezone.now(),
             )
-        return tagged(_hook(changed))
+        return answer_with_tag(_hook(changed))
 
     @extend_schema(operation_id="deletePublishHook", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, hook_id: int) -> HttpResponse:
@@ -201,9 +201,9 @@ class OnePublishHook(V2View):
         """
         actor = actor_in(request)
         place_publish_hooks.hook_for(actor, hook_id)
-        with _written(request, actor, hook_id):
+        with _guard_write(request, actor, hook_id):
             place_publish_hooks.lift_hook(hook_id=hook_id, author=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class PublishHookRotation(OneSecretView):
@@ -218,7 +218,7 @@ class PublishHookRotation(OneSecretView):
         """
         actor = actor_in(request)
         place_publish_hooks.hook_for(actor, hook_id)
-        with _written(request, actor, hook_id):
+        with _guard_write(request, actor, hook_id):
             made = place_publish_hooks.rotate_secret(hook_id=hook_id, author=actor, now=timezone.now())
         return once({"secret": made.secret}, secret="secret")
 
@@ -274,7 +274,7 @@ def _terms(values: dict[str, Any]) -> HookTerms:
     return HookTerms(**{name: values[name] for name in HookTerms.__dataclass_fields__})
 
 
-def _written(request: Request, actor: Actor, hook_id: int) -> AbstractContextManager[None]:
+def _guard_write(request: Request, actor: Actor, hook_id: int) -> AbstractContextManager[None]:
     """Guard a write of this hook by `conditional_write`."""
     return conditional_write(
         request, f"publish-hook/{hook_id}", lambda: _hook(place_publish_hooks.hook_for(actor, hook_id))
@@ -283,7 +283,7 @@ def _written(request: Request, actor: Actor, hook_id: int) -> AbstractContextMan
 
 def _hook(hook: PublishHook) -> dict[str, Any]:
     return {
-        **scoped(hook),
+        **scope_json(hook),
         **{name: getattr(hook, name) for name in HookTerms.__dataclass_fields__},
         "failing_since": stamp(hook.failing_since),
     }

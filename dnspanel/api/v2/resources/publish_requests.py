@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.actor_form import actor_form, person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
@@ -159,7 +159,7 @@ class RequestList(V2View):
         else:
             found = request_lists.requests_of(actor, before=before, limit=page.limit + 1)
         rows, more = cut(found, page.limit)
-        return page_answer(request, [_listed(each) for each in rows], (rows[-1].pk,) if more else None)
+        return page_answer(request, [_summary_json(each) for each in rows], (rows[-1].pk,) if more else None)
 
     @extend_schema(
         operation_id="createRequest",
@@ -191,7 +191,7 @@ class RequestList(V2View):
             ),
             now=timezone.now(),
         )
-        return tagged(_json(actor, made.key), 201, Location=f"{request.path}/{made.key}")
+        return answer_with_tag(_json(actor, made.key), 201, Location=f"{request.path}/{made.key}")
 
 
 class OneRequest(V2View):
@@ -204,7 +204,7 @@ class OneRequest(V2View):
         Answers with its state, who approved and what was said. For an open request it has the changes and their
         `digest`, which `approve` needs.
         """
-        return tagged(_json(actor_in(request), key))
+        return answer_with_tag(_json(actor_in(request), key))
 
 
 class RequestAct(V2View):
@@ -245,7 +245,7 @@ class RequestAct(V2View):
             _ACTS[act](actor, found, values)
         if (rehearsed := rehearsal.under_way()) is not None and act in _PUBLISHING:
             return plans_answer(request, rehearsed, {})
-        return tagged(_json(actor, key))
+        return answer_with_tag(_json(actor, key))
 
 
 def _approve(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> object:
@@ -285,7 +285,7 @@ _ACTS: dict[str, Callable[[Actor, PublishRequest, Mapping[str, Any]], object]] =
 }
 
 
-def _listed(found: PublishRequest) -> dict[str, Any]:
+def _summary_json(found: PublishRequest) -> dict[str, Any]:
     return {
         "key": str(found.key),
         "name": found.name,
@@ -307,7 +307,7 @@ def _json(actor: Actor, key: UUID) -> dict[str, Any]:
     status = request_status.status_of(found, actor) if found.is_open else None
     stale = {each.note.pk for each in status.approvals if each.is_stale} if status is not None else set()
     notes = [_note(note, is_stale=note.pk in stale) for note in request_lists.notes_of(found)]
-    return {**_listed(found), **_status(actor, status), "notes": notes}
+    return {**_summary_json(found), **_status(actor, status), "notes": notes}
 
 
 def _status(actor: Actor, status: RequestStatus | None) -> dict[str, Any]:

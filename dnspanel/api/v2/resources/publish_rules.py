@@ -13,8 +13,8 @@ from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Role, Team
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
@@ -184,7 +184,7 @@ class ApprovalRules(V2View):
             author=actor,
             now=timezone.now(),
         )
-        return tagged(_rule(rule), 201, Location=f"{request.path}/{rule.pk}")
+        return answer_with_tag(_rule(rule), 201, Location=f"{request.path}/{rule.pk}")
 
 
 class OneApprovalRule(V2View):
@@ -196,7 +196,7 @@ class OneApprovalRule(V2View):
 
         Answers with the zones, the changes and the approvers that it names. Needs the right `govern`.
         """
-        return tagged(_rule(_rule_of(actor_in(request), rule_id)))
+        return answer_with_tag(_rule(_rule_of(actor_in(request), rule_id)))
 
     @extend_schema(operation_id="deleteApprovalRule", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
@@ -208,7 +208,7 @@ class OneApprovalRule(V2View):
         _rule_of(actor, rule_id)
         with conditional_write(request, f"approval-rule/{rule_id}", lambda: _rule(_rule_of(actor, rule_id))):
             publish_rules.lift_approval_rule(rule_id=rule_id, author=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class Freezes(V2View):
@@ -240,7 +240,7 @@ class Freezes(V2View):
             author=actor,
             now=timezone.now(),
         )
-        return tagged(_freeze(freeze), 201, Location=f"{request.path}/{freeze.pk}")
+        return answer_with_tag(_freeze(freeze), 201, Location=f"{request.path}/{freeze.pk}")
 
 
 class OneFreeze(V2View):
@@ -252,7 +252,7 @@ class OneFreeze(V2View):
 
         Answers with its zones and times. Needs the right `govern`.
         """
-        return tagged(_freeze(_freeze_of(actor_in(request), freeze_id)))
+        return answer_with_tag(_freeze(_freeze_of(actor_in(request), freeze_id)))
 
     @extend_schema(operation_id="deleteFreeze", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, freeze_id: int) -> HttpResponse:
@@ -264,7 +264,7 @@ class OneFreeze(V2View):
         _freeze_of(actor, freeze_id)
         with conditional_write(request, f"freeze/{freeze_id}", lambda: _freeze(_freeze_of(actor, freeze_id))):
             publish_rules.lift_freeze(freeze_id=freeze_id, author=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 def _rule_of(actor: Actor, rule_id: int) -> ApprovalRule:
@@ -301,7 +301,7 @@ def _team(actor: Actor, team_id: int | None, field: str) -> Team | None:
 
 def _rule(rule: ApprovalRule) -> dict[str, Any]:
     return {
-        **scoped(rule),
+        **scope_json(rule),
         "needed": rule.needed,
         "types": [rdtypes.type_to_text(type_) for type_ in rule.types],
         "min_changes": rule.min_changes,
@@ -316,7 +316,7 @@ def _rule(rule: ApprovalRule) -> dict[str, Any]:
 
 def _freeze(freeze: Freeze) -> dict[str, Any]:
     return {
-        **scoped(freeze),
+        **scope_json(freeze),
         "starts_at": stamp(freeze.starts_at),
         "ends_at": stamp(freeze.ends_at),
         "repeats": freeze.repeats,
@@ -324,7 +324,7 @@ def _freeze(freeze: Freeze) -> dict[str, Any]:
     }
 
 
-def scoped(rule: ZoneRule) -> dict[str, Any]:
+def scope_json(rule: ZoneRule) -> dict[str, Any]:
     """Return what rules of each kind say."""
     return {
         "id": rule.pk,

@@ -13,7 +13,7 @@ from dnspanel.accounts.quotas.quota_amounts import MOST, Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.quotas.quotas import Holder, holder_of
 from dnspanel.api.v2.http.answers import actor_in
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.teams import team_for
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
@@ -63,7 +63,7 @@ class OwnQuotas(V2View):
 
         Answers with what the owner of the token uses of each quota, and with its limit. Every token can read this.
         """
-        return tagged(_quotas_json(holder_of(actor_in(request).user)))
+        return answer_with_tag(_quotas_json(holder_of(actor_in(request).user)))
 
 
 class TeamQuotas(V2View):
@@ -76,7 +76,7 @@ class TeamQuotas(V2View):
         Answers with what the team uses of each quota, and with its limit: its zones, and the tokens and imports of its
         members. Without the permission `people`, only for teams of the token's owner.
         """
-        return tagged(_quotas_json(holder_of(team_for(actor_in(request), team_id))))
+        return answer_with_tag(_quotas_json(holder_of(team_for(actor_in(request), team_id))))
 
     @extend_schema(operation_id="setTeamQuotas", request=LimitsSerializer, responses=QuotasSerializer)
     def put(self, request: Request, team_id: int) -> HttpResponse:
@@ -94,7 +94,7 @@ class TeamQuotas(V2View):
 
         with conditional_write(request, f"team/{team_id}/quotas", as_it_is):
             set_quotas(of=team, quotas=limits, by=actor, now=timezone.now())
-        return tagged(as_it_is())
+        return answer_with_tag(as_it_is())
 
 
 def _quotas_json(holder: Holder) -> dict[str, Any]:

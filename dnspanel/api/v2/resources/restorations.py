@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
@@ -65,7 +65,7 @@ class Restorations(V2View):
         """
         actor = actor_in(request)
         body = read(RestorationsSerializer, request.data)
-        zones = selected(selection_in(body), actor)
+        zones = select_zones(selection_in(body), actor)
         unknown = _unknown(body, zones, actor)
         is_dry, condition = is_dry_run(request), condition_in(request)
         if is_dry or condition.match:
@@ -82,7 +82,7 @@ class Restorations(V2View):
             zones=zones,
             acting=Acting(actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
         )
-        return restored(request, done, unknown)
+        return answer_restored(request, done, unknown)
 
 
 def selection_in(body: Mapping[str, Any]) -> TrashSelection:
@@ -98,7 +98,7 @@ def selection_in(body: Mapping[str, Any]) -> TrashSelection:
     )
 
 
-def selected(selection: TrashSelection, actor: Actor) -> list[Zone]:
+def select_zones(selection: TrashSelection, actor: Actor) -> list[Zone]:
     """Return the zones of the trash that are asked for. Raise Problem for too many."""
     try:
         with searching_for(selection.search):
@@ -107,17 +107,17 @@ def selected(selection: TrashSelection, actor: Actor) -> list[Zone]:
         raise Problem("too-large", f"More than {MOST_ZONES} zones are found; narrow the search.") from exc
 
 
-def restored(
+def answer_restored(
     request: Request, done: Restored, unknown: Refusals = (), before: Publication | None = None
 ) -> HttpResponse:
     """Answer with what came back, and what did not. `before` is the part of the same write that was published first."""
     last = done.last or before
     zones = [] if last is None else moved_by(last, actor_in(request))
     body = {"zones": zones, "warnings": [], "outcome": _outcome_json(done.outcome, unknown)}
-    return accepted(request, last, body)
+    return answer_publication(request, last, body)
 
 
-def gone(publication: Publication, actor: Actor) -> Refusals:
+def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
     """Return the zones that a publication deleted and that nothing brings back, for an actor that may read
     every zone.
     """

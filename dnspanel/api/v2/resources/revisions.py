@@ -12,16 +12,16 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.accepted import accepted, written
+from dnspanel.api.v2.http.accepted import answer_outcome, answer_publication
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import change_json, revision_json, rrset_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.http.visibility import seen
+from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.v2.resources.publications import publication_for
 from dnspanel.api.v2.resources.publishing import Terms, publish
-from dnspanel.api.v2.resources.restorations import gone, restored, selected
+from dnspanel.api.v2.resources.restorations import answer_restored, select_zones, zones_gone_for_good
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
 from dnspanel.api.v2.schema.many_serializers import UndoneSerializer
 from dnspanel.api.v2.schema.parsing import owner_of
@@ -91,7 +91,7 @@ class RevisionDetail(V2View):
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
         found = revision_of(zone, number)
-        changes = seen(history.revision_changes(revision=found), access.visibility_of(actor, zone))
+        changes = filter_visible(history.revision_changes(revision=found), access.visibility_of(actor, zone))
         listed = [change_json(change) for change in changes[:MOST_CHANGES_LISTED]]
         body = {**revision_json(zone.name, history.history_row(found), actor), "changes": listed}
         return answer({**body, "left_out": len(changes) - len(listed)})
@@ -192,8 +192,8 @@ class ZoneRestoreTo(V2View):
         body = read(UndoSerializer, request.data)
         if body["into"] == "draft":
             revision.restore_to(zone=zone, number=found.number, author=actor, now=timezone.now())
-            return _drafted(request)
-        return written(request, publish(request, [_patch_of_state(zone, found.number)], _terms(body)))
+            return _answer_drafted(request)
+        return answer_outcome(request, publish(request, [_patch_of_state(zone, found.number)], _terms(body)))
 
 
 def _filters(request: Request, zone: Zone, actor: Actor) -> history.HistoryFilters | None:
@@ -270,8 +270,8 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
     if body["into"] == "draft":
         for one in revisions:
             revision.undo_revision(revision=one, author=actor, now=timezone.now())
-        return _drafted(request)
-    return written(request, publish(request, patches_of_undo(actor, revisions), _terms(body)))
+        return _answer_drafted(request)
+    return answer_outcome(request, publish(request, patches_of_undo(actor, revisions), _terms(body)))
 
 
 def _undo_deletion(request: Request, publication: Publication, changes: Sequence[Revision]) -> HttpResponse:
@@ -279,8 +279,8 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
     actor, body = actor_in(request), read(UndoSerializer, request.data)
     if body["into"] == "draft":
         raise CannotUndo("A draft cannot bring zones back; undo it as a publication.")
-    zones = selected(TrashSelection(publication=publication.sequence), actor)
-    unknown = gone(publication, actor)
+    zones = select_zones(TrashSelection(publication=publication.sequence), actor)
+    unknown = zones_gone_for_good(publication, actor)
     if not zones and not changes and restore_zones.is_out_of_trash(publication, timezone.now()):
         raise CannotUndo(f"The zones of publication {publication.sequence} have left the trash for good.")
     undone = None
@@ -292,7 +292,7 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
         acting=Acting(actor, Channel.API, timezone.now(), body["reason"], None if changes else form_id_of(request)),
         joins=undone,
     )
-    return restored(request, done, unknown, undone)
+    return answer_restored(request, done, unknown, undone)
 
 
 def _patch_of_state(zone: Zone, number: int) -> Patch:
@@ -327,6 +327,6 @@ def _terms(body: dict[str, Any]) -> Terms:
     return Terms(body["reason"], body["confirm"], body["accept_warnings"])
 
 
-def _drafted(request: Request) -> HttpResponse:
+def _answer_drafted(request: Request) -> HttpResponse:
     """Answer that nothing was published; the draft has it."""
-    return accepted(request, None, {"zones": [], "warnings": []}, headers={"Location": "/api/v2/draft"})
+    return answer_publication(request, None, {"zones": [], "warnings": []}, headers={"Location": "/api/v2/draft"})

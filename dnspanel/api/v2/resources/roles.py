@@ -13,8 +13,8 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import OwnRole
 from dnspanel.accounts.rights import own_roles
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
@@ -63,7 +63,7 @@ class Roles(V2View):
         access.require(actor, Permission.PEOPLE)
         values = read(RoleSerializer, request.data)
         role = own_roles.create_role(**values, by=actor, now=timezone.now())
-        return tagged(role_json(role), 201, Location=f"{request.path}/{role.pk}")
+        return answer_with_tag(role_json(role), 201, Location=f"{request.path}/{role.pk}")
 
 
 class OneRole(V2View):
@@ -75,7 +75,7 @@ class OneRole(V2View):
 
         Answers with its rights and permissions. Needs the permission `people`.
         """
-        return tagged(role_json(_role_for(actor_in(request), role_id)))
+        return answer_with_tag(role_json(_role_for(actor_in(request), role_id)))
 
     @extend_schema(operation_id="changeRole", request=RoleSerializer, responses=RoleSerializer)
     def patch(self, request: Request, role_id: int) -> HttpResponse:
@@ -90,7 +90,7 @@ class OneRole(V2View):
         with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(actor, role_id))):
             terms = {"name": role.name, "rights": role.rights, "permissions": role.permissions} | values
             own_roles.change_role(role=role, **terms, by=actor, now=timezone.now())
-        return tagged(role_json(_role_for(actor, role_id)))
+        return answer_with_tag(role_json(_role_for(actor, role_id)))
 
     @extend_schema(operation_id="deleteRole", responses={204: None})
     def delete(self, request: Request, role_id: int) -> HttpResponse:
@@ -102,7 +102,7 @@ class OneRole(V2View):
         role = _role_for(actor, role_id)
         with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(actor, role_id))):
             own_roles.delete_role(role=role, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 def role_json(role: OwnRole) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.accepted import answer_outcome
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, require_rrset, rrset_tag
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
@@ -71,7 +71,7 @@ class RRsetList(V2View):
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
         page = page_request(request, str, int)
-        rrsets, start = _filtered(request, zone), _key_in(page.after)
+        rrsets, start = _filter_rrsets(request, zone), _key_in(page.after)
         search = parse(search_parameter(request))
         with searching_for(bool(search)):
             known = access.zones_seen_by(actor)
@@ -96,7 +96,7 @@ class RRsetDetail(V2View):
         to change only what you have read.
         """
         zone, key = at_path(request, zone_name, owner, type_name)
-        found = _stored(zone, key)
+        found = _stored_rrset(zone, key)
         if found is None:
             raise absent(key)
         rrset, tag = found
@@ -145,12 +145,12 @@ class RRsetDetail(V2View):
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
 
-        def gone(now: RRset | None) -> RRset | None:
+        def remove_rrset(now: RRset | None) -> RRset | None:
             if now is None:
                 raise absent(key)
             return remove_rrset(now)
 
-        return _publish_step(request, zone, key, gone, mine=None)
+        return _publish_step(request, zone, key, remove_rrset, mine=None)
 
 
 def conditional_patch(zone: Zone, key: Key, step: Step, condition: Condition, mine: Any) -> Patch:
@@ -175,7 +175,7 @@ def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: A
         ) from exc
     found = _result(outcome, zone, key)
     headers = {"ETag": found[1]} if found else {}
-    return written(
+    return answer_outcome(
         request, outcome, headers=headers, extensions={"rrset": optional_rrset_json(found[0] if found else None)}
     )
 
@@ -190,7 +190,7 @@ def _place_in(body: Any, *, is_of_this_name: bool) -> str | None:
 def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
     """Return the RRset after the publication, and its tag; read again only if the plan does not say."""
     if not outcome.plans:
-        return _stored(zone, key)
+        return _stored_rrset(zone, key)
     plan = outcome.plans[0]
     if key == (zone.name, rdtypes.SOA):
         after = plan.soa_after if plan.changes else plan.soa_before
@@ -221,11 +221,11 @@ def at_path(
 
 def require_published(zone: Zone, key: Key) -> None:
     """Raise Problem if there is no such RRset."""
-    if _stored(zone, key) is None:
+    if _stored_rrset(zone, key) is None:
         raise absent(key)
 
 
-def _stored(zone: Zone, key: Key) -> tuple[RRset, str] | None:
+def _stored_rrset(zone: Zone, key: Key) -> tuple[RRset, str] | None:
     """Return the RRset and its tag, if there is one."""
     rows = StoredRRset.objects.filter(zone=zone, owner_key=relative_key(key[0], zone.name), type=key[1])
     row = rows.values_list(*_COLUMNS).first()
@@ -245,7 +245,7 @@ def _listed_json(row: Any) -> dict[str, Any]:
     return {**rrset_json(rrset), "etag": rrset_tag(rrset, row[1])}
 
 
-def _filtered(request: Request, zone: Zone) -> QuerySet[StoredRRset]:
+def _filter_rrsets(request: Request, zone: Zone) -> QuerySet[StoredRRset]:
     rrsets = StoredRRset.objects.filter(zone=zone)
     query = request.query_params
     if name := text_parameter(query, "name", longest=1100):

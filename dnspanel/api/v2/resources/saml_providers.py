@@ -13,8 +13,8 @@ from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.saml import saml_providers as saml
 from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.sign_in_providers import (
@@ -91,7 +91,7 @@ class SamlProviders(V2View):
         provider = saml.create_provider(terms=terms, metadata=values["metadata"], by=actor, now=now)
         if not values["active"]:
             rows.switch_provider(provider=provider, active=False, by=actor, now=now)
-        return tagged(saml_json(provider), 201, Location=f"{request.path}/{provider.pk}")
+        return answer_with_tag(saml_json(provider), 201, Location=f"{request.path}/{provider.pk}")
 
 
 class OneSamlProvider(V2View):
@@ -104,7 +104,7 @@ class OneSamlProvider(V2View):
         Answers with its settings and rules, and with what the provider must know of the panel. Needs the permission
         `people`.
         """
-        return tagged(saml_json(provider_to_change(request, provider_id, ProviderKind.SAML)[1]))
+        return answer_with_tag(saml_json(provider_to_change(request, provider_id, ProviderKind.SAML)[1]))
 
     @extend_schema(operation_id="changeSamlProvider", request=SamlProviderSerializer, responses=SamlProviderSerializer)
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
@@ -124,7 +124,7 @@ class OneSamlProvider(V2View):
                 saml.change_provider(provider=provider, terms=terms, metadata=metadata, by=actor, now=now)
             if active is not None:
                 rows.switch_provider(provider=provider, active=active, by=actor, now=now)
-        return tagged(saml_json(rows.provider_by_id(provider_id)))
+        return answer_with_tag(saml_json(rows.provider_by_id(provider_id)))
 
     @extend_schema(operation_id="deleteSamlProvider", responses={204: None})
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
@@ -135,7 +135,7 @@ class OneSamlProvider(V2View):
         actor, provider = provider_to_change(request, provider_id, ProviderKind.SAML)
         with written_provider(request, provider_id, ProviderKind.SAML, saml_json):
             rows.delete_provider(provider=provider, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 def saml_json(provider: SignInProvider) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from dnspanel.accounts.models import ScimDirectory
 from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.provider_identity import MOST_RULES, Rule
 from dnspanel.accounts.scim import directories as verbs
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
@@ -106,7 +106,7 @@ class OneScimDirectory(V2View):
 
         Answers with its settings and rules, without its secret. Needs the permission `people`.
         """
-        return tagged(directory_json(_directory_to_change(request, directory_id)[1]))
+        return answer_with_tag(directory_json(_directory_to_change(request, directory_id)[1]))
 
     @extend_schema(
         operation_id="changeScimDirectory", request=ScimDirectorySerializer, responses=ScimDirectorySerializer
@@ -119,11 +119,11 @@ class OneScimDirectory(V2View):
         """
         actor, _ = _directory_to_change(request, directory_id)
         values = read(ScimDirectorySerializer, request.data, partial=True)
-        with _written(request, directory_id):
+        with _guard_write(request, directory_id):
             directory = verbs.directory_by_id(directory_id)
             terms = _terms({name: getattr(directory, name) for name in _TERMS} | values)
             verbs.change_directory(directory=directory, terms=terms, by=actor, now=timezone.now())
-        return tagged(directory_json(verbs.directory_by_id(directory_id)))
+        return answer_with_tag(directory_json(verbs.directory_by_id(directory_id)))
 
     @extend_schema(operation_id="deleteScimDirectory", responses={204: None})
     def delete(self, request: Request, directory_id: int) -> HttpResponse:
@@ -133,9 +133,9 @@ class OneScimDirectory(V2View):
         `people`.
         """
         actor, directory = _directory_to_change(request, directory_id)
-        with _written(request, directory_id):
+        with _guard_write(request, directory_id):
             verbs.delete_directory(directory=directory, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class ScimDirectoryRotation(OneSecretView):
@@ -148,7 +148,7 @@ class ScimDirectoryRotation(OneSecretView):
         Answers with the new secret, once. The old one stops working at once. Needs the permission `people`.
         """
         actor, directory = _directory_to_change(request, directory_id)
-        with _written(request, directory_id):
+        with _guard_write(request, directory_id):
             new = verbs.renew_secret(directory=directory, by=actor, now=timezone.now())
         return once({"secret": new.secret}, secret="secret")
 
@@ -170,7 +170,7 @@ def _terms(values: dict[str, Any]) -> verbs.DirectoryTerms:
     return verbs.DirectoryTerms(**terms | {"rules": rules, "teams": tuple(terms["teams"])})
 
 
-def _written(request: Request, directory_id: int) -> AbstractContextManager[None]:
+def _guard_write(request: Request, directory_id: int) -> AbstractContextManager[None]:
     """Guard a write of this directory by `conditional_write`."""
     return conditional_write(
         request, f"scim-directory/{directory_id}", lambda: directory_json(verbs.directory_by_id(directory_id))

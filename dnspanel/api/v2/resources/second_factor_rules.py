@@ -13,7 +13,7 @@ from dnspanel.accounts.models import OwnRole, Role, Team
 from dnspanel.accounts.rights.own_roles import MOST_ROLES
 from dnspanel.accounts.sign_in import second_factor_rules as verbs
 from dnspanel.api.v2.http.answers import actor_in
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
@@ -56,7 +56,7 @@ class SecondFactorRules(V2View):
         permission `people`.
         """
         access.require(actor_in(request), Permission.PEOPLE)
-        return tagged(_json())
+        return answer_with_tag(_json())
 
     @extend_schema(
         operation_id="setSecondFactorRules", request=SecondFactorRulesSerializer, responses=SecondFactorRulesSerializer
@@ -85,7 +85,7 @@ class SecondFactorRules(V2View):
                 by=actor,
                 now=timezone.now(),
             )
-        return tagged(_json())
+        return answer_with_tag(_json())
 
 
 def _json() -> dict[str, Any]:

@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import actor_in, answer, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
@@ -178,7 +178,7 @@ class OneSecondary(V2View):
         Answers with its addresses, its zones, its key and whether it is in sync, without the secret. Needs the
         permission `fleet`.
         """
-        return tagged(secondary_json(access.secondary_for(actor_in(request), secondary_id)))
+        return answer_with_tag(secondary_json(access.secondary_for(actor_in(request), secondary_id)))
 
     @extend_schema(operation_id="changeSecondary", request=SecondarySerializer, responses=SecondarySerializer)
     def patch(self, request: Request, secondary_id: int) -> HttpResponse:
@@ -189,10 +189,10 @@ class OneSecondary(V2View):
         """
         actor, secondary = _to_change(request, secondary_id)
         values = read(SecondarySerializer, request.data, partial=True)
-        with _written(request, actor, secondary_id):
+        with _guard_write(request, actor, secondary_id):
             terms = replace(set_up_secondaries.terms_of(access.secondary_for(actor, secondary_id)), **values)
             set_up_secondaries.change_secondary(secondary=secondary, terms=terms, by=actor, now=timezone.now())
-        return tagged(secondary_json(access.secondary_for(actor, secondary_id)))
+        return answer_with_tag(secondary_json(access.secondary_for(actor, secondary_id)))
 
     @extend_schema(operation_id="deleteSecondary", responses={204: None})
     def delete(self, request: Request, secondary_id: int) -> HttpResponse:
@@ -201,9 +201,9 @@ class OneSecondary(V2View):
         It cannot transfer zones any more, at once. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
-        with _written(request, actor, secondary_id):
+        with _guard_write(request, actor, secondary_id):
             set_up_secondaries.delete_secondary(secondary=secondary, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class SecondaryNotification(V2View):
@@ -235,7 +235,7 @@ class SecondaryRotation(OneSecretView):
         the permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
-        with _written(request, actor, secondary_id):
+        with _guard_write(request, actor, secondary_id):
             secret = set_up_secondaries.rotate_key(secondary=secondary, by=actor, now=timezone.now())
         return once({"secret": secret}, secret="secret")
 
@@ -268,7 +268,7 @@ def _to_change(request: Request, secondary_id: int) -> tuple[Actor, Secondary]:
     return actor, access.secondary_for(actor, secondary_id)
 
 
-def _written(request: Request, actor: Actor, secondary_id: int) -> AbstractContextManager[None]:
+def _guard_write(request: Request, actor: Actor, secondary_id: int) -> AbstractContextManager[None]:
     """Guard a write of this secondary by `conditional_write`."""
     return conditional_write(
         request, f"secondary/{secondary_id}", lambda: secondary_json(access.secondary_for(actor, secondary_id))

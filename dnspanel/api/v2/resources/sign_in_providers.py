@@ -17,8 +17,8 @@ from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.oidc import oidc_providers as providers
 from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, MOST_RULES, Rule
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
@@ -102,7 +102,7 @@ class SignInProviders(V2View):
         provider = providers.create_provider(terms=_terms(values), secret=values["client_secret"], by=actor, now=now)
         if not values["active"]:
             rows.switch_provider(provider=provider, active=False, by=actor, now=now)
-        return tagged(provider_json(provider), 201, Location=f"{request.path}/{provider.pk}")
+        return answer_with_tag(provider_json(provider), 201, Location=f"{request.path}/{provider.pk}")
 
 
 class OneSignInProvider(V2View):
@@ -114,7 +114,7 @@ class OneSignInProvider(V2View):
 
         Answers with its settings and rules, without its secret. Needs the permission `people`.
         """
-        return tagged(provider_json(provider_to_change(request, provider_id, ProviderKind.OIDC)[1]))
+        return answer_with_tag(provider_json(provider_to_change(request, provider_id, ProviderKind.OIDC)[1]))
 
     @extend_schema(
         operation_id="changeSignInProvider", request=SignInProviderSerializer, responses=SignInProviderSerializer
@@ -136,7 +136,7 @@ class OneSignInProvider(V2View):
                 providers.change_provider(provider=provider, terms=terms, secret=secret, by=actor, now=now)
             if active is not None:
                 rows.switch_provider(provider=provider, active=active, by=actor, now=now)
-        return tagged(provider_json(rows.provider_by_id(provider_id, ProviderKind.OIDC)))
+        return answer_with_tag(provider_json(rows.provider_by_id(provider_id, ProviderKind.OIDC)))
 
     @extend_schema(operation_id="deleteSignInProvider", responses={204: None})
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
@@ -147,7 +147,7 @@ class OneSignInProvider(V2View):
         actor, provider = provider_to_change(request, provider_id, ProviderKind.OIDC)
         with written_provider(request, provider_id, ProviderKind.OIDC, provider_json):
             rows.delete_provider(provider=provider, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 def provider_json(provider: SignInProvider) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.sessions import sessions
 from dnspanel.accounts.sign_in import second_factor
 from dnspanel.accounts.sign_in.password_links import make_password_link
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.users import user_for
@@ -67,7 +67,7 @@ class SecondFactor(V2View):
         Answers with the methods that the person has set up. A token without the permission `people` can read its
         owner's only.
         """
-        return tagged(_second_factor_json(user_for(actor_in(request), user_id)))
+        return answer_with_tag(_second_factor_json(user_for(actor_in(request), user_id)))
 
     @extend_schema(operation_id="resetSecondFactor", responses={204: None})
     def delete(self, request: Request, user_id: int) -> HttpResponse:
@@ -81,7 +81,7 @@ class SecondFactor(V2View):
         access.require(actor, Permission.PEOPLE)
         with conditional_write(request, f"second-factor/{user_id}", lambda: _second_factor_json(user)):
             second_factor.reset_second_factor(user=user, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class Sessions(V2View):
@@ -93,7 +93,7 @@ class Sessions(V2View):
 
         Where the person is signed in now. A token without the permission `people` can read its owner's only.
         """
-        return tagged(_sessions_json(user_for(actor_in(request), user_id)))
+        return answer_with_tag(_sessions_json(user_for(actor_in(request), user_id)))
 
     @extend_schema(operation_id="endSessions", responses={204: None})
     def delete(self, request: Request, user_id: int) -> HttpResponse:
@@ -106,7 +106,7 @@ class Sessions(V2View):
         access.require(actor, Permission.PEOPLE)
         with conditional_write(request, f"sessions/{user_id}", lambda: _sessions_json(user)):
             sessions.end_all_sessions(user=user, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class PasswordLink(OneSecretView):

@@ -14,8 +14,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import TeamUnknown
 from dnspanel.accounts.models import Membership, Team
 from dnspanel.accounts.people import people, teams
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
@@ -71,7 +71,7 @@ class Teams(V2View):
         access.require(actor, Permission.PEOPLE)
         values = read(TeamSerializer, request.data)
         team = teams.create_team(name=values["name"], by=actor, now=timezone.now())
-        return tagged(team_json(team), 201, Location=f"{request.path}/{team.pk}")
+        return answer_with_tag(team_json(team), 201, Location=f"{request.path}/{team.pk}")
 
 
 class OneTeam(V2View):
@@ -83,7 +83,7 @@ class OneTeam(V2View):
 
         Answers with its members. Without the permission `people`, only for teams of the token's owner.
         """
-        return tagged(team_json(team_for(actor_in(request), team_id)))
+        return answer_with_tag(team_json(team_for(actor_in(request), team_id)))
 
     @extend_schema(operation_id="changeTeam", request=TeamSerializer, responses=TeamSerializer)
     def patch(self, request: Request, team_id: int) -> HttpResponse:
@@ -96,7 +96,7 @@ class OneTeam(V2View):
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
             if "name" in values:
                 teams.rename_team(team=team, name=values["name"], by=actor, now=timezone.now())
-        return tagged(team_json(team_for(actor, team_id)))
+        return answer_with_tag(team_json(team_for(actor, team_id)))
 
     @extend_schema(operation_id="deleteTeam", responses={204: None})
     def delete(self, request: Request, team_id: int) -> HttpResponse:
@@ -108,7 +108,7 @@ class OneTeam(V2View):
         actor, team = _to_change(request, team_id)
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
             teams.delete_team(team=team, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class TeamMember(V2View):
@@ -125,7 +125,7 @@ class TeamMember(V2View):
         person = people.person_by_id(user_id)
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
             teams.set_member(team=team, user=person, role=values["role"], by=actor, now=timezone.now())
-        return tagged(team_json(team_for(actor, team_id)))
+        return answer_with_tag(team_json(team_for(actor, team_id)))
 
     @extend_schema(operation_id="removeTeamMember", responses={204: None})
     def delete(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
@@ -137,7 +137,7 @@ class TeamMember(V2View):
         person = people.person_by_id(user_id)
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
             teams.remove_member(team=team, user=person, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 def teams_visible_to(actor: Actor) -> "QuerySet[Team]":

@@ -14,9 +14,9 @@ from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
-from dnspanel.api.v2.http.accepted import written
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.accepted import answer_outcome
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.pages import cut, each_as, page_answer, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
@@ -186,7 +186,7 @@ class Templates(V2View):
             by=actor,
             now=timezone.now(),
         )
-        return tagged(template_json(template), 201, Location=f"{request.path}/{template.pk}")
+        return answer_with_tag(template_json(template), 201, Location=f"{request.path}/{template.pk}")
 
 
 class OneTemplate(V2View):
@@ -199,7 +199,7 @@ class OneTemplate(V2View):
         Answers with its name, its team and the number of its newest version. The text is in `getTemplateVersion`. Needs
         the permission `read`.
         """
-        return tagged(template_json(_door(request, template_id)))
+        return answer_with_tag(template_json(_door(request, template_id)))
 
     @extend_schema(operation_id="changeTemplate", request=TemplateSerializer, responses=TemplateSerializer)
     def patch(self, request: Request, template_id: int) -> HttpResponse:
@@ -216,7 +216,7 @@ class OneTemplate(V2View):
                 patch.get("name", template.name), team, patch.get("description", template.description)
             )
             edit_template.change_template(template=template, head=head, by=actor, now=timezone.now())
-        return tagged(template_json(_door(request, template_id)))
+        return answer_with_tag(template_json(_door(request, template_id)))
 
     @extend_schema(operation_id="deleteTemplate", responses={204: None})
     def delete(self, request: Request, template_id: int) -> HttpResponse:
@@ -227,7 +227,7 @@ class OneTemplate(V2View):
         template = _door(request, template_id)
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
             edit_template.delete_template(template=template, by=actor_in(request), now=timezone.now())
-        return done()
+        return no_content()
 
 
 class TemplateVersions(V2View):
@@ -266,7 +266,7 @@ class TemplateVersions(V2View):
             by=actor_in(request),
             now=timezone.now(),
         )
-        return tagged(version_json(version), 201, Location=f"{request.path}/{version.number}")
+        return answer_with_tag(version_json(version), 201, Location=f"{request.path}/{version.number}")
 
 
 class OneTemplateVersion(V2View):
@@ -278,7 +278,7 @@ class OneTemplateVersion(V2View):
 
         Answers with its text, its variables and its author. Needs the permission `read`.
         """
-        return tagged(version_json(use.using(_door(request, template_id), {}, number).version))
+        return answer_with_tag(version_json(use.using(_door(request, template_id), {}, number).version))
 
 
 class ZoneTemplateUse(V2View):
@@ -327,7 +327,7 @@ class ZoneTemplateUse(V2View):
         )
         if (rehearsed := rehearsal.under_way()) is not None:
             return plans_answer(request, rehearsed, {"steps": steps})
-        return written(request, outcome, extensions={"steps": steps})
+        return answer_outcome(request, outcome, extensions={"steps": steps})
 
 
 def template_json(template: ZoneTemplate) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from dnspanel.accounts.rights.grant_edit import MOST_GRANTS
 from dnspanel.accounts.tokens import token_terms
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens.presets import default_end
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
@@ -125,7 +125,7 @@ class Tokens(OneSecretView):
         values = read(TokenSerializer, request.data)
         owner = _owner(actor, values.get("owner", actor.user.pk))
         new = verbs.create_token(owner=owner, terms=terms_of(actor, values, now), by=actor, now=now)
-        return _made(actor, new, now, f"{request.path}/{new.token.pk}")
+        return _answer_created(actor, new, now, f"{request.path}/{new.token.pk}")
 
 
 class OneToken(V2View):
@@ -139,7 +139,7 @@ class OneToken(V2View):
         can read itself only.
         """
         actor = actor_in(request)
-        return tagged(_token_json(actor, token_id))
+        return answer_with_tag(_token_json(actor, token_id))
 
     @extend_schema(operation_id="revokeToken", responses={204: None})
     def delete(self, request: Request, token_id: int) -> HttpResponse:
@@ -152,7 +152,7 @@ class OneToken(V2View):
         token = token_for(actor, token_id)
         with conditional_write(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
             verbs.revoke_token(token=token, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class TokenRotation(OneSecretView):
@@ -171,7 +171,7 @@ class TokenRotation(OneSecretView):
         with conditional_write(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
             new = verbs.rotate_token(token=token, by=actor, now=now, overlap=overlap)
         new.token.owner = token.owner
-        return _made(actor, new, now, request.path.removesuffix(f"{token_id}/rotate") + str(new.token.pk))
+        return _answer_created(actor, new, now, request.path.removesuffix(f"{token_id}/rotate") + str(new.token.pk))
 
 
 def _owner(actor: Actor, user_id: int) -> User:
@@ -258,6 +258,6 @@ def _token_json(actor: Actor, token_id: int) -> dict[str, Any]:
     return tokens_json(actor, [token_for(actor, token_id)], timezone.now())[0]
 
 
-def _made(actor: Actor, new: verbs.NewToken, now: datetime, location: str) -> HttpResponse:
+def _answer_created(actor: Actor, new: verbs.NewToken, now: datetime, location: str) -> HttpResponse:
     value = tokens_json(actor, [new.token], now)[0] | {"secret": new.secret}
     return once(value, secret="secret", Location=location)

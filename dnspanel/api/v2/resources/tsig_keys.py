@@ -15,8 +15,8 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens import tsig_secrets
-from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
@@ -115,7 +115,7 @@ class OneTsigKey(V2View):
         Answers with its name, its algorithm, its scope and its last use, without the secret. Needs the permission
         `people`.
         """
-        return tagged(_key_json(actor_in(request), key_id))
+        return answer_with_tag(_key_json(actor_in(request), key_id))
 
     @extend_schema(operation_id="revokeTsigKey", responses={204: None})
     def delete(self, request: Request, key_id: int) -> HttpResponse:
@@ -127,7 +127,7 @@ class OneTsigKey(V2View):
         key = token_for(actor, key_id, TokenKind.TSIG)
         with conditional_write(request, f"token/{key_id}", lambda: _key_json(actor, key_id)):
             verbs.revoke_token(token=key, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 def _visible_to(actor: Actor) -> "QuerySet[Token]":

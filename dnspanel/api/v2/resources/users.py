@@ -26,7 +26,7 @@ from dnspanel.accounts.people.same_person import set_same_person
 from dnspanel.accounts.rights.own_roles import role_by_id
 from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.api.v2.http.answers import actor_in, answer
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
@@ -200,7 +200,7 @@ class ServiceAccounts(V2View):
         values = read(ServiceAccountSerializer, request.data)
         made = create_service_account(name=values["username"], role=values["role"], by=actor, now=timezone.now())
         place = request.path.removesuffix("service-accounts") + f"users/{made.pk}"
-        return tagged(user_json(made), 201, Location=place)
+        return answer_with_tag(user_json(made), 201, Location=place)
 
 
 class HandOver(V2View):
@@ -242,7 +242,7 @@ class OneUser(V2View):
         Answers with the role, the state of the account and the last sign-in. A token without the permission `people`
         can read its owner only.
         """
-        return tagged(user_json(user_for(actor_in(request), user_id)))
+        return answer_with_tag(user_json(user_for(actor_in(request), user_id)))
 
     @extend_schema(operation_id="changeUser", request=UserSerializer, responses=UserSerializer)
     def patch(self, request: Request, user_id: int) -> HttpResponse:
@@ -258,7 +258,7 @@ class OneUser(V2View):
         values = read(UserSerializer, request.data, partial=True)
         with conditional_write(request, f"user/{user_id}", lambda: user_json(user_for(actor, user_id))):
             _change(user, values, actor)
-        return tagged(user_json(user_for(actor, user_id)))
+        return answer_with_tag(user_json(user_for(actor, user_id)))
 
 
 class UserRights(V2View):

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import code_of
@@ -85,7 +85,7 @@ class VanityPlace(V2View):
         """
         template = _set(request, set_id)
         zone = access.zone_for_reading(actor_in(request), zone_name)
-        return tagged(place_json(_place(request, template, zone.name)))
+        return answer_with_tag(place_json(_place(request, template, zone.name)))
 
     @extend_schema(
         operation_id="setVanityAddresses", parameters=[DRY_RUN], request=None, responses=VanityPlaceSerializer
@@ -101,7 +101,7 @@ class VanityPlace(V2View):
         zone = access.zone_for_editing(actor, zone_name)
         with conditional_write(request, _lock(template, zone), lambda: _as_it_is(request, template, zone)):
             keep_addresses(template=template, zone=zone, by=actor, now=timezone.now())
-        return tagged(_as_it_is(request, template, zone))
+        return answer_with_tag(_as_it_is(request, template, zone))
 
     @extend_schema(operation_id="deleteVanityAddresses", parameters=[DRY_RUN], responses={204: None})
     def delete(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
@@ -113,7 +113,7 @@ class VanityPlace(V2View):
         zone = access.zone_for_editing(actor, zone_name)
         with conditional_write(request, _lock(template, zone), lambda: _as_it_is(request, template, zone)):
             stop_keeping(template=template, zone=zone, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class VanityParent(V2View):

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.api.v2.http.answers import actor_in, answer, done
-from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
@@ -152,7 +152,7 @@ class OneWebhook(V2View):
 
         Answers with its URL, its events and its state, without the secret.
         """
-        return tagged(webhook_json(access.webhook_for(actor_in(request), webhook_id)))
+        return answer_with_tag(webhook_json(access.webhook_for(actor_in(request), webhook_id)))
 
     @extend_schema(operation_id="changeWebhook", request=WebhookSerializer, responses=WebhookSerializer)
     def patch(self, request: Request, webhook_id: int) -> HttpResponse:
@@ -167,7 +167,7 @@ class OneWebhook(V2View):
             request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))
         ):
             hooks.change_webhook(webhook=webhook, by=actor, now=timezone.now(), **values)
-        return tagged(webhook_json(access.webhook_for(actor, webhook_id)))
+        return answer_with_tag(webhook_json(access.webhook_for(actor, webhook_id)))
 
     @extend_schema(operation_id="deleteWebhook", responses={204: None})
     def delete(self, request: Request, webhook_id: int) -> HttpResponse:
@@ -181,7 +181,7 @@ class OneWebhook(V2View):
             request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))
         ):
             hooks.delete_webhook(webhook=webhook, by=actor, now=timezone.now())
-        return done()
+        return no_content()
 
 
 class WebhookTest(V2View):

@@ -15,10 +15,10 @@ from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
-from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, zone_tag
-from dnspanel.api.v2.http.fault_texts import quoted
+from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value, violations_at
 from dnspanel.api.v2.http.representation import time_json, trash_url, zone_url
@@ -92,7 +92,7 @@ class ZoneList(V2View):
         with searching_for(search := search_parameter(request)):
             refuse_too_general(parse(search))
             after = requested.after[0] if requested.after else ""
-            zones = _filtered(request, zones_to_search(actor, search)).values_list(*_COLUMNS)
+            zones = _filter_zones(request, zones_to_search(actor, search)).values_list(*_COLUMNS)
             found = zones_fitting(zones, parse(search), now=timezone.now(), after=after, limit=requested.limit + 1)
             rows, more = cut(found.rows, requested.limit)
         behind = rows[-1][0] if more else found.looked_to
@@ -201,7 +201,7 @@ class ZoneDetail(V2View):
             at_revision=zone.revision if condition.match else None,
             confirmed=terms.confirm,
         )
-        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+        return answer_publication(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
 
 
 class ZoneClones(V2View):
@@ -234,7 +234,9 @@ class ZoneClones(V2View):
             team=chosen_team(actor, body.get("team")),
             with_tags=body["tags"],
         )
-        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []}, status=201)
+        return answer_publication(
+            request, publication, {"zones": moved_by(publication, actor), "warnings": []}, status=201
+        )
 
 
 def _new_names(typed: Sequence[str]) -> list[str]:
@@ -243,7 +245,7 @@ def _new_names(typed: Sequence[str]) -> list[str]:
     for index, text in enumerate(typed):
         name = _canonical(text)
         if name is None:
-            faults.at(f"/names/{index}", f"{quoted(typed[index])} is not the name of a zone.", "bad-name")
+            faults.at(f"/names/{index}", f"{quote_text(typed[index])} is not the name of a zone.", "bad-name")
         elif name in found:
             faults.at(f"/names/{index}", "The name is given twice.", "twice")
         else:
@@ -276,7 +278,7 @@ class Deletions(V2View):
             acting=Acting(actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
             confirmed=body["confirm"],
         )
-        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+        return answer_publication(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
 
 
 def _zones_to_delete(actor: Actor, named: Sequence[Mapping[str, Any]]) -> list[edit.ZoneToDelete]:
@@ -439,7 +441,7 @@ def _trashed_json(row: queries.ZoneRow) -> dict[str, Any]:
     }
 
 
-def _filtered(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
+def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
     if tag := text_parameter(request.query_params, "tag"):
         zones = zones.filter(access.has_any_tag([tag.lower()]))
     if (team := id_parameter(request.query_params, "team")) is not None:
@@ -470,4 +472,4 @@ def _zone_written(request: Request, publication: Publication, name: str, status:
         raise Problem("not-found", f"{name} was deleted again meanwhile.")
     body = {"zones": moved_by(publication, actor), "warnings": [], "zone": zone_json(zone, actor)}
     headers = {"Location": zone_url(name), "ETag": _tag(zone)}
-    return accepted(request, publication, body, status=status, headers=headers)
+    return answer_publication(request, publication, body, status=status, headers=headers)

@@ -39,7 +39,7 @@ def _add(path: str, operation: Schema, found: Schema) -> None:
     values = {**found.get("query", {}), **variables_in(path, found.get("path", ""))}
     for parameter in operation.get("parameters", []):
         if parameter.get("name") in values:
-            parameter["example"] = _typed(values[parameter["name"]], parameter.get("schema", {}).get("type"))
+            parameter["example"] = _parse_value(values[parameter["name"]], parameter.get("schema", {}).get("type"))
     if "request" in found:
         for media in _json_contents(operation.get("requestBody", {})):
             media["example"] = found["request"]
@@ -48,7 +48,7 @@ def _add(path: str, operation: Schema, found: Schema) -> None:
             media["example"] = found["answer"]
 
 
-def _typed(value: str, type: str | None) -> str | int | bool:
+def _parse_value(value: str, type: str | None) -> str | int | bool:
     """Return the text of an address as the value of the parameter's type that it means."""
     return value == "true" if type == "boolean" else int(value) if type == "integer" else value
 

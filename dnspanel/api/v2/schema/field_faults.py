@@ -44,16 +44,16 @@ _LISTS = (serializers.ListField, serializers.ListSerializer)
 _MANY = (*_LISTS, serializers.DictField)
 
 
-def explained(field: Any, detail: Any, value: Any, pointer: str = "") -> Any:
+def explain_detail(field: Any, detail: Any, value: Any, pointer: str = "") -> Any:
     """Return what a serializer says of a value, of the same shape, with our codes and sentences.
 
     What our own checks say stays as it is. `field`: None for what no field was made for.
     """
     if isinstance(detail, Mapping):
         return {
-            name: explained(field, each, value, pointer)
+            name: explain_detail(field, each, value, pointer)
             if name == "non_field_errors"
-            else explained(_member(field, name), each, _at(value, name), f"{pointer}/{name}")
+            else explain_detail(_member(field, name), each, _at(value, name), f"{pointer}/{name}")
             for name, each in detail.items()
         }
     if not isinstance(detail, list):
@@ -61,24 +61,24 @@ def explained(field: Any, detail: Any, value: Any, pointer: str = "") -> Any:
     if all(isinstance(each, str) for each in detail):
         return [_explained_fault(field, each, value, pointer) for each in detail]
     return [
-        explained(_member(field, index), each, _at(value, index), f"{pointer}/{index}")
+        explain_detail(_member(field, index), each, _at(value, index), f"{pointer}/{index}")
         for index, each in enumerate(detail)
     ]
 
 
-def needed(field: Any) -> str:
+def describe_value(field: Any) -> str:
     """Return what a value of this field must be, as the end of a sentence."""
-    text = _needed(field)
+    text = _describe_kind(field)
     return f"{text}, or null" if field.allow_null else text
 
 
-def _needed(field: Any) -> str:
+def _describe_kind(field: Any) -> str:
     if isinstance(field, serializers.ListSerializer | serializers.ListField):
         return _needed_list(field)
     if isinstance(field, serializers.ChoiceField):
-        return f"one of {fault_texts.listed(_choices(field))}"
+        return f"one of {fault_texts.list_words(_choices(field))}"
     if isinstance(field, serializers.Serializer):
-        return f"an object with the members {fault_texts.listed(settable(field))}"
+        return f"an object with the members {fault_texts.list_words(settable(field))}"
     kind = _kind(field)[0]
     if isinstance(field, serializers.DictField):
         most: int | None = getattr(field, "most", None)
@@ -93,10 +93,10 @@ def _needed(field: Any) -> str:
 def _needed_list(field: Any) -> str:
     least = field.min_length or (0 if field.allow_empty else 1)
     if isinstance(field.child, serializers.ChoiceField):
-        return f"a list of {'one or more' if least else 'some'} of {fault_texts.listed(_choices(field.child))}"
+        return f"a list of {'one or more' if least else 'some'} of {fault_texts.list_words(_choices(field.child))}"
     things = _kind(field.child)[1]
     if isinstance(field.child, serializers.Serializer):
-        things += f" with the members {fault_texts.listed(settable(field.child))}"
+        things += f" with the members {fault_texts.list_words(settable(field.child))}"
     return fault_texts.list_of(things, least, field.max_length)
 
 
@@ -128,7 +128,7 @@ def _explained_fault(field: Any, detail: Any, value: Any, pointer: str) -> Error
     if code == "invalid_choice":
         return ErrorDetail(fault_texts.not_a_choice(pointer, value, _choices(field)), "invalid-choice")
     ours = _LENGTHS[code][isinstance(field, _MANY)] if code in _LENGTHS else _CODES.get(code, "invalid")
-    return ErrorDetail(fault_texts.must_be(pointer, needed(field), missing=ours == "required"), ours)
+    return ErrorDetail(fault_texts.must_be(pointer, describe_value(field), missing=ours == "required"), ours)
 
 
 def _is_of_framework(field: Any, detail: Any) -> bool:

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from dnspanel.api.v2.http.fault_texts import read_only_member, unknown_member
 from dnspanel.api.v2.http.problems import bad_choice, bad_parameter
 from dnspanel.api.v2.http.representation import time_json
-from dnspanel.api.v2.schema.field_faults import explained, settable
+from dnspanel.api.v2.schema.field_faults import explain_detail, settable
 from dnspanel.zones.search.terms import FILTERS, LONGEST_SEARCH, parse
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
@@ -176,7 +176,7 @@ def read(shape: type[serializers.Serializer[Any]], data: Any, *, partial: bool =
         _refuse_long_lists(serializer, data)
         serializer.is_valid(raise_exception=True)
     except serializers.ValidationError as exc:
-        raise serializers.ValidationError(explained(serializer, exc.detail, data)) from exc
+        raise serializers.ValidationError(explain_detail(serializer, exc.detail, data)) from exc
     return dict(serializer.validated_data)
 
 

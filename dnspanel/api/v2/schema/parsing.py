@@ -68,7 +68,7 @@ class Faults(list[RequestFault]):
         """Add each unknown member of an object."""
         for name in value:
             if name not in allowed:
-                self.at(f"{pointer}/{escaped(name)}", fault_texts.unknown_member(name, allowed), "unknown")
+                self.at(f"{pointer}/{escape_pointer(name)}", fault_texts.unknown_member(name, allowed), "unknown")
 
     def refuse(self) -> None:
         """Raise the Problem that names them all, if there is any."""
@@ -121,7 +121,9 @@ def read_patch(value: Any, key: Key) -> Step:
     tags, remarks = _tags_in(value, "", faults), _comments_in(key[1], value, "", faults)
     faults.refuse()
     parsed = {
-        name: _parsed(key[1], value[name], f"/{name}", faults) for name in ("rdata", "add", "remove") if name in value
+        name: _parse_texts(key[1], value[name], f"/{name}", faults)
+        for name in ("rdata", "add", "remove")
+        if name in value
     }
     faults.refuse()
 
@@ -193,7 +195,7 @@ def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults
             faults.at(f"{pointer}/{name}", f"`prune` takes no `{name}`, only the `rdata` to remove.", NOT_TOGETHER)
         if not _check_texts(value, "rdata", pointer, faults, required=True):
             return None
-        return zone_patches.without(_parsed(key[1], value["rdata"], f"{pointer}/rdata", faults))
+        return zone_patches.without(_parse_texts(key[1], value["rdata"], f"{pointer}/rdata", faults))
     content = _read_content(value, pointer, faults, ttl=ttl if op == "extend" else None)
     rrset = None if content is None else _make(key, content, pointer, faults)
     if rrset is None:
@@ -296,14 +298,14 @@ def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faul
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
     """Return whether the value can be read on: it is an object. Unknown members are faults."""
     if not isinstance(value, dict):
-        needed = f"an object with the members {fault_texts.listed(sorted(members))}"
+        needed = f"an object with the members {fault_texts.list_words(sorted(members))}"
         faults.at(pointer, fault_texts.must_be(pointer, needed))
         return False
     faults.unknown(pointer, value, members)
     return True
 
 
-def escaped(name: str) -> str:
+def escape_pointer(name: str) -> str:
     """Return a member's name inside a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1")
 
@@ -316,21 +318,21 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
     if len(faults) > before:
         return None
     if any(_would_be_cut(key[1], text) for text in (*texts, *disabled)):
-        _parsed(key[1], texts, f"{pointer}/rdata", faults)
-        _parsed(key[1], disabled, f"{pointer}/disabled", faults)
+        _parse_texts(key[1], texts, f"{pointer}/rdata", faults)
+        _parse_texts(key[1], disabled, f"{pointer}/disabled", faults)
         return None
     try:
         found = make(*key, ttl, texts, disabled, comment, RELATIVE, notes=notes)
     except (BadName, BadRdata):
-        _parsed(key[1], texts, f"{pointer}/rdata", faults)
-        _parsed(key[1], disabled, f"{pointer}/disabled", faults)
+        _parse_texts(key[1], texts, f"{pointer}/rdata", faults)
+        _parse_texts(key[1], disabled, f"{pointer}/disabled", faults)
         if len(faults) == before:
             raise
     except BadRRset as exc:
         faults.at(f"{pointer}/rdata", f"{exc}.", "bad-rrset")
     else:
         if has_relative_name(key[1], found.rdata):
-            _parsed(key[1], texts, f"{pointer}/rdata", faults)
+            _parse_texts(key[1], texts, f"{pointer}/rdata", faults)
             return None
         if len(found.notes.comments) == len(notes.comments):
             return found
@@ -338,7 +340,7 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
     return None
 
 
-def _parsed(type_: int, texts: Sequence[str], pointer: str, faults: Faults) -> tuple[str, ...]:
+def _parse_texts(type_: int, texts: Sequence[str], pointer: str, faults: Faults) -> tuple[str, ...]:
     """Return the canonical texts; add to `faults` those that are not rdata of the type."""
     found = []
     for index, text in enumerate(texts):

@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.answers import answer
-from dnspanel.api.v2.http.deprecation import LEAST_NOTICE, PAGE, deprecated, deprecation_of
+from dnspanel.api.v2.http.deprecation import LEAST_NOTICE, PAGE, deprecation_of, mark_deprecated
 from dnspanel.api.v2.http.view import V2View
 from tests.dnspanel.api.described import described
 from tests.dnspanel.api.v2.schema.test_document import v2_urls
@@ -28,13 +28,13 @@ class Old(V2View):
     permission_classes = ()
     authentication_classes = ()
 
-    @deprecated(since=SINCE, sunset=SUNSET)
+    @mark_deprecated(since=SINCE, sunset=SUNSET)
     @extend_schema(operation_id="getOld", responses={200: None})
     def get(self, request: Request) -> HttpResponse:
         """Read it."""
         return answer({}, headers={"Link": '</api/v2/old?cursor=x>; rel="next"'})
 
-    @deprecated(since=SINCE, sunset=SUNSET, parameters=("sort",))
+    @mark_deprecated(since=SINCE, sunset=SUNSET, parameters=("sort",))
     @extend_schema(operation_id="setOld", parameters=[SORT, OpenApiParameter("q", str)], responses={200: None})
     def put(self, request: Request) -> HttpResponse:
         """Set it."""
@@ -68,7 +68,7 @@ def test_a_deprecated_parameter_says_so_where_it_is_sent() -> None:
 
 def test_a_year_is_promised_between_the_two() -> None:
     with pytest.raises(ValueError, match="less than 365 days"):
-        deprecated(since=SINCE, sunset=SINCE + LEAST_NOTICE - timedelta(days=1))
+        mark_deprecated(since=SINCE, sunset=SINCE + LEAST_NOTICE - timedelta(days=1))
 
 
 def test_the_document_is_marked_by_what_sends_the_headers() -> None:
