@@ -104,7 +104,7 @@ class Poller:
             self.seen, samples = int(status.clock), None  # its clock was set back: go on from its present
         if samples is None:
             samples = self.client.samples(self.seen)
-        samples = [_moved(sample, -ahead) for sample in samples]
+        samples = [_shift_sample(sample, -ahead) for sample in samples]
         length = telemetry.keep_samples(node_id=self.node_id, samples=samples)
         if self.kept and length <= len(samples):
             telemetry.forget_samples(node_id=self.node_id)  # Redis was emptied: take the whole hour again
@@ -281,7 +281,7 @@ def _clock_offset(status: Status, now: float) -> int:
     return round(offset) if abs(offset) > CLOCK_TOLERANCE else 0
 
 
-def _moved(sample: Sample, seconds: int) -> Sample:
+def _shift_sample(sample: Sample, seconds: int) -> Sample:
     return sample._replace(at=sample.at + seconds) if seconds else sample
 
 

@@ -101,7 +101,7 @@ def _judge_state(inputs: HealthInputs) -> _Judgement | None:
     if inputs.state == NodeState.AWAITING_APPROVAL:
         return Word.WAITING, gettext("Its agent has not been approved yet.")
     if inputs.state == NodeState.DRAINED:
-        return Word.DRAINED, _drained(inputs)
+        return Word.DRAINED, _describe_drain(inputs)
     if inputs.state == NodeState.RETIRED:
         return Word.RETIRED, gettext("It has left the fleet.")
     return None
@@ -164,7 +164,7 @@ def _judge_lag(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime)
     return Word.STALE, gettext("It serves old answers: {progress}.").format(progress=progress)
 
 
-def _drained(inputs: HealthInputs) -> str:
+def _describe_drain(inputs: HealthInputs) -> str:
     until = f"{inputs.drained_until:%Y-%m-%d %H:%M} UTC" if inputs.drained_until else ""
     if until and inputs.drain_reason:
         message = gettext("It takes no pushes until {until} ({reason}) and serves sequence {acked}.")

@@ -424,7 +424,7 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     A node whose PowerDNS does not know all new zones yet is asked again for its ack, after ASK_AGAIN_SECONDS.
     """
     started, sent = time.monotonic(), client.bytes_sent
-    begin = _acked(node)
+    begin = _acked_position(node)
     before = have = connection.place(begin)
     log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
     passing = bogus_zones.names_of(node) if node.has_unproven else ()  # type: ignore[attr-defined]
@@ -446,7 +446,7 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
         _ask_again(node.pk, connection)
     if ack is None and node.refusal:
         acks.clear_refusal(node_id=node.pk)
-    if ack is None or (have, _acked(node)) == (before, begin):
+    if ack is None or (have, _acked_position(node)) == (before, begin):
         return
     ms = (time.monotonic() - started) * 1000
     logger.info(
@@ -469,7 +469,7 @@ def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, a
     if ack.applied is not None and ack.applied != connection.applied:
         acks.record_applied(node_id=node.pk, position=ack.applied, now=timezone.now())
     connection.applied = ack.applied
-    if ack.position == _acked(node):
+    if ack.position == _acked_position(node):
         if node.refusal:
             acks.clear_refusal(node_id=node.pk)
         return False
@@ -482,7 +482,7 @@ def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, a
     return not recorded.is_behind(node.acked, node.limit)  # type: ignore[attr-defined]
 
 
-def _acked(node: Node) -> Position | None:
+def _acked_position(node: Node) -> Position | None:
     return Position(node.epoch, node.acked) if node.epoch else None
 
 

@@ -152,7 +152,7 @@ def keep_top(*, node_id: int, top: Top) -> None:
 
 def top(node_id: int) -> Top | None:
     """Return the node's top lists, of the last minute; None without any."""
-    found = _told(_top_key(node_id))
+    found = _read_report(_top_key(node_id))
     return None if found is None else Top.from_json(found)
 
 
@@ -163,7 +163,7 @@ def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
 
 def log(node_id: int) -> list[str]:
     """Return what the node's agent logged last, as of the last minute; nothing where it was not fetched."""
-    return list(_told(_log_key(node_id)) or ())
+    return list(_read_report(_log_key(node_id)) or ())
 
 
 def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counter[str]:
@@ -246,7 +246,7 @@ def point(sample: Sample) -> Point:
     hit = sample.cache_hit_rate
     return Point(
         sample.at,
-        _rounded(qps),
+        _round_rate(qps),
         rates["noerror"],
         rates["nxdomain"],
         rates["servfail"],
@@ -254,7 +254,7 @@ def point(sample: Sample) -> Point:
         sample.latency_us / 1000,
         None if hit is None else round(hit, 4),
         *(
-            _rounded(count / sample.seconds)
+            _round_rate(count / sample.seconds)
             for count in (
                 sample.udp - sample.udp6,
                 sample.tcp - sample.tcp6,
@@ -265,7 +265,7 @@ def point(sample: Sample) -> Point:
     )
 
 
-def _told(key: str) -> Any:
+def _read_report(key: str) -> Any:
     """Return what an agent reported within the last minute; None without a report or without Redis."""
     try:
         found = connection(settings.REDIS_URL).get(key)
@@ -321,10 +321,10 @@ def _rates(sample: Sample) -> dict[str, float]:
     rates = dict.fromkeys((*_RCODES.values(), "other"), 0.0)
     for rcode, answers in sample.rcodes.items():
         rates[_RCODES.get(rcode, "other")] += answers
-    return {rcode: _rounded(answers / sample.seconds) for rcode, answers in rates.items()}
+    return {rcode: _round_rate(answers / sample.seconds) for rcode, answers in rates.items()}
 
 
-def _rounded(rate: float) -> float:
+def _round_rate(rate: float) -> float:
     return round(rate, 2)
 
 

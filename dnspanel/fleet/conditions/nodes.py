@@ -53,7 +53,7 @@ def node_conditions(
         _health(node, now, contact_is_known=contact_is_known),
         _powerdns(node),
         _front(node),
-        _diverged(node, now),
+        _condition_of_divergence(node, now),
         _disk(node, is_open),
         _map(node, is_open),
         _reader(node, is_open),
@@ -107,7 +107,7 @@ def _front(node: NodeInputs) -> Condition | None:
     return Condition(f"node.front:{node.name}", "node.front", Severity.CRITICAL, message, node.node_id)
 
 
-def _diverged(node: NodeInputs, now: datetime) -> Condition | None:
+def _condition_of_divergence(node: NodeInputs, now: datetime) -> Condition | None:
     """Return an alert for zones that differ for long: repair takes a minute, and what differs after that
     needs a person.
     """

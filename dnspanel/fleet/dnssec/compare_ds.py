@@ -56,7 +56,7 @@ def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) ->
             "{count} of {total} servers of the parent {parent} have no DS of the zone, the others do."
         ).format(count=len(without), total=len(sets), parent=parent)
         return Finding(ParentState.PARTIAL, message)
-    tags = sorted({int(text.split()[0]) for ds in sets.values() for text in ds if _named(signed, text)})
+    tags = sorted({int(text.split()[0]) for ds in sets.values() for text in ds if _is_key_named(signed, text)})
     message = ngettext(
         "The DS at the parent {parent} names key {keys}.", "The DS at the parent {parent} names keys {keys}.", len(tags)
     )
@@ -94,7 +94,7 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
         types -= {_SHA1}
     if not types:
         return gettext("has only digests that nobody knows: nobody checks the signatures.")
-    leading = {int(text.split()[2]) for text in ds if _named(signed, text)}
+    leading = {int(text.split()[2]) for text in ds if _is_key_named(signed, text)}
     if not types & leading:
         return gettext("names no key of the zone that signs: resolvers that validate answer nothing of the zone.")
     if not types <= leading:
@@ -107,7 +107,7 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     return ""
 
 
-def _named(signed: SignedBy, ds: str) -> bool:
+def _is_key_named(signed: SignedBy, ds: str) -> bool:
     """Return True if this DS names a key of the zone that signs."""
     return any(
         key_material.is_named_by(signed.zone_name, key.flags, key.algorithm, key.public, [ds]) for key in signed.entries

@@ -63,7 +63,7 @@ def exchange(  # noqa: PLR0913  # the parts of a question to a server
         except dns.exception.Timeout:
             failure = gettext("no answer")
         except (dns.exception.DNSException, OSError, EOFError, ValueError) as exc:
-            failure = _described(exc)
+            failure = _describe_failure(exc)
     raise NoAnswer(failure)
 
 
@@ -78,10 +78,10 @@ def _tcp(query: dns.message.Message, address: str, port: int, deadline: float) -
         left = max(0.1, min(2 * TRY_SECONDS, deadline - time.monotonic()))
         return dns.query.tcp(query, address, left, port, ignore_trailing=True)
     except (dns.exception.DNSException, OSError, EOFError, ValueError) as exc:
-        raise NoAnswer(gettext("cut short over UDP, and over TCP {exc}").format(exc=_described(exc))) from exc
+        raise NoAnswer(gettext("cut short over UDP, and over TCP {exc}").format(exc=_describe_failure(exc))) from exc
 
 
-def _described(exc: Exception) -> str:
+def _describe_failure(exc: Exception) -> str:
     """Return a description that quotes nothing of what came."""
     if isinstance(exc, dns.exception.Timeout):
         return gettext("no answer")

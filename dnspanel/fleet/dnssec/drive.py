@@ -163,7 +163,7 @@ def _look_of(  # noqa: PLR0913  # what a look gathers, once
         late=late,
         secondaries_since=(row.secondaries_since or clock) if not lacking and is_same_log else None,
         late_secondaries=tuple(lacking),
-        secondaries_lack=_told(lacking),
+        secondaries_lack=_describe_lacking(lacking),
         goals=goals,
         parent_at=parent_at,
         parent_silent=silent,
@@ -228,7 +228,7 @@ def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
     return found
 
 
-def _told(lacking: Mapping[str, str]) -> str:
+def _describe_lacking(lacking: Mapping[str, str]) -> str:
     """Describe what is waited for of secondaries, as a sentence; empty if nothing is."""
     if not lacking:
         return ""

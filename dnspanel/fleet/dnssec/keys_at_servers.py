@@ -18,10 +18,10 @@ from dnspanel.fleet.dnssec.parent_dns import (
     Probe,
     Server,
     Unusable,
-    described,
+    describe_faults,
     servers_of,
 )
-from dnspanel.fleet.dnssec.resolver import Resolver, Zone, configured
+from dnspanel.fleet.dnssec.resolver import Resolver, Zone, resolver_of_settings
 from dnspanel.texts import gettext, joined
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.rollover_stages import Kind
@@ -77,7 +77,7 @@ def ask_signers(rows: Sequence[Rollover]) -> dict[int, SignersLook]:
             row.zone.name,
             ns.folded.served if ns else (),
             keys,
-            resolver=configured(),
+            resolver=resolver_of_settings(),
             networks=settings.SOURCE_NETWORKS,
         )
 
@@ -113,7 +113,7 @@ def look_at_signers(
         answers = list(pool.map(lambda server: _ask(server, zone_name, wanted, port, deadline), servers))
     faults += [joined(": ", (server, fault)) for server, (fault, _) in zip(servers, answers, strict=True) if fault]
     return SignersLook(
-        described(gettext("Not every name server of {name} has it").format(name=zone_name), faults),
+        describe_faults(gettext("Not every name server of {name} has it").format(name=zone_name), faults),
         max((ttl for _, ttl in answers), default=0),
     )
 

@@ -99,7 +99,7 @@ def _ask(
         )
     tags = tuple(sorted(dns.dnssec.key_id(key) for key in zone_keys(found)))
     try:
-        ends = _validated(zone_name, soa_answer, soa, key_answer, found, signers, now.timestamp())
+        ends = _validate_soa(zone_name, soa_answer, soa, key_answer, found, signers, now.timestamp())
     except NotSigned as exc:
         return NodeAnswer(node, Verdict.BOGUS, str(exc), serial, tags)
     return NodeAnswer(node, Verdict.VALIDATES, "", serial, tags, datetime.fromtimestamp(ends, UTC))
@@ -114,7 +114,7 @@ def _answer(address: str, port: int, name: str, type: int, deadline: float) -> d
     return answer
 
 
-def _validated(  # noqa: PLR0913  # the answers that validate each other
+def _validate_soa(  # noqa: PLR0913  # the answers that validate each other
     zone_name: str,
     soa_answer: dns.message.Message,
     soa: dns.rrset.RRset,

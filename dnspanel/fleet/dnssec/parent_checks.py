@@ -19,7 +19,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet.dnssec.compare_ds import Finding, SignedBy, SigningKey, compare
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
-from dnspanel.fleet.dnssec.resolver import Resolver, configured
+from dnspanel.fleet.dnssec.resolver import Resolver, resolver_of_settings
 from dnspanel.fleet.dnssec.trust_chain import Verdict, follow_chain
 from dnspanel.fleet.models import ParentCheck, ParentState
 from dnspanel.texts import gettext
@@ -127,7 +127,7 @@ def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | No
     """Find out and keep what the parents of these zones have; return how many. Some are asked at the same time."""
     if not claims:
         return 0
-    resolvers = resolver or configured()
+    resolvers = resolver or resolver_of_settings()
     with ThreadPoolExecutor(ZONES_IN_PARALLEL, thread_name_prefix="parents") as pool:
         looks = pool.map(lambda claim: look(claim, resolver=resolvers, now=now, port=port), claims)
         return sum(keep(claim=claim, look=found, now=now) for claim, found in zip(claims, looks, strict=True))
@@ -152,10 +152,10 @@ def look(claim: Claim, *, resolver: Resolver, now: datetime, port: int = 53) -> 
         )
     if finding.state is ParentState.NO_DS or not settings.TRUST_ANCHORS:
         return Look(parent, finding)
-    return Look(parent, _validated(finding, name, resolver, now))
+    return Look(parent, _validate_from_root(finding, name, resolver, now))
 
 
-def _validated(finding: Finding, zone_name: str, resolver: Resolver, now: datetime) -> Finding:
+def _validate_from_root(finding: Finding, zone_name: str, resolver: Resolver, now: datetime) -> Finding:
     chain = follow_chain(zone_name, resolver=resolver, anchors=settings.TRUST_ANCHORS, now=now)
     if chain.verdict is Verdict.BOGUS:
         return Finding(

@@ -133,11 +133,11 @@ def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: lis
         else:
             found[str(server)], ttl = answer
             ttls.append(ttl)
-    silent = described(gettext("Not every server of {parent} answers").format(parent=parent), faults)
+    silent = describe_faults(gettext("Not every server of {parent} answers").format(parent=parent), faults)
     return ParentLook(parent, found, max(ttls, default=None), silent)
 
 
-def described(head: str, faults: Sequence[str]) -> str:
+def describe_faults(head: str, faults: Sequence[str]) -> str:
     """Return a sentence about the servers with faults; empty without faults."""
     if not faults:
         return ""

@@ -83,7 +83,7 @@ def _above(answer: dns.message.Message, name: str) -> str | None:
     return names.parent(name)
 
 
-def configured() -> Resolver:
+def resolver_of_settings() -> Resolver:
     """Return the resolvers that the settings name, else those of the system."""
     return Resolver(tuple(map(split_resolver, settings.DNS_RESOLVERS)) or tuple(_system_resolvers()))
 

@@ -42,7 +42,7 @@ def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: in
     """
     found: dict[int, ParentAnswer] = {}
     here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}
-    diverged = _diverged([each.parent_id for each in here.values() if each is not None])
+    diverged = _diverged_nodes([each.parent_id for each in here.values() if each is not None])
     nodes_at = Node.objects.values_list("dns_address", "public_addresses") if any(here.values()) else ()
     addresses = {address for own, public in nodes_at for address in (own, *public)}
     due = []
@@ -65,7 +65,7 @@ def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: in
         return found | dict(zip([row.pk for row in due], answers, strict=True))
 
 
-def _diverged(zone_ids: Collection[int]) -> dict[int, list[str]]:
+def _diverged_nodes(zone_ids: Collection[int]) -> dict[int, list[str]]:
     """Return the nodes that answer with something else in these zones, by the zones' ids."""
     rows = Divergence.objects.filter(
         zone_id__in=zone_ids,
@@ -95,7 +95,7 @@ def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, 
 
 
 def _ask(zone_name: str, here: AnsweredDs | None, nodes: Collection[str], port: int) -> ParentAnswer:
-    by, networks = resolver.configured(), settings.SOURCE_NETWORKS
+    by, networks = resolver.resolver_of_settings(), settings.SOURCE_NETWORKS
     if here is None:
         look = look_at_parent(zone_name, resolver=by, networks=networks, port=port)
     else:

@@ -84,7 +84,7 @@ def _reconcile_zone(zone: Zone, now: datetime, *, signals: bool) -> int:
         existing.setdefault(row.name, {})[row.type] = rrset_of(row)
     expected: dict[str, Mapping[int, tuple[str, ...]]] = {}
     if signals:
-        expected = dict(_names(_signalled(zone)))
+        expected = dict(_names(_signalled_zones(zone)))
     steps = list(_steps(existing, expected))
     for at in range(0, len(steps), PIECE):
         zone_patches.publish_patches(
@@ -95,7 +95,7 @@ def _reconcile_zone(zone: Zone, now: datetime, *, signals: bool) -> int:
     return len(steps)
 
 
-def _signalled(zone: Zone) -> list[_Signalled]:
+def _signalled_zones(zone: Zone) -> list[_Signalled]:
     """Return the zones that should be found in this one; at most MOST_NAMES."""
     # A zone `_signal.<name server>` is for that server.
     top = zone.name.removeprefix(_SIGNAL)

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
-from dnspanel.fleet.dnssec.resolver import Resolver, configured
+from dnspanel.fleet.dnssec.resolver import Resolver, resolver_of_settings
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.dnssec.other_keys import keys_in
@@ -73,16 +73,16 @@ def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> Non
 
     A zone that is the same on both sides, but has other DS records, is in the report then too if it breaks.
     """
-    parent_looks = _Looks(resolver or configured())
+    parent_looks = _Looks(resolver or resolver_of_settings())
     delegated = AheadRRset.objects.filter(zone__report=report, type=rdtypes.DS).values("name")
     suspects = report.zones.filter(_SIGNED_OTHERWISE | Q(name__in=delegated)).order_by("pk")
     differing = suspects.iterator(chunk_size=_AT_ONCE)
     while zones := list(islice(differing, _AT_ONCE)):
-        AheadZone.objects.bulk_update(_broken(report, zones, parent_looks), ["breaks"])
+        AheadZone.objects.bulk_update(_find_broken(report, zones, parent_looks), ["breaks"])
     same = Zone.objects.filter(name__in=delegated, deleted_at=None).exclude(name__in=report.zones.values("name"))
     others = same.order_by("pk").iterator(chunk_size=_AT_ONCE)
     while zones := [_as_ahead(report, zone) for zone in islice(others, _AT_ONCE)]:
-        AheadZone.objects.bulk_create(_broken(report, zones, parent_looks))
+        AheadZone.objects.bulk_create(_find_broken(report, zones, parent_looks))
 
 
 def _as_ahead(report: AheadReport, zone: Zone) -> AheadZone:
@@ -115,7 +115,7 @@ class _Looks:
         return look_at_parent(zone_name, resolver=self._resolver, networks=settings.SOURCE_NETWORKS)
 
 
-def _broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: _Looks) -> list[AheadZone]:
+def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: _Looks) -> list[AheadZone]:
     """Return those of these zones that would break, with their `breaks`; nothing is saved."""
     parents = _Parents(report, [zone.name for zone in zones])
     in_panel = _signed_in_panel(zones)

@@ -42,7 +42,7 @@ def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
 
 def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
     """Yield what becomes of each zone, in portions that one publication holds."""
-    outcome_of = _taken_over if report.choice == Choice.TAKE_OVER else _kept
+    outcome_of = _take_over_zone if report.choice == Choice.TAKE_OVER else _keep_zone
     batch: list[Outcome] = []
     size = 0
     zones = report.zones.annotate(size=Count("rrsets")).order_by("pk")
@@ -58,10 +58,10 @@ def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
         yield batch
 
 
-def _taken_over(zone: AheadZone) -> Outcome | None:
+def _take_over_zone(zone: AheadZone) -> Outcome | None:
     """Make the zone what the node has; one whose records could not be read stays as the panel has it."""
     if zone.error:
-        return _kept(zone)
+        return _keep_zone(zone)
     if zone.id_there is None:
         return GoneZone(_id(zone.id_here))
     rrsets = list(zone.rrsets.order_by("owner_key", "type"))
@@ -75,7 +75,7 @@ def _signing(zone: AheadZone) -> LostSigning | None:
     return LostSigning.from_json(zone.signing) if zone.signing else None
 
 
-def _kept(zone: AheadZone) -> Outcome | None:
+def _keep_zone(zone: AheadZone) -> Outcome | None:
     """Keep the zone as it is, with a serial that no secondary takes for an older one."""
     serial_here, serial_on_node = _serial(zone.serial_here), _serial(zone.serial_there)
     if zone.id_here is None or serial_here is None or serial_on_node is None or serial_here > serial_on_node:

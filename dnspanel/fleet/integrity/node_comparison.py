@@ -112,7 +112,7 @@ def compare_nodes(*, now: datetime) -> list[int]:
     heard = Node.objects.filter(
         state__in=(NodeState.ACTIVE, NodeState.DRAINED), contact_at__gt=now - FRESH, is_front=False
     )
-    found = [(node, seen) for node in heard if (seen := _reported(node.report)) is not None]
+    found = [(node, seen) for node in heard if (seen := _seen_in_report(node.report)) is not None]
     expected = _digests_at((node.schema, seen.position) for node, seen in found if seen.position)
     wanting = []
     for node, seen in found:
@@ -132,7 +132,7 @@ def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> No
         divergences.record_over(node_id=node_id, now=now)
 
 
-def _reported(report: dict[str, Any]) -> Seen | None:
+def _seen_in_report(report: dict[str, Any]) -> Seen | None:
     """Return what the collector kept of the node's last status, None while it kept nothing."""
     try:
         return seen_in(Status.from_json(report)) if report else None

@@ -110,14 +110,14 @@ def _client(node: Node, connection: AgentConnection) -> NodeClient:
 
 
 def _status(node: Node, connection: AgentConnection) -> Status:
-    with connection.reserved(CONNECTION_SECONDS):
+    with connection.reserve(CONNECTION_SECONDS):
         return _client(node, connection).status()
 
 
 def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
     """Send one zone. One that cannot be repaired is recorded as failed, and the others go on. Raise Transient."""
     zone_id, told_name, _ = zone
-    with connection.reserved(CONNECTION_SECONDS):
+    with connection.reserve(CONNECTION_SECONDS):
         client = _client(node, connection)
         try:
             differences, name = _send(client, node, zone_id, told_name, now=timezone.now())
@@ -149,7 +149,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
 
 def _check(node: Node, connection: AgentConnection, before: Status) -> bool:
     """Have the node read every row; True once it has."""
-    with connection.reserved(CONNECTION_SECONDS):
+    with connection.reserve(CONNECTION_SECONDS):
         _client(node, connection).check()
     until = time.monotonic() + CHECK_SECONDS
     while time.monotonic() < until:

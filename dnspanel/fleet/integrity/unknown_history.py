@@ -110,12 +110,12 @@ class Numbers:
         return self.only_nodes + self.only_panel + self.differing
 
     @property
-    def created(self) -> int:
+    def created_count(self) -> int:
         """Zones that a take over creates or brings back."""
         return self.only_nodes - self.unreadable + self.unreadable_here
 
     @property
-    def changed(self) -> int:
+    def changed_count(self) -> int:
         """Zones that a take over gives a new revision."""
         return self.differing - self.unreadable_here
 

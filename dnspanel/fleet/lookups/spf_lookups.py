@@ -60,7 +60,7 @@ class SpfLook:
         return any(step.fault for step in self.steps)
 
     @property
-    def flattened(self) -> str:
+    def flattened_record(self) -> str:
         """The same record with addresses in place of names."""
         found = (f"ip6:{each}" if ":" in each else f"ip4:{each}" for each in self.addresses)
         return " ".join(("v=spf1", *found, *self.unfollowed, *filter(None, [self.end])))
@@ -116,7 +116,7 @@ class _Walk:
                 return
             self.lookups += 1
             number = self.lookups
-            below, fault = self._followed(term, owner, above)
+            below, fault = self._follow_term(term, owner, above)
             yield SpfStep(depth, term, number, fault)
             if below:
                 name, record = below
@@ -132,7 +132,7 @@ class _Walk:
         else:
             self.is_complete = False
 
-    def _followed(self, term: Term, owner: str, above: frozenset[str]) -> tuple[tuple[str, str] | None, str]:
+    def _follow_term(self, term: Term, owner: str, above: frozenset[str]) -> tuple[tuple[str, str] | None, str]:
         """Return the name and record to go on with, if there is one, and what is wrong."""
         if "%{" in term.value or term.name not in ("a", "mx", *_FETCHES) or term.qualifier not in ("", "+"):
             self.unfollowed.append(term.text)
@@ -168,7 +168,7 @@ class _Walk:
     def _hosts(self, kind: str, name: str) -> str:
         hosts = [name]
         if kind == "mx":
-            found = _chained(self.resolver.ask(name, rdtypes.MX, deadline=self.deadline))
+            found = _follow_aliases(self.resolver.ask(name, rdtypes.MX, deadline=self.deadline))
             hosts = [str(item.exchange) for item in found if str(item.exchange) != "."]
         if len(hosts) > MOST_HOSTS:
             self.is_complete = False
@@ -184,11 +184,11 @@ class _Walk:
         return ""
 
     def _texts(self, name: str) -> list[str]:
-        found = _chained(self.resolver.ask(name, rdtypes.TXT, deadline=self.deadline))
+        found = _follow_aliases(self.resolver.ask(name, rdtypes.TXT, deadline=self.deadline))
         return [b"".join(item.strings).decode("latin-1") for item in found]
 
 
-def _chained(answer: dns.message.Message) -> list[Any]:
+def _follow_aliases(answer: dns.message.Message) -> list[Any]:
     try:
         chain = dns.message.QueryMessage.resolve_chaining(answer)  # type: ignore[arg-type]
     except dns.exception.DNSException as exc:

@@ -55,7 +55,7 @@ def set_up(*, now: datetime) -> list[str]:
 
 
 def _set_up(now: datetime) -> Iterator[Node]:
-    heard = list(_enrolled().filter(reported_at__gt=now - OFFLINE_AFTER, state=NodeState.ACTIVE))
+    heard = list(_answering_nodes().filter(reported_at__gt=now - OFFLINE_AFTER, state=NodeState.ACTIVE))
     choices = choices_of(heard)
     due = [node for node in heard if _may_choose(node) and _is_due(node, choices[node.pk])]
     if not due:
@@ -94,7 +94,7 @@ def _note_once(node: Node, message: str, now: datetime) -> None:
 def reasons_against(types: Collection[int]) -> dict[int, str]:
     """Return for each of these types that some node does not answer the names of such nodes, and the reasons."""
     concerned = SET_UP.intersection(types)
-    nodes = list(_enrolled()) if concerned else []
+    nodes = list(_answering_nodes()) if concerned else []
     found = {}
     for type in sorted(concerned):
         if not nodes and type == rdtypes.ALIAS and not settings.ALIAS_RESOLVER:
@@ -144,7 +144,7 @@ def _may_choose(node: Node) -> bool:
     return bool(node.report.get("takes_computed_types"))
 
 
-def _enrolled() -> "QuerySet[Node]":
+def _answering_nodes() -> "QuerySet[Node]":
     """Select nodes that answer questions, and ring 0, which comes first."""
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
     return nodes.order_by("-is_ring0", "name")

@@ -98,7 +98,7 @@ class NodeDescription:
     group: NodeGroup | None = None
     tags: Sequence[str] = ()
 
-    def checked(self) -> "NodeDescription":
+    def normalize(self) -> "NodeDescription":
         """Return the description with canonical tags. Raise BadNode."""
         check_node(self.name, self.dns_address, self.dns_port, self.agent_host, self.agent_port, self.schema)
         return replace(self, tags=checked_tags(self.tags))
@@ -116,7 +116,7 @@ def create_node(
     require_permission(by)
     if is_front:
         described = replace(described, schema=_schema_for_fronts(described.schema))
-    described = described.checked()
+    described = described.normalize()
     try:
         with transaction.atomic():
             node = Node.objects.create(
@@ -188,7 +188,7 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
         return Waiting(fingerprint=request_sha256, settings=settings_of(node))
     if node.state == NodeState.RETIRED or not node.certificate_pem:
         raise CodeRefused
-    return _enrolled(node, request_sha256, now)
+    return _answer_enrolment(node, request_sha256, now)
 
 
 def settings_of(node: Node) -> JoinSettings:
@@ -434,7 +434,7 @@ def _move(node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused
     transaction.on_commit(lambda: fronts_changed.send_robust(sender=None), robust=True)
 
 
-def _enrolled(node: Node, request_sha256: str, now: datetime) -> Enrolled:
+def _answer_enrolment(node: Node, request_sha256: str, now: datetime) -> Enrolled:
     authority = ensure_authority(now=now)
     ensure_signing_key(now=now)
     fields = {

@@ -28,7 +28,7 @@ def reasons_against(kinds: Collection[int]) -> dict[int, str]:
     releases = [(node.name, release_of(node)) for node in serving.order_by("-is_ring0", "name")]
     if not releases:
         return {
-            kind: gettext("PowerDNS before {release} does not read it").format(release=_named(kind))
+            kind: gettext("PowerDNS before {release} does not read it").format(release=_release_text(kind))
             for kind in concerned
         }
     found = {}
@@ -42,7 +42,7 @@ def reasons_against(kinds: Collection[int]) -> dict[int, str]:
     return found
 
 
-def _named(kind: int) -> str:
+def _release_text(kind: int) -> str:
     return ".".join(map(str, READ_SINCE[kind]))
 
 

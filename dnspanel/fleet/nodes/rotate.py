@@ -78,12 +78,12 @@ def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
     """
     authority = ensure_authority(now=now)
     context = client_ssl_context(authority)
-    if node.next_certificate_sha256 and _presented(node, context) == node.next_certificate_sha256:
+    if node.next_certificate_sha256 and _presented_fingerprint(node, context) == node.next_certificate_sha256:
         return _adopt(node, now, by)
     with _client(node, context) as client:
         _prepare(node, public_key(checked_request(client.certificate_request())), authority, now)
         client.install_certificate(node.next_certificate_pem, authority.ca_pem)
-    return _presented(node, context) == node.next_certificate_sha256 and _adopt(node, now, by)
+    return _presented_fingerprint(node, context) == node.next_certificate_sha256 and _adopt(node, now, by)
 
 
 def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, now: datetime) -> None:
@@ -133,7 +133,7 @@ def _adopt(node: Node, now: datetime, by: Author) -> bool:
     return bool(moved)
 
 
-def _presented(node: Node, context: ssl.SSLContext) -> str:
+def _presented_fingerprint(node: Node, context: ssl.SSLContext) -> str:
     """Return the fingerprint of the certificate that the agent shows on a new connection."""
     with _client(node, context) as client:
         client.status()

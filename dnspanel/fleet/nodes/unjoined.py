@@ -35,18 +35,18 @@ def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Au
     Raise BadNode, NameTaken, WrongState for a node that has joined, Forbidden.
     """
     require_permission(by)
-    described = described.checked()
+    described = described.normalize()
     name = described.name
     try:
         with transaction.atomic():
-            current = _locked(node)
-            before = _told(current)
+            current = _lock_unjoined(node)
+            before = _audit_values(current)
             for field in _FIELDS:
                 setattr(current, field, getattr(described, field))
             current.save(update_fields=_FIELDS)
             use_schema(schema=described.schema, now=now)
             EnrolmentCode.objects.filter(node=current, used_at=None).delete()
-            audit.record(action="node.change", by=by, now=now, target=name, before=before, after=_told(current))
+            audit.record(action="node.change", by=by, now=now, target=name, before=before, after=_audit_values(current))
     except IntegrityError as exc:
         raise NameTaken(name) from exc
     logger.info("changed node=%s before=%s by=%s", name, before["name"], user_of(by) or "command line")
@@ -57,13 +57,13 @@ def remove_node(*, node: Node, now: datetime, by: Author) -> None:
     """Remove the node, so that its name is free. Raise WrongState for a node that has joined, or Forbidden."""
     require_permission(by)
     with transaction.atomic():
-        current = _locked(node)
+        current = _lock_unjoined(node)
         audit.record(action="node.remove", by=by, now=now, target=current.name, dns=current.dns_address)
         current.delete()
     logger.info("removed node=%s by=%s", node.name, user_of(by) or "command line")
 
 
-def _locked(node: Node) -> Node:
+def _lock_unjoined(node: Node) -> Node:
     """Return the node as it is now, locked. Raise WrongState if it has joined, or is gone."""
     current = Node.objects.select_for_update(of=("self",)).select_related("group").filter(pk=node.pk).first()
     if current is None:
@@ -73,7 +73,7 @@ def _locked(node: Node) -> Node:
     return current
 
 
-def _told(node: Node) -> dict[str, Any]:
+def _audit_values(node: Node) -> dict[str, Any]:
     """Return what the audit log says of it."""
     values = {field: getattr(node, field) for field in _FIELDS}
     return values | {"group": node.group.name if node.group else ""}

@@ -74,7 +74,7 @@ class AgentConnection:
         return self._requested
 
     @contextmanager
-    def reserved(self, seconds: float) -> Iterator["AgentConnection"]:
+    def reserve(self, seconds: float) -> Iterator["AgentConnection"]:
         """Keep pushes off the connection: the node's position stays where it is. Raise Busy.
 
         A push that is requested in the block is done here, afterwards.

@@ -74,7 +74,7 @@ class Lease:
             self._lost, self.pause = True, pause
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def keep_alive(self) -> Iterator[None]:
         """Keep the lease from running out inside the block, however long one step takes."""
         stop = threading.Event()
         thread = threading.Thread(target=self._keep, args=(stop,), name="lease", daemon=True)

@@ -55,11 +55,11 @@ def send_snapshot(*, lease: Lease) -> bool:
     lease.note(started_at=bootstrap.started_at or timezone.now())
     snapshot = None
     try:
-        with lease.kept(), _client(node) as client:
+        with lease.keep_alive(), _client(node) as client:
             snapshot = _snapshot_for(node, bootstrap.schema, client.status().position)
             passed = bogus_zones.names_for_snapshot(node)
             ack = node_keys.with_keys(client, partial(_send, client, snapshot, lease, bootstrap, passed))
-            unproved = _unproved(node, ack, passed)
+            unproved = _fault_of_snapshot(node, ack, passed)
     except DamagedObject as exc:
         if snapshot is not None:
             drop_snapshot(snapshot=snapshot, reason=exc.reason, now=timezone.now())
@@ -121,7 +121,7 @@ def _least(have: Position | None, way: Way) -> int:
     return have.sequence if have is not None and is_ours else 0
 
 
-def _unproved(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
+def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
     """Return what ring 0 does not answer well of what is new in the snapshot, before its ack lets others have that."""
     if node.is_ring0:
         return failed_publication.examine_snapshot(node=node, position=ack.position, now=timezone.now())
@@ -157,7 +157,7 @@ def _send(
     chunks, size = (bootstrap.chunks_sent, bootstrap.bytes_sent) if is_resumed else (0, 0)
     lease.note(chunks=snapshot.chunks, bytes=snapshot.size, chunks_sent=chunks, bytes_sent=size, error="")
 
-    def sent(number: int, stored: int) -> None:
+    def note_chunk(number: int, stored: int) -> None:
         nonlocal chunks, size
         chunks, size = min(chunks + 1, snapshot.chunks), min(size + stored, snapshot.size)
         lease.note(chunks_sent=chunks, bytes_sent=size)
@@ -168,7 +168,7 @@ def _send(
         sealed,
         lambda number: read_chunk(snapshot, manifest, number),
         raw_size=manifest.raw_size,
-        sent=sent,
+        sent=note_chunk,
         unproven=passed,
     )
     _refuse_diverged(ack, manifest)

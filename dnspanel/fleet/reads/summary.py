@@ -66,7 +66,7 @@ def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus]
     parts = [gettext("{live} of {total} nodes live").format(live=live, total=len(active))]
     if late is not None and late.place in places.BEFORE_NODES:  # so it is not the nodes' trouble that they are late
         troubled = [s for s in troubled if s.health.word not in places.FOLLOWS]
-    parts += _named(troubled)
+    parts += _list_troubled(troubled)
     if late is not None and late.name not in {s.node.name for s in troubled}:
         tone = "bad" if tone == "bad" or late.late_by(now) >= places.VERY_LATE_AFTER else "warn"
         parts.append(places.describe(late, now))
@@ -164,7 +164,7 @@ def _trouble_of_publishing() -> str:
     return ""
 
 
-def _named(troubled: Sequence[NodeStatus]) -> list[str]:
+def _list_troubled(troubled: Sequence[NodeStatus]) -> list[str]:
     named: list[str] = [
         gettext("{name} {word}").format(name=s.node.name, word=gettext(str(s.health.word)))
         for s in troubled[:_MOST_NAMED]

@@ -74,9 +74,9 @@ def advance(*, now: datetime) -> None:
 def stop(*, reason: str, by: Author, now: datetime) -> None:
     """Stop delivery: no node gets anything until `resume`. Raise DeliveryRefused without a reason, or Forbidden."""
     _require(by)
-    reason = _checked(reason)
+    reason = _check_reason(reason)
     with transaction.atomic():
-        delivery = _locked()
+        delivery = _lock_delivery()
         Delivery.objects.filter(pk=delivery.pk).update(
             stopped_reason=reason, stopped_at=now, stopped_group=None, stopped_whole=True
         )
@@ -95,7 +95,7 @@ def resume(*, by: Author, now: datetime) -> None:
     """
     _require(by)
     with transaction.atomic():
-        delivery = _locked()
+        delivery = _lock_delivery()
         if not delivery.stopped_reason:
             raise DeliveryRefused(gettext("Delivery is not stopped."))
         Delivery.objects.filter(pk=delivery.pk).update(
@@ -115,9 +115,9 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
     pin takes nothing back. Raise Forbidden without the right.
     """
     _require(by)
-    reason = _checked(reason)
+    reason = _check_reason(reason)
     with transaction.atomic():
-        delivery = _locked()
+        delivery = _lock_delivery()
         head = LogHead.objects.get()
         acked = Node.objects.filter(state=NodeState.ACTIVE, epoch=head.epoch).aggregate(most=Max("acked"))["most"] or 0
         if sequence > head.sequence:
@@ -149,7 +149,7 @@ def unpin(*, by: Author, now: datetime) -> None:
     """Let nodes go on to the head, stage by stage. Raise DeliveryRefused when nothing is pinned, or Forbidden."""
     _require(by)
     with transaction.atomic():
-        delivery = _locked()
+        delivery = _lock_delivery()
         if delivery.pinned is None:
             raise DeliveryRefused(gettext("The fleet is not pinned."))
         Delivery.objects.filter(pk=delivery.pk).update(pinned=None, pinned_reason="", pinned_at=None, pinned_by=None)
@@ -170,9 +170,9 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
     Raise DeliveryRefused while one is live, or Forbidden.
     """
     _require(by)
-    reason = _checked(reason)
+    reason = _check_reason(reason)
     with transaction.atomic():
-        _locked()
+        _lock_delivery()
         stage = next((s for s in read_gates(now=now).stages if s.group_id == group.pk), None)
         if stage is None or not stage.members:
             raise DeliveryRefused(
@@ -231,7 +231,7 @@ def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
 def _stop_behind(found: Stop, now: datetime) -> None:
     """Stop everything behind this stage, until a person resumes."""
     _execute(_DURABLY)
-    _locked()
+    _lock_delivery()
     Delivery.objects.filter(pk=1).update(
         stopped_reason=found.reason, stopped_at=now, stopped_group_id=found.stage.group_id, stopped_whole=False
     )
@@ -264,7 +264,7 @@ def _wake(node_ids: Iterable[int]) -> None:
         released.send_robust(sender=None, node_ids=ids)
 
 
-def _locked() -> Delivery:
+def _lock_delivery() -> Delivery:
     """Return the one row, locked for the caller until the end of the transaction."""
     _execute(_ALONE)
     delivery, _ = Delivery.objects.get_or_create(pk=1)
@@ -281,7 +281,7 @@ def _note_all(kind: str, message: str, now: datetime, by: Author) -> None:
         events.note(node_id=node_id, kind=kind, message=message, now=now, by=by)
 
 
-def _checked(reason: str) -> str:
+def _check_reason(reason: str) -> str:
     reason = " ".join(reason.split())
     if not reason or len(reason) > LONGEST_REASON:
         raise DeliveryRefused(

@@ -192,8 +192,12 @@ def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
     among them, however many others there are.
     """
     found: dict[tuple[str, int], Suspect] = {}
-    of_name = [*_changed(after, up_to, accused), *_brought(after, up_to, accused)] if accused else []
-    every = [*_changed(after, up_to), *_brought(after, up_to)]
+    of_name = (
+        [*_suspects_of_changes(after, up_to, accused), *_suspects_of_new_zones(after, up_to, accused)]
+        if accused
+        else []
+    )
+    every = [*_suspects_of_changes(after, up_to), *_suspects_of_new_zones(after, up_to)]
     for some in (of_name, every):
         for suspect in sorted(some, key=lambda each: -each.sequence):
             found.setdefault((suspect.name, suspect.type), suspect)
@@ -206,7 +210,7 @@ def _accused_name(error: NotServed) -> str:
     return name if name.endswith(".") else ""
 
 
-def _changed(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
+def _suspects_of_changes(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
     changes = Change.objects.filter(
         revision__publication__gt=after, revision__publication__lte=up_to, revision__kind=RevisionKind.CHANGE
     )
@@ -219,7 +223,7 @@ def _changed(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
             yield Suspect(change.revision.publication_id, change.name, change.type, ttl, served)
 
 
-def _brought(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
+def _suspects_of_new_zones(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
     """Yield what of zones that came is unchanged: RRsets that changed since, which the server may not know
     yet, are left out.
     """

@@ -138,7 +138,7 @@ class Gates:
     def clearances(self) -> list[Clearance]:
         """Return up to where each stage may go, with the reason where that is not the head."""
         cleared = clearances(self.stages, head=self.head, stopped=self.stopped_behind)
-        return [self._capped(clearance) for clearance in cleared]
+        return [self._cap_clearance(clearance) for clearance in cleared]
 
     def reason_to_wait(self, *, group_id: int | None, is_ring0: bool) -> str:
         """Return for what nodes of this group wait; they have all that they may have."""
@@ -153,7 +153,7 @@ class Gates:
             return gettext("the fleet is pinned at sequence {sequence}").format(sequence=self.pinned)
         return mine.reason or gettext("the next is about to be sent")
 
-    def _capped(self, clearance: Clearance) -> Clearance:
+    def _cap_clearance(self, clearance: Clearance) -> Clearance:
         sequence = clearance.sequence
         if self.isolated is None or clearance.stage.ring0 is not Ring0.NO:
             return clearance

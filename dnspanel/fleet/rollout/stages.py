@@ -136,7 +136,7 @@ def trouble(stage: Stage) -> str:
     diverged = [member.name for member in stage.members if member.is_diverged]
     if diverged:
         return gettext("{nodes} of {name}: the content is not the panel's").format(
-            nodes=_named(diverged), name=stage.name
+            nodes=_list_names(diverged), name=stage.name
         )
     if rose(stage.before, stage.after, stage.elsewhere):
         return gettext(
@@ -173,14 +173,14 @@ def _gate(stage: Stage, head: int) -> tuple[int | None, str]:
     if lacking:
         lowest = min(member.acked for member in stage.live)
         return slowest.verified, gettext("it waits for {nodes} of {name}, at sequence {lowest} of {head}").format(
-            nodes=_named(lacking), name=stage.name, lowest=lowest, head=head
+            nodes=_list_names(lacking), name=stage.name, lowest=lowest, head=head
         )
     return slowest.verified, gettext("it waits until {name} has answered well for {verify_seconds} s").format(
         name=stage.name, verify_seconds=stage.verify_seconds
     )
 
 
-def _named(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
     listed = ", ".join(names[:_MOST_NAMED])
     return gettext("{listed} and {count} more").format(listed=listed, count=more) if more > 0 else listed

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.fleet.dnssec.resolver import configured
+from dnspanel.fleet.dnssec.resolver import resolver_of_settings
 from dnspanel.fleet.lookups.delegations import (
     MOST_DELEGATIONS,
     Delegation,
@@ -52,11 +52,15 @@ def zone_targets(request: PanelRequest, zone_name: str) -> HttpResponse:
     try:
         if about == "targets" and outside:
             with turn():
-                found = look_up_targets([(each.target, each.needs_address) for each in outside], resolver=configured())
+                found = look_up_targets(
+                    [(each.target, each.needs_address) for each in outside], resolver=resolver_of_settings()
+                )
             looks = {look.target: look for look in found}
         elif about == "delegations" and delegations:
             with turn():
-                of_each = look_up_delegations(delegations, resolver=configured(), networks=settings.SOURCE_NETWORKS)
+                of_each = look_up_delegations(
+                    delegations, resolver=resolver_of_settings(), networks=settings.SOURCE_NETWORKS
+                )
             delegation_looks = {look.delegation.name: look for look in of_each}
     except Busy as exc:
         error = str(exc)

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.fleet.dnssec.resolver import configured
+from dnspanel.fleet.dnssec.resolver import resolver_of_settings
 from dnspanel.fleet.lookups.spf_lookups import SpfLook, follow_spf
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.texts import gettext, ngettext
@@ -191,7 +191,7 @@ def _counted(building: Building, zone: Zone) -> Building:
         return building
     try:
         with turn():
-            look = follow_spf(building.builder.text(building.values), owner, resolver=configured())
+            look = follow_spf(building.builder.text(building.values), owner, resolver=resolver_of_settings())
     except Busy as exc:
         return replace(building, message=str(exc))
     return replace(building, look=look)

@@ -14,7 +14,7 @@ import pytest
 
 from dnspanel.fleet.dnssec import dns_exchange, parent_dns
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
-from dnspanel.fleet.dnssec.resolver import Resolver, configured
+from dnspanel.fleet.dnssec.resolver import Resolver, resolver_of_settings
 from tests.dnspanel.fleet.dnssec.nameservers import (
     DS,
     OTHER,
@@ -245,9 +245,9 @@ def test_the_root_has_no_parent() -> None:
 
 def test_resolvers_are_those_of_the_settings_else_the_systems(settings: Any) -> None:
     settings.DNS_RESOLVERS = ["192.0.2.53", "[2001:db8::53]:5300"]
-    assert configured().servers == (("192.0.2.53", 53), ("2001:db8::53", 5300))
+    assert resolver_of_settings().servers == (("192.0.2.53", 53), ("2001:db8::53", 5300))
     settings.DNS_RESOLVERS = []
-    assert all(port == 53 for _, port in configured().servers)
+    assert all(port == 53 for _, port in resolver_of_settings().servers)
 
 
 def test_a_powerdns_says_what_it_holds() -> None:

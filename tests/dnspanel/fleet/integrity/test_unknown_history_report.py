@@ -274,7 +274,7 @@ def test_a_history_that_only_nodes_know_is_remembered(restored: Served, alice: U
 def test_zones_without_a_soa_on_the_node_are_named_and_stay_out(restored: Served, alice: User) -> None:
     report = made_report()
     AheadZone.objects.filter(report=report, name="new.test.").update(error="it has no SOA record there")
-    assert (unknown_history.numbers(report).unreadable, unknown_history.numbers(report).created) == (1, 1)
+    assert (unknown_history.numbers(report).unreadable, unknown_history.numbers(report).created_count) == (1, 1)
     decide(report, Choice.TAKE_OVER, alice)
     assert not Zone.objects.filter(name="new.test.").exists()
     assert at("www", "changed.test.") == rr("www 300 A 192.0.2.99", origin="changed.test.")

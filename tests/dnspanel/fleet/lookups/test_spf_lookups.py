@@ -56,7 +56,7 @@ def test_includes_are_followed_and_each_look_up_counts(resolver: Resolver) -> No
     assert look.is_complete
     assert not look.is_too_much
     expected = "v=spf1 ip4:192.0.2.0/24 ip4:198.51.100.1 ip6:2001:db8::/32 ip4:192.0.2.9 ~all"
-    assert look.flattened == expected
+    assert look.flattened_record == expected
 
 
 def test_more_than_ten_is_too_much_and_counting_ends(resolver: Resolver) -> None:
@@ -89,7 +89,7 @@ def test_look_ups_without_an_answer_are_counted(resolver: Resolver) -> None:
 def test_an_alias_and_a_redirect_are_followed_and_a_macro_stays(resolver: Resolver) -> None:
     assert followed("v=spf1 include:alias.test -all", resolver).lookups == 3
     redirected = followed("v=spf1 redirect=end.test", resolver)
-    assert redirected.flattened == "v=spf1 ip4:203.0.113.1 -all"
+    assert redirected.flattened_record == "v=spf1 ip4:203.0.113.1 -all"
     look = followed("v=spf1 exists:%{i}.x.test ptr a:host.test/24 -ip4:192.0.2.1 -all", resolver)
     assert look.lookups == 3
     assert look.unfollowed == ("exists:%{i}.x.test", "ptr", "a:host.test/24")

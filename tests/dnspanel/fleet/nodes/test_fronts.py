@@ -104,7 +104,7 @@ def test_nobody_waits_for_a_front_in_a_rollout_and_it_is_asked_for_no_rows(front
     Node.objects.filter(pk=front.pk).update(state=NodeState.ACTIVE, contact_at=timezone.now(), report={"schema": 4})
     members = {member.name for stage in read_gates(now=timezone.now()).stages for member in stage.members}
     assert members == {"ns1", "ns2"}
-    assert front.name not in {node.name for node in node_computed_types._enrolled()}
+    assert front.name not in {node.name for node in node_computed_types._answering_nodes()}
     assert node_comparison.compare_nodes(now=timezone.now()) == []
 
 

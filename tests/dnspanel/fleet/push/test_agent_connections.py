@@ -63,11 +63,11 @@ def test_a_connection_that_is_in_use_answers_requests_afterwards() -> None:
     connection = AgentConnection()
     ran: list[str] = []
     connection.push(lambda _: ran.append("first"))
-    with connection.reserved(1):
+    with connection.reserve(1):
         connection.push(lambda _: ran.append("requested meanwhile"))
         assert ran == ["first"]
     assert ran == ["first", "requested meanwhile"]
-    with connection.reserved(1):
+    with connection.reserve(1):
         pass
     assert len(ran) == 2, "nobody asked for one"
 
@@ -82,19 +82,19 @@ def test_a_connection_used_by_a_push_is_waited_for_and_not_for_ever() -> None:
     push = threading.Thread(target=lambda: connection.push(attempt))
     push.start()
     begun.wait(5)
-    with pytest.raises(Busy), connection.reserved(0.01):
+    with pytest.raises(Busy), connection.reserve(0.01):
         pass
     done.set()
-    with connection.reserved(5):
+    with connection.reserve(5):
         pass
     push.join(5)
 
 
 def test_an_error_while_a_line_is_held_frees_it() -> None:
     connection = AgentConnection()
-    with pytest.raises(RuntimeError), connection.reserved(1):
+    with pytest.raises(RuntimeError), connection.reserve(1):
         raise RuntimeError("a bug")
-    with connection.reserved(1):
+    with connection.reserve(1):
         pass
 
 
@@ -111,6 +111,6 @@ def test_a_connection_that_was_taken_is_nobody_elses_and_requests_are_kept() -> 
 
 def test_whoever_cannot_take_a_connection_is_served_by_its_holder() -> None:
     connection, ran = AgentConnection(), []
-    with connection.reserved(1):
+    with connection.reserve(1):
         assert not connection.take(lambda _: ran.append("once it is free"))
     assert ran == ["once it is free"]

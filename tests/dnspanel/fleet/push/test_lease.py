@@ -85,7 +85,7 @@ def test_it_is_kept_during_a_long_step(node: Node, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05)
     mine = taken(node)
     begun = Bootstrap.objects.get().beat_at
-    with mine.kept():
+    with mine.keep_alive():
         deadline = time.monotonic() + 10
         while Bootstrap.objects.get().beat_at == begun:
             assert time.monotonic() < deadline

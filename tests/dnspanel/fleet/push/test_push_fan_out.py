@@ -176,7 +176,7 @@ def test_a_push_that_is_requested_meanwhile_is_for_another_round(nodes: dict[str
 def test_a_node_to_which_somebody_pushes_is_passed_over(nodes: dict[str, Served]) -> None:
     busy = nodes["ns2"].node.pk
     looked: list[int] = []
-    with connections[busy].reserved(1):
+    with connections[busy].reserve(1):
         list(push_together([each.node.pk for each in nodes.values()], lambda node_id, _: looked.append(node_id)))
         assert acked() == {"ns1": 2, "ns2": 1, "ns3": 2}
     assert looked == [busy], "by whoever had its connection"

@@ -91,7 +91,7 @@ def deprecated_in(pattern: URLPattern) -> set[tuple[str, str]]:
 
 
 def test_everything_that_is_deprecated_in_the_document_sends_both_headers() -> None:
-    """None is now. One that is marked in another way than by `deprecated` would send no header."""
+    """None is now. One that is marked in another way than by `mark_deprecated` would send no header."""
     sending = sorted(each for pattern in v2_urls(get_resolver()) for each in deprecated_in(pattern))
     marked = []
     for operations in described()["paths"].values():
