@@ -112,10 +112,12 @@ def events_of(document: Document) -> tuple[ApiEvent, ...]:
 
 
 def _operation(document: Document, server: str, path: str, method: str, found: Mapping[str, Any]) -> ApiOperation:
-    parameters = [_resolved(each, document) for each in found.get("parameters", ())]
+    parameters = [_resolve_reference(each, document) for each in found.get("parameters", ())]
     body_schema, body = _body(document, found)
-    filled = _filled(path, parameters)
-    answers = {status: _resolved(each, document) for status, each in sorted(found.get("responses", {}).items())}
+    filled = _fill_path(path, parameters)
+    answers = {
+        status: _resolve_reference(each, document) for status, each in sorted(found.get("responses", {}).items())
+    }
     return ApiOperation(
         id=str(found.get("operationId", slug(f"{method} {path}"))),
         method=method.upper(),
@@ -149,20 +151,20 @@ def _parameter(found: Mapping[str, Any]) -> Parameter:
 
 def _body(document: Document, found: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Any]:
     """Return the schema of the JSON body and the example of it; (None, None) for an operation without a body."""
-    content = _resolved(found.get("requestBody", {}), document).get("content", {})
+    content = _resolve_reference(found.get("requestBody", {}), document).get("content", {})
     media: Mapping[str, Any] = next((each for name, each in content.items() if "json" in name), {})
-    return (_resolved(media["schema"], document), media.get("example")) if "schema" in media else (None, None)
+    return (_resolve_reference(media["schema"], document), media.get("example")) if "schema" in media else (None, None)
 
 
 def _fields(document: Document, schema: Mapping[str, Any] | None) -> Iterator[Parameter]:
     """Yield the fields of a body as parameters."""
     for name, each in (schema or {}).get("properties", {}).items():
-        found = _resolved(each, document)
+        found = _resolve_reference(each, document)
         text = each.get("description") or found.get("description", "")
         yield Parameter(name, "body", _type(found), name in (schema or {}).get("required", ()), text)
 
 
-def _filled(path: str, parameters: list[Mapping[str, Any]]) -> str:
+def _fill_path(path: str, parameters: list[Mapping[str, Any]]) -> str:
     """Return the path with examples in place of its variables, and with the required query parameters."""
     examples = {each["name"]: each.get("example", each["name"]) for each in parameters}
     for each in parameters:
@@ -185,7 +187,7 @@ def curl_text(method: str, url: str, body: Any) -> str:
 
 def python_text(method: str, url: str, body: Any) -> str:
     """Return the call as Python code."""
-    sent = "" if body is None else f"\n    json={_indented(body)},"
+    sent = "" if body is None else f"\n    json={_indent_body(body)},"
     return (
         "import requests\n\n"
         f"answer = requests.{method}(\n    {url!r},\n"
@@ -194,12 +196,12 @@ def python_text(method: str, url: str, body: Any) -> str:
     )
 
 
-def _indented(body: Any) -> str:
+def _indent_body(body: Any) -> str:
     """Return the body as Python code, indented to its place in the call."""
     return pformat(body, width=88, sort_dicts=False).replace("\n", "\n         ")
 
 
-def _resolved(schema: Mapping[str, Any], document: Document) -> Mapping[str, Any]:
+def _resolve_reference(schema: Mapping[str, Any], document: Document) -> Mapping[str, Any]:
     """Return the schema that `$ref` points to, or the schema itself without one; keys beside `$ref` are ignored."""
     seen = 0
     while "$ref" in schema and seen < DEEPEST:

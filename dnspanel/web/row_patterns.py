@@ -104,7 +104,7 @@ class RowPatterns:
     def __init__(self) -> None:
         self._patterns: dict[tuple[object, ...], tuple[str, ...]] = {}
 
-    def drawn(self, row: PatternRow, draw: Callable[[object], str]) -> SafeString:
+    def draw_row(self, row: PatternRow, draw: Callable[[object], str]) -> SafeString:
         """Return the HTML of this row, as `draw` would draw it. Raise NotOfPattern if rows of its shape may differ."""
         if not row.has_pattern:
             return mark_safe(draw(row))

@@ -54,7 +54,7 @@ class GrantDescriber:
         if grant.everywhere:
             return gettext("all zones")
         known = sorted(self.zone_names[pk] for pk in grant.zones if pk in self.zone_names)
-        parts = [named(known)] if known else []
+        parts = [shorten_list(known)] if known else []
         if hidden := len(grant.zones) - len(known):
             parts.append(
                 ngettext("{hidden} zone you do not see", "{hidden} zones you do not see", hidden).format(hidden=hidden)
@@ -99,7 +99,7 @@ def limits_of(grant: Grant) -> str:
     """Return the names and types that the grant is limited to."""
     parts = []
     if grant.names:
-        parts.append(gettext("names {names}").format(names=named(grant.names)))
+        parts.append(gettext("names {names}").format(names=shorten_list(grant.names)))
     if grant.types:
         parts.append(
             gettext("types {list}").format(list=", ".join(rdata.type_to_text(each) for each in sorted(grant.types)))
@@ -107,7 +107,7 @@ def limits_of(grant: Grant) -> str:
     return "; ".join(parts)
 
 
-def named(texts: Collection[str]) -> str:
+def shorten_list(texts: Collection[str]) -> str:
     """Return the first few texts, and the number of the others."""
     first = list(texts)[:MOST_NAMED]
     more = len(texts) - len(first)

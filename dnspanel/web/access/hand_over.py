@@ -67,10 +67,10 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
         count = hand_over(
             person=person,
             to=to,
-            token_ids=_ticked(request, "token"),
-            webhook_ids=_ticked(request, "webhook"),
-            draft_ids=_ticked(request, "draft"),
-            hook_ids=_ticked(request, "hook"),
+            token_ids=_ticked_ids(request, "token"),
+            webhook_ids=_ticked_ids(request, "webhook"),
+            draft_ids=_ticked_ids(request, "draft"),
+            hook_ids=_ticked_ids(request, "hook"),
             by=request.user,
             now=timezone.now(),
         )
@@ -95,5 +95,5 @@ def receivers_for(person: User) -> list[User]:
     return list(others.order_by("-is_service", "username")[:MOST_RECEIVERS])
 
 
-def _ticked(request: PanelRequest, name: str) -> list[int]:
+def _ticked_ids(request: PanelRequest, name: str) -> list[int]:
     return [pk for text in request.POST.getlist(name) if (pk := id_in(text)) is not None]

@@ -80,11 +80,13 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
     form = RoleForm(request.POST)
     if not form.is_valid():
         return _answer(request, refusal=gettext("Choose a role."))
-    role, own = form.chosen()
+    role, own = form.chosen_role()
     if (role, own) == (person.role, person.own_role):
         return _answer(
             request,
-            done=gettext("{username} is {person} already.").format(username=person.username, person=_called(person)),
+            done=gettext("{username} is {person} already.").format(
+                username=person.username, person=_name_of_role(person)
+            ),
         )
     if (question := ask(request, _about_role(person, role, own))) is not None:
         return question
@@ -93,7 +95,8 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
     except LastAdministrator as exc:
         return _answer(request, refusal=str(exc))
     return _answer(
-        request, done=gettext("{username} is now {person}.").format(username=person.username, person=_called(person))
+        request,
+        done=gettext("{username} is now {person}.").format(username=person.username, person=_name_of_role(person)),
     )
 
 
@@ -233,16 +236,16 @@ def _about_second_factor(person: User) -> Question:
 def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
     then = User(role=role, own_role=own)
     before, after = _powers(person), _powers(then)
-    effects = [gettext("{username} is {person} now.").format(username=person.username, person=_called(person))]
+    effects = [gettext("{username} is {person} now.").format(username=person.username, person=_name_of_role(person))]
     for words, these, those in ((gettext("May then also"), after, before), (gettext("May no longer"), before, after)):
         if difference := [each for each in these if each not in those]:
             effects.append(f"{words}: {'; '.join(map(str, difference))}.")
     if set(before) - set(after):
         effects.append(gettext("Their tokens may no more than they themselves, from the same moment on."))
     return Question(
-        title=gettext("Make {username} {then}").format(username=person.username, then=_called(then)),
+        title=gettext("Make {username} {then}").format(username=person.username, then=_name_of_role(then)),
         effects=tuple(effects),
-        button=gettext("Make {username} {then}").format(username=person.username, then=_called(then)),
+        button=gettext("Make {username} {then}").format(username=person.username, then=_name_of_role(then)),
         back=reverse("people"),
         needs_password=role == Role.ADMINISTRATOR,
     )
@@ -257,7 +260,7 @@ def _powers(person: User) -> list[str]:
     return listed
 
 
-def _called(person: User) -> str:
+def _name_of_role(person: User) -> str:
     return person.role_name if person.own_role is not None else person.role_name.lower()
 
 

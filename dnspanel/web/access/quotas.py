@@ -111,14 +111,14 @@ def display_usage(of: User | Team) -> list[DisplayUsage]:
         DisplayUsage(
             usage,
             _title(usage.kind),
-            _used(usage),
+            _usage_text(usage),
             UNLIMITED if usage.limit is None else round_amount(usage.kind, usage.limit),
         )
         for usage in usage_of(holder_of(of), timezone.now())
     ]
 
 
-def _used(usage: Usage) -> str:
+def _usage_text(usage: Usage) -> str:
     if usage.used is None:
         return ""
     uncounted = usage.limit is None and usage.kind is not Kind.BYTES and usage.used >= MOST_COUNTED

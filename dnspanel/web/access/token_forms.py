@@ -16,7 +16,7 @@ from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import LIFETIME
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
-from dnspanel.web.frame.forms import PanelForm, separated
+from dnspanel.web.frame.forms import PanelForm, split_words
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
@@ -138,12 +138,12 @@ class TokenForm(PanelForm):
         return bool(self.cleaned_data["kind"] == TokenKind.TSIG)
 
     def clean_networks(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(separated(self.cleaned_data["networks"])))
+        return tuple(dict.fromkeys(split_words(self.cleaned_data["networks"])))
 
     def terms(self, now: datetime) -> TokenTerms:
         """Return the terms of the preset with what was typed; the form must be valid."""
         cleaned = self.cleaned_data
-        begun = self._begun(now)
+        begun = self._initial_terms(now)
         days = cleaned["expires"]
         return replace(
             begun,
@@ -160,7 +160,7 @@ class TokenForm(PanelForm):
     def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
         super().refuse_all({_FIELD_OF_FAULT.get(field, field): messages for field, messages in faults.items()})
 
-    def _begun(self, now: datetime) -> TokenTerms:
+    def _initial_terms(self, now: datetime) -> TokenTerms:
         raise NotImplementedError
 
 
@@ -202,7 +202,7 @@ class AcmeForm(_HostForm):
             raise forms.ValidationError(str(exc)) from exc
         return name
 
-    def _begun(self, now: datetime) -> TokenTerms:
+    def _initial_terms(self, now: datetime) -> TokenTerms:
         assert self.zone is not None
         return presets.acme_terms(zone_id=self.zone.pk, name=self.cleaned_data["name"], now=now)
 
@@ -217,7 +217,7 @@ class DyndnsForm(_HostForm):
         )
         self.fields["unused_days"].initial = presets.UNUSED_DAYS
 
-    def _begun(self, now: datetime) -> TokenTerms:
+    def _initial_terms(self, now: datetime) -> TokenTerms:
         assert self.zone is not None
         return presets.dyndns_terms(zone_id=self.zone.pk, name=self.cleaned_data["name"], now=now)
 
@@ -239,7 +239,7 @@ class CiForm(TokenForm):
         except access.Unknown as exc:
             raise forms.ValidationError(str(exc)) from exc
 
-    def _begun(self, now: datetime) -> TokenTerms:
+    def _initial_terms(self, now: datetime) -> TokenTerms:
         zone = self.cleaned_data["zone"]
         return presets.ci_terms(zone_id=zone.pk, zone_name=zone.name, now=now)
 
@@ -247,7 +247,7 @@ class CiForm(TokenForm):
 class MonitoringForm(TokenForm):
     preset = Preset.MONITORING
 
-    def _begun(self, now: datetime) -> TokenTerms:
+    def _initial_terms(self, now: datetime) -> TokenTerms:
         return presets.monitoring_terms(now=now)
 
 
@@ -282,7 +282,7 @@ class CustomForm(TokenForm, GrantForm):
             return self.cleaned_data
         return super().clean()
 
-    def _begun(self, now: datetime) -> TokenTerms:
+    def _initial_terms(self, now: datetime) -> TokenTerms:
         grant = self.cleaned_data.get("grant")
         permissions = frozenset(map(Permission, self.cleaned_data.get("permissions", ())))
         return TokenTerms(

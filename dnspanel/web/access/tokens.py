@@ -110,7 +110,7 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
         terms = form.terms(timezone.now())
         if (question := _password_for(request, terms, is_key=form.makes_key)) is not None:
             return question
-        made = _made(request, owner, form, timezone.now())
+        made = _create_token(request, owner, form, timezone.now())
         if made is not None:
             return _page_with_secret(request, made, form=form)
     near = near_quotas(owner, Kind.TOKENS)
@@ -127,7 +127,7 @@ def _owner(request: PanelRequest) -> User:
     return get_object_or_404(User, pk=id_in(request.GET["owner"]), is_service=True, is_active=True)
 
 
-def _made(request: PanelRequest, owner: User, form: TokenForm, now: datetime) -> verbs.NewToken | None:
+def _create_token(request: PanelRequest, owner: User, form: TokenForm, now: datetime) -> verbs.NewToken | None:
     """Return the token; None if it was refused, with the errors added to the form."""
     actor, cleaned = _actor(request), form.cleaned_data
     try:

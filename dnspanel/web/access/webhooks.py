@@ -132,11 +132,11 @@ class WebhookForm(PublishingForm):
         return found
 
     def clean_tags(self) -> list[str]:
-        return _listed(self.cleaned_data["tags"])
+        return _split_list(self.cleaned_data["tags"])
 
     def clean_teams(self) -> list[int]:
         """Return ids of teams; report a name that the person does not know."""
-        wanted = _listed(self.cleaned_data["teams"])
+        wanted = _split_list(self.cleaned_data["teams"])
         known = {team.name: team.pk for team in teams_known_to(self._person).filter(name__in=wanted)} if wanted else {}
         if unknown := [name for name in wanted if name not in known]:
             raise forms.ValidationError(
@@ -334,5 +334,5 @@ def _values(webhook: Webhook) -> dict[str, object]:
     }
 
 
-def _listed(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return list(filter(None, map(str.strip, text.split(","))))

@@ -59,7 +59,7 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
 @csrf_exempt  # the caller is the provider itself; what it says is signed
 @no_store
 @require_POST
-def ended(request: HttpRequest, provider_id: str) -> HttpResponse:
+def back_channel_logout(request: HttpRequest, provider_id: str) -> HttpResponse:
     """End the sessions whose counterpart at the provider has ended, as it says (Back-Channel Logout 1.0, 2.5)."""
     try:
         row = providers.provider_in_use(provider_id, ProviderKind.OIDC)

@@ -183,22 +183,22 @@ class SignedInMiddleware:
         if isinstance(exception, _UNKNOWN):
             return render(request, "404.html", {"what": str(exception)}, status=404)
         if isinstance(exception, access.RightMissing):
-            return _refused(request, 403, "403.html", str(exception))
+            return _refusal_response(request, 403, "403.html", str(exception))
         if isinstance(exception, SearchTooGeneral):
-            return _refused(request, 422, "too_general.html", str(exception))
+            return _refusal_response(request, 422, "too_general.html", str(exception))
         if was_ended(exception):
             message = gettext(
                 "The database took longer than a page may take. Nothing was changed; try again in a few seconds."
             )
-            response = _refused(request, 503, "too_slow.html", message)
+            response = _refusal_response(request, 503, "too_slow.html", message)
             response["Retry-After"] = str(RETRY_AFTER)
             return response
         if is_away(exception) and not _is_of_an_api(request):  # those have forms of their own: `server_errors`
             return database_away.answer(request, exception)
         if isinstance(exception, _QUOTA_EXCEEDED):
-            return _refused(request, 409, "quota_exceeded.html", str(exception))
+            return _refusal_response(request, 409, "quota_exceeded.html", str(exception))
         if isinstance(exception, PublishingOnHold):
-            return _refused(request, 503, "on_hold.html", str(exception), hold=exception)
+            return _refusal_response(request, 503, "on_hold.html", str(exception), hold=exception)
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
@@ -246,7 +246,9 @@ def _is_by_the_person(request: HttpRequest) -> bool:
     return not by_script and request.headers.get("Sec-Fetch-Dest", "document") == "document"
 
 
-def _refused(request: HttpRequest, status: int, template: str, message: str, **context: object) -> HttpResponse:
+def _refusal_response(
+    request: HttpRequest, status: int, template: str, message: str, **context: object
+) -> HttpResponse:
     """Return why, as a page or as a text: nothing was changed, and what was typed is where it was."""
     if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
         return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")

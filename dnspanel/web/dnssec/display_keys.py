@@ -103,7 +103,7 @@ def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[
             key=each,
             bars=list(_bars(each, places, now_x)),
             now_x=_number(now_x),
-            passed=list(_passed(each.moments)),
+            passed=list(_passed_moments(each.moments)),
             left_out=max(0, len(each.moments) - MOST_MOMENTS),
             coming=coming[each.id],
         )
@@ -111,7 +111,7 @@ def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[
     ]
 
 
-def _passed(moments: Sequence[Moment]) -> Iterator[Passed]:
+def _passed_moments(moments: Sequence[Moment]) -> Iterator[Passed]:
     """Yield the moments, those of one time as one."""
     found: dict[datetime, list[str]] = {}
     for moment in moments[-MOST_MOMENTS:]:
@@ -121,7 +121,7 @@ def _passed(moments: Sequence[Moment]) -> Iterator[Passed]:
 
 
 def _coming(key: KeyHistory, terms: Terms | None) -> Iterator[Coming]:
-    for at, labels in _grouped(key):
+    for at, labels in _group_expected(key):
         yield Coming(at, ", ".join(map(str, labels)))
     span = lifetime(terms, key.role) if terms is not None else None
     if span is not None and key.use is not None and key.use.active and not key.expected:
@@ -129,7 +129,7 @@ def _coming(key: KeyHistory, terms: Terms | None) -> Iterator[Coming]:
         yield Coming(made + span, gettext("has lived as long as the policy says"), is_lifetime=True)
 
 
-def _grouped(key: KeyHistory) -> list[tuple[datetime | None, list[str]]]:
+def _group_expected(key: KeyHistory) -> list[tuple[datetime | None, list[str]]]:
     found: dict[datetime | None, list[str]] = {}
     for each in key.expected:
         found.setdefault(each.earliest, []).append(_LABELS[each.event])

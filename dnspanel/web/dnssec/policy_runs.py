@@ -13,7 +13,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.policy_forms import RunForm
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, counted
+from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import PolicyRun, PolicyRunZone
@@ -93,10 +93,10 @@ def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
     """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
     verbs.require_signer(request.user)
     display = DisplayPolicyRun(verbs.run_for(request.user, run_id))
-    if is_fragment(request) and request.GET.get("seen") == display.seen:
+    if is_fragment(request) and request.GET.get("seen") == display.page_version:
         return HttpResponse(status=204)
     rows = PolicyRunZone.objects.filter(run=display.run).order_by("pk")
-    found = counted(display.run, _LABELS, ((row.act, row) for row in rows.iterator()))
+    found = count_findings(display.run, _LABELS, ((row.act, row) for row in rows.iterator()))
     context = {"display": display, "run": display.run, "counted": found}
     return render(request, "dnssec/_run.html" if is_fragment(request) else "dnssec/run.html", context)
 

@@ -65,7 +65,7 @@ def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
         if (question := _ask(request, zone, key, act)) is not None:
             return question
     by = acting(request, form)
-    return _changed(
+    return _run_act(
         request,
         zone,
         lambda: sign.set_key(zone=zone, key_id=key_id, active=active, published=published, acting=by),
@@ -87,7 +87,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
     if key and (question := _ask(request, zone, key, "delete")) is not None:
         return question
     by = acting(request, form)
-    return _changed(
+    return _run_act(
         request,
         zone,
         lambda: sign.delete_key(zone=zone, key_id=key_id, acting=by),
@@ -129,7 +129,7 @@ def _unknown(request: PanelRequest, zone: Zone, key_id: int) -> HttpResponse:
     return page(request, zone, refusal=refusal, status=422)
 
 
-def _changed(request: PanelRequest, zone: Zone, act: Callable[[], object], done: str) -> HttpResponse:
+def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], done: str) -> HttpResponse:
     try:
         act()
     except DnssecRefused as exc:

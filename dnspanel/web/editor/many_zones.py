@@ -74,7 +74,7 @@ def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelectio
     """Return what would become of the records; None if they are too many, with the error added to the form."""
     try:
         with searching_for(selection.search):
-            return wide_outcome(act=form.chosen(), selection=selection, author=request.user, now=timezone.now())
+            return wide_outcome(act=form.chosen_act(), selection=selection, author=request.user, now=timezone.now())
     except TooMany:
         form.add_error(
             None,
@@ -139,8 +139,8 @@ def _show(
         ],
         "more_refused": max(0, len(refused) - MOST_REFUSED),
         "selected": [(name, value) for name in ("rr", "rrs", "all", "q") for value in request.POST.getlist(name)],
-        "kept": form.kept,
-        "typed": dict(form.kept),
+        "kept": form.sent_fields,
+        "typed": dict(form.sent_fields),
         "seen": fingerprint(outcome) if outcome else "",
         "back": back_to(request),
     }

@@ -160,10 +160,10 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
     if not request.POST.get("ttl", "").strip():
         form.default_ttl = default_ttl(request, zone)
     before = rrsets_before(request, zone, form)
-    if not drafted(request, zone, form):
+    if not put_into_draft(request, zone, form):
         return _show_form(request, zone, form, status=422)
     assert form.rrset is not None
-    return _saved(request, zone, form.rrset, form.replaces, before)
+    return _saved_response(request, zone, form.rrset, form.replaces, before)
 
 
 def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RRset | None]:
@@ -175,9 +175,9 @@ def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RR
     return [change.before, change.after]
 
 
-def drafted(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
+def put_into_draft(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     """Put the form's RRset into the draft. Return False, with errors in the form, if that cannot be."""
-    if not form.is_valid() or form.rrset is None or _moved(request, zone, form):
+    if not form.is_valid() or form.rrset is None or _would_overwrite(request, zone, form):
         return False
     replaces = form.replaces
     draft.replace_rrset(
@@ -191,7 +191,7 @@ def drafted(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     return True
 
 
-def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
+def _would_overwrite(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     """Return True, and add an error to the form, if saving would overwrite something the row did not show."""
     assert form.rrset is not None
     key = (form.rrset.name, form.rrset.type)
@@ -225,7 +225,7 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     return True
 
 
-def _saved(
+def _saved_response(
     request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None, before: list[RRset | None]
 ) -> HttpResponse:
     key = (rrset.name, rrset.type)

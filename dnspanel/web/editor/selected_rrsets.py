@@ -20,9 +20,9 @@ from dnspanel.web.editor.ptr import tell_of_left
 from dnspanel.web.editor.rows.blocking import blocking_of
 from dnspanel.web.editor.table import filters_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.forms import separated
+from dnspanel.web.frame.forms import split_words
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.rows import capitalized
+from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
 from dnspanel.zones.models import Zone
@@ -79,7 +79,7 @@ class ManyForm(forms.Form):
         return dict(self.ACTS).get(self.data.get("act", ""), "Change")
 
     @property
-    def kept(self) -> list[tuple[str, str]]:
+    def sent_fields(self) -> list[tuple[str, str]]:
         """What was sent of the act, for a form that asks again."""
         return [(name, self.data[name]) for name in FIELDS if name in self.data]
 
@@ -102,7 +102,7 @@ class ManyForm(forms.Form):
             elif act in _WITH_TAGS:
                 self._with_tags(act)
         except ValueError as exc:
-            self.add_error(_FIELD_OF.get(str(act), "lines"), f"{capitalized(str(exc))}.")
+            self.add_error(_FIELD_OF.get(str(act), "lines"), f"{capitalize(str(exc))}.")
 
     def _replacing(self) -> many_rrsets.Act:
         data = self.cleaned_data
@@ -115,9 +115,9 @@ class ManyForm(forms.Form):
         return _WITH_VALUES[act](list(filter(None, lines)))
 
     def _with_tags(self, act: str) -> many_rrsets.Act:
-        return _WITH_TAGS[act](separated(self.cleaned_data.get("tags", "")))
+        return _WITH_TAGS[act](split_words(self.cleaned_data.get("tags", "")))
 
-    def chosen(self) -> many_rrsets.Act:
+    def chosen_act(self) -> many_rrsets.Act:
         """Return the act, of a form that is valid."""
         data = self.cleaned_data
         match data["act"]:
@@ -161,7 +161,7 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
         return _show(request, zone, form, None, status=422)
     try:
         with searching_for(selection.filters.text if selection.filters else ""):
-            outcome = outcome_of(act=form.chosen(), selection=selection, zone=zone, author=request.user)
+            outcome = outcome_of(act=form.chosen_act(), selection=selection, zone=zone, author=request.user)
     except TooMany:
         form.add_error(
             None,
@@ -227,7 +227,7 @@ def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | 
         "refused": refused_rows(zone, refused),
         "more_refused": max(0, len(refused) - MOST_REFUSED),
         "selected": selected_fields(request),
-        "kept": form.kept,
+        "kept": form.sent_fields,
         "back": address_with_filter(request.POST, zone),
     }
     return render_zone(request, zone, "records", "editor/many.html", context, status)

@@ -28,7 +28,7 @@ from dnspanel.web.editor.rows.row_rights import with_rights
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES, types_of
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.rows import DisplayRow, capitalized, display_rows, row_id
+from dnspanel.web.frame.rows import DisplayRow, capitalize, display_rows, row_id
 from dnspanel.web.frame.saved_views import look_in
 from dnspanel.web.frame.sorting import LONGEST_SORT, Column
 from dnspanel.web.frame.sorting import heads as heads_of
@@ -157,7 +157,7 @@ def _with_messages(rows: Iterable[DisplayRow], messages: Mapping[Key, str]) -> l
     """Return the rows with the messages of the checks about the RRset, where the draft says nothing."""
     if not messages:
         return list(rows)
-    return [replace(row, warned=row.warned or capitalized(messages.get(row.row.change.key, ""))) for row in rows]
+    return [replace(row, warned=row.warned or capitalize(messages.get(row.row.change.key, ""))) for row in rows]
 
 
 def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRsetOrder, after: str) -> RRsetPage:
@@ -294,7 +294,7 @@ def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
     if not quick.addition.changes_nothing:
         draft.replace_rrset(author=request.user, zone=zone, rrset=quick.addition.rrset, now=timezone.now())
     followed = follow(request, [_alone(quick.addition)]) if quick.ptr_ticked else ""
-    return _added(request, zone, quick.addition, followed)
+    return _added_response(request, zone, quick.addition, followed)
 
 
 def _understand(request: PanelRequest, zone: Zone) -> Quick:
@@ -321,7 +321,7 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
     except Occupied as exc:
         return replace(quick, occupied=exc)
     except ReplicationError as exc:
-        return replace(quick, error=capitalized(str(exc)))
+        return replace(quick, error=capitalize(str(exc)))
 
 
 def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Violation, ...]:
@@ -364,7 +364,7 @@ def _alone(addition: Addition) -> RRset:
     return make(rrset.name, rrset.type, rrset.ttl, [addition.value])
 
 
-def _added(request: PanelRequest, zone: Zone, addition: Addition, followed: str) -> HttpResponse:
+def _added_response(request: PanelRequest, zone: Zone, addition: Addition, followed: str) -> HttpResponse:
     rrset = addition.rrset
     message = (
         gettext("{name} {type} has this value already")

@@ -106,7 +106,7 @@ class DisplayCheck:
     percent: int
 
     @property
-    def seen(self) -> str:
+    def page_version(self) -> str:
         """A text that changes whenever the page does."""
         return f"{self.check.state}-{self.check.zones}"
 
@@ -229,7 +229,7 @@ def cutover_detail(request: PanelRequest, check_id: int) -> HttpResponse:
     display = _display(check)
     target = request.htmx.target if request.htmx else None
     if is_fragment(request) and target == "cutover-progress":
-        if request.GET.get("seen") == display.seen:
+        if request.GET.get("seen") == display.page_version:
             return HttpResponse(status=204)
         return render(request, "exports/_cutover_progress.html", {"display": display})
     context = {"display": display} | _differences(request, check) | _zones(check)

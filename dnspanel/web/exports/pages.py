@@ -163,7 +163,7 @@ class DisplayExport:
     seconds: float
 
     @property
-    def seen(self) -> str:
+    def page_version(self) -> str:
         """A text that changes whenever the page does."""
         return f"{self.job.state}-{self.job.zones}-{self.job.records}"
 
@@ -311,7 +311,7 @@ def export_job(request: PanelRequest, export_id: int) -> HttpResponse:
     context = {"export": display, "address": request.build_absolute_uri()}
     if not is_fragment(request):
         return render(request, "exports/export.html", context)
-    if request.GET.get("seen") == display.seen:
+    if request.GET.get("seen") == display.page_version:
         return HttpResponse(status=204)
     return render(request, "exports/_progress.html", context)
 

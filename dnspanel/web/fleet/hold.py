@@ -81,7 +81,7 @@ def hold_page(request: PanelRequest) -> HttpResponse:
     """Show the hold; htmx fetches the moving part alone while there is work on it."""
     access.require(request.user, Permission.FLEET)
     if request.htmx and "after" in request.GET:
-        return render(request, "fleet/_hold_rows.html", _listed(request, unknown_history.newest_report()))
+        return render(request, "fleet/_hold_rows.html", _zones_context(request, unknown_history.newest_report()))
     return _page(request)
 
 
@@ -152,7 +152,7 @@ def _page(request: PanelRequest, form: DecisionForm | None = None, status: int =
             "days": TRASH_DAYS,
             "decisions": _decisions(report, form, numbers.broken),
         }
-    context |= _listed(request, report if is_current else None)
+    context |= _zones_context(request, report if is_current else None)
     return render(request, "fleet/_hold.html" if request.htmx else "fleet/hold.html", context, status=status)
 
 
@@ -173,7 +173,7 @@ def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[s
     }
 
 
-def _listed(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]:
+def _zones_context(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]:
     """Return a page of the zones that differ; none for those who may not decide."""
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in _KINDS else ""
     if report is None or report.ended_at is None or not can(request.user, Permission.NODES):

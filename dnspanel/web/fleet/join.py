@@ -73,7 +73,7 @@ def node_change(request: PanelRequest, name: str) -> HttpResponse:
     """Show what was typed of a node that never joined; a POST changes it."""
     access.require(request.user, Permission.NODES)
     node = node_lifecycle.node_by_name(name)
-    form = NewNodeForm(request.POST or None, initial=_typed(node))
+    form = NewNodeForm(request.POST or None, initial=_initial_values(node))
     del form.fields["is_front"]
     if form.is_valid():
         try:
@@ -104,7 +104,7 @@ def _faults_in(form: NewNodeForm) -> Iterator[None]:
         form.refuse("name", str(exc))
 
 
-def _typed(node: Node) -> dict[str, Any]:
+def _initial_values(node: Node) -> dict[str, Any]:
     typed = {name: getattr(node, name) for name in NewNodeForm.base_fields}
     return typed | {"group": node.group_id, "tags": " ".join(node.tags)}
 

@@ -106,7 +106,7 @@ def node_acts(request: PanelRequest) -> HttpResponse:
     if not names:
         messages.error(request, gettext("No node is ticked. Nothing was changed."))
     if done:
-        messages.success(request, act[1].format(_named(done)))
+        messages.success(request, act[1].format(_list_names(done)))
     if refused:
         messages.error(request, " ".join(refused[:_MOST_NAMED]) + (" …" if len(refused) > _MOST_NAMED else ""))
     return redirect(_back(request))
@@ -167,7 +167,7 @@ def _block(tiles: Sequence[Tile]) -> dict[str, Any]:
     return {"tiles": tiles, "ids": ".".join(str(tile.status.node.pk) for tile in tiles)}
 
 
-def _named(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     display = ", ".join(names[:_MOST_NAMED])
     return (
         display

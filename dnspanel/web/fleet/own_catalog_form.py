@@ -8,7 +8,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.producer import Chosen
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm, offer_teams, separated
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm, offer_teams, split_words
 from replication.dns import names
 from replication.errors import BadName
 
@@ -30,7 +30,7 @@ class GroupsForm(PanelForm):
     @property
     def groups(self) -> list[str]:
         """What was typed, one by one."""
-        return separated(self.cleaned_data["group_tags"])
+        return split_words(self.cleaned_data["group_tags"])
 
 
 class NewOwnCatalogForm(GroupsForm, PublishingForm):
@@ -88,7 +88,7 @@ class PutInForm(PanelForm):
         offer_teams(self.fields["team"], person, Right.SETTINGS)
 
     @property
-    def chosen(self) -> Chosen:
+    def chosen_zones(self) -> Chosen:
         """What was typed."""
         typed = self.cleaned_data
-        return Chosen(separated(typed["zones"]), typed["tag"].strip(), typed["team"].pk if typed["team"] else None)
+        return Chosen(split_words(typed["zones"]), typed["tag"].strip(), typed["team"].pk if typed["team"] else None)

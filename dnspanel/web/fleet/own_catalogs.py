@@ -58,7 +58,9 @@ def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
     form = PutInForm(request.POST, person=request.user, auto_id="put_in_%s")
     if form.is_valid():
         try:
-            count = producer.put_in(catalog=catalog.zone, chosen=form.chosen, author=request.user, now=timezone.now())
+            count = producer.put_in(
+                catalog=catalog.zone, chosen=form.chosen_zones, author=request.user, now=timezone.now()
+            )
         except CatalogRefused as exc:
             form.refuse_all(exc.fields)
         except Forbidden as exc:  # of the catalog that one of them would leave

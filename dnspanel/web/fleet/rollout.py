@@ -57,7 +57,7 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
     if act not in acts:
         raise Http404
     verb, message = acts[act]
-    return _done(request, verb, message)
+    return _run_verb(request, verb, message)
 
 
 @require_POST
@@ -70,7 +70,7 @@ def group_new(request: PanelRequest) -> HttpResponse:
         seconds = _number(request, "verify_seconds")
         rollout_groups.create_group(name=name, verify_seconds=seconds, by=request.user, now=timezone.now())
 
-    return _done(
+    return _run_verb(
         request, create, gettext("The group {name} is there; put nodes into it on their pages.").format(name=name)
     )
 
@@ -114,10 +114,10 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
     if act not in acts:
         raise Http404
     verb, message = acts[act]
-    return _done(request, verb, message)
+    return _run_verb(request, verb, message)
 
 
-def _done(request: PanelRequest, verb: Callable[[], None], message: str) -> HttpResponse:
+def _run_verb(request: PanelRequest, verb: Callable[[], None], message: str) -> HttpResponse:
     """Call the verb, tell the person that it was done or why not, and redirect to the page."""
     try:
         verb()

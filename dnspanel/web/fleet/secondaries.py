@@ -153,7 +153,7 @@ def _context(request: PanelRequest, secondary: Secondary) -> dict[str, object]:
         "next": _next(found, search, behind=behind),
         "search": search,
         "only_behind": behind,
-        "signed": _signed(request, secondary),
+        "signed": _withheld_names(request, secondary),
         "may_change": access.may_set_up(request.user),
         "catalog": catalog_name(secondary),
         "parts": _parts(request, secondary),
@@ -164,7 +164,7 @@ def _context(request: PanelRequest, secondary: Secondary) -> dict[str, object]:
 def _parts(request: PanelRequest, secondary: Secondary, *, secret: str = NO_SECRET) -> list[Part]:
     tls = tls_endpoint(now=timezone.now()) if secondary.transport != Transport.ANY else None
     return parts_for(
-        secondary, gateways=settings.GATEWAY_ADDRESSES, secret=secret, zones=_named(request, secondary), tls=tls
+        secondary, gateways=settings.GATEWAY_ADDRESSES, secret=secret, zones=_member_names(request, secondary), tls=tls
     )
 
 
@@ -176,7 +176,7 @@ def _next(found: Sequence[Member], search: str, *, behind: bool) -> str:
     return f"?{urlencode(more)}"
 
 
-def _signed(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
+def _withheld_names(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
     """Return the chosen zones that it does not get, as far as this person may know of them; at most as many
     as a person reads.
     """
@@ -184,5 +184,5 @@ def _signed(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
     return list(found.values_list("name", flat=True)[: MOST_SIGNED + 1])
 
 
-def _named(request: PanelRequest, secondary: Secondary) -> list[str]:
+def _member_names(request: PanelRequest, secondary: Secondary) -> list[str]:
     return [member.zone_name for member in members_page(request.user, secondary, limit=MOST_NAMED)]

@@ -77,7 +77,7 @@ def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
         "fault": fault,
         "has_password": request.user.has_password,
         "may_send_code": wants_password and bool(second_factors_of(request.user).codes),
-        "sent": list(_sent(request)),
+        "sent": list(_sent_fields(request)),
     }
     response = render(request, "confirm.html", context, status=422 if fault else 200)
     response["Cache-Control"] = "no-store"  # what was sent may hold a secret
@@ -123,7 +123,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
     return ""
 
 
-def _sent(request: PanelRequest) -> Iterator[tuple[str, str]]:
+def _sent_fields(request: PanelRequest) -> Iterator[tuple[str, str]]:
     """Yield the fields of the act, to be sent again."""
     for name, values in request.POST.lists():
         if name not in _OF_THE_QUESTION:

@@ -53,7 +53,7 @@ class PanelForm(forms.Form):
                 self.refuse(field, message)
 
 
-def separated(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Split what was typed with blanks or commas between."""
     return text.replace(",", " ").split()
 
@@ -149,7 +149,7 @@ class ZoneSettingsForm(PanelForm):
         offer_teams(self.fields["team"], author, kept=zone.team_id)
 
     def clean_tags(self) -> list[str]:
-        return separated(self.cleaned_data["tags"])
+        return split_words(self.cleaned_data["tags"])
 
 
 class TypedNameForm(PublishingForm):

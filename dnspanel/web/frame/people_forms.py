@@ -26,7 +26,7 @@ class RoleForm(PanelForm):
 
     role = forms.ChoiceField(choices=role_choices)
 
-    def chosen(self) -> tuple[Role, OwnRole | None]:
+    def chosen_role(self) -> tuple[Role, OwnRole | None]:
         """Return the role, and the own one if it is that. Raise RoleUnknown for one that was deleted in between."""
         chosen = self.cleaned_data["role"]
         if chosen in Role.values:

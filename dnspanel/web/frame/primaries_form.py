@@ -104,7 +104,7 @@ class PastRulesForm(PanelForm):
     )
 
     @property
-    def said(self) -> dict[str, str | bool]:
+    def verb_arguments(self) -> dict[str, str | bool]:
         """What verbs take: the reason, and whether it goes past rules."""
         return {"reason": self.cleaned_data["reason"], "past_rules": self.cleaned_data["past_rules"]}
 

@@ -110,7 +110,7 @@ class DisplayDiff:
         return [DisplayRecord(record, self.diff.change.type) for record in self.diff.records]
 
     @property
-    def noted(self) -> list[NoteDiff]:
+    def note_diffs(self) -> list[NoteDiff]:
         """How its tags and the comments of its values change; of what is new, what it has."""
         before, after = (NO_NOTES if each is None else each.notes for each in (self.before, self.after))
         if before == after or self.after is None:

@@ -145,21 +145,21 @@ class DisplayRow(PatternRow):
 
     @property
     def to_select(self) -> str:
-        return self._titled(gettext("Select %(owner)s %(type)s"))
+        return self._format_title(gettext("Select %(owner)s %(type)s"))
 
     @property
     def to_history(self) -> str:
-        return self._titled(gettext("History of %(owner)s %(type)s"))
+        return self._format_title(gettext("History of %(owner)s %(type)s"))
 
     @property
     def to_fields(self) -> str:
-        return self._titled(gettext("Fields of %(owner)s %(type)s"))
+        return self._format_title(gettext("Fields of %(owner)s %(type)s"))
 
     @property
     def to_delete(self) -> str:
-        return self._titled(gettext("Delete %(owner)s %(type)s"))
+        return self._format_title(gettext("Delete %(owner)s %(type)s"))
 
-    def _titled(self, text: str) -> str:
+    def _format_title(self, text: str) -> str:
         return text % {"owner": self.owner, "type": self.type}
 
     @cached_property
@@ -360,7 +360,7 @@ def display_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -
     return found
 
 
-def capitalized(text: str, *, name: str = "") -> str:
+def capitalize(text: str, *, name: str = "") -> str:
     """Return the text with a capital first letter, unless it starts with `name`, which keeps its case."""
     return text if name and text.startswith(name) else text[:1].upper() + text[1:]
 

@@ -100,7 +100,7 @@ class DisplayRun(Generic[Run]):
         return (ended - self.run.started_at).total_seconds() if self.run.started_at else 0
 
     @property
-    def seen(self) -> str:
+    def page_version(self) -> str:
         """A text that changes whenever the page does."""
         return f"{self.run.state}-{self.run.done}"
 
@@ -120,7 +120,7 @@ class Counted:
         return len(self.zones) < self.count
 
 
-def counted(run: AnyRun, labels: Labels, listed: Iterable[tuple[str, RunZone]]) -> list[Counted]:
+def count_findings(run: AnyRun, labels: Labels, listed: Iterable[tuple[str, RunZone]]) -> list[Counted]:
     """Return what the run counted so far.
 
     The listed zones, each with what was found, are asked for once it has ended.

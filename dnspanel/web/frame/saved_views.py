@@ -116,7 +116,7 @@ def saved_view(request: PanelRequest, view_id: int) -> HttpResponse:
         else:
             messages.success(request, gettext("“{given}” is kept.").format(given=given["name"]))
             return redirect("zone-views")
-    context = {"listed": _listed(request, view, None), "form": form}
+    context = {"listed": _listed_view(request, view, None), "form": form}
     return render(request, "view.html", context, status=422 if form.is_bound else 200)
 
 
@@ -187,7 +187,7 @@ def _save(
         return None
 
 
-def _listed(request: PanelRequest, view: SavedView, zone: Zone | None) -> ListedView:
+def _listed_view(request: PanelRequest, view: SavedView, zone: Zone | None) -> ListedView:
     return ListedView(view, address_of(view, zone), view.owner_id == request.user.pk)
 
 
@@ -200,7 +200,7 @@ def _show(
     if zone is not None:
         found = found.filter(zone__in=[zone.pk]) | found.filter(zone=None)
     context = {
-        "views": [_listed(request, view, zone) for view in found[:MOST_LISTED]],
+        "views": [_listed_view(request, view, zone) for view in found[:MOST_LISTED]],
         "of": page or "",
         "page_name": page.label if page else "",
         "zone": zone,

@@ -141,7 +141,7 @@ def zones_context(
     options = Options.from_json(job.options)
     return {
         "job": job,
-        "zones": [_listed(row, options, job.state) for row in page.zones],
+        "zones": [_listed_zone(row, options, job.state) for row in page.zones],
         "next_after": page.after,
         "search": search,
         "show": show,
@@ -163,7 +163,7 @@ def _is_listed(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
     return not plan or not key or key == show or bool(getattr(plan, _COUNT_OF[key]))
 
 
-def _listed(row: ImportZone, options: Options, state: str) -> ListedZone:
+def _listed_zone(row: ImportZone, options: Options, state: str) -> ListedZone:
     exists = row.zone_id > 0 and not row.ops_size
     tone, icon, word = _mark(row, options, state, exists=exists)
     return ListedZone(row, exists, _CHOICES_EXISTING if exists else _CHOICES_NEW, tone, icon, word)
@@ -262,7 +262,7 @@ def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpRespo
     row = ImportZone.objects.filter(job=job, pk__in=ids).first()
     if row is None:
         raise access.Unknown("this zone of the import")
-    listed = _listed(row, Options.from_json(job.options), job.state)
+    listed = _listed_zone(row, Options.from_json(job.options), job.state)
     return render(
         request,
         "imports/_zone_row.html",

@@ -81,7 +81,7 @@ class ColumnsForm(PanelForm):
         return [self[f"column-{number}"] for number in range(self.width)]
 
     @property
-    def mapped(self) -> list[bool]:
+    def used_columns(self) -> list[bool]:
         """Whether each column is used."""
         return [bool(column.value()) for column in self.columns]
 
@@ -145,8 +145,8 @@ def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
     context = head | {
         "form": form,
         "file": files[0],
-        "rows": [_cells(row, form.mapped) for row in sample.rows],
-        "header": _cells(sample.header, form.mapped) if sample.header else [],
+        "rows": [_cells(row, form.used_columns) for row in sample.rows],
+        "header": _cells(sample.header, form.used_columns) if sample.header else [],
         "delimiter": _DELIMITER_LABELS.get(sample.delimiter, sample.delimiter),
     }
     return render(request, "imports/columns.html", context, status=422 if form.is_bound else 200)

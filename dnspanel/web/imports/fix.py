@@ -66,7 +66,7 @@ def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
             return answer
     context = {
         "job": job,
-        "zones": [_failed(job, row, typed, faults.get(row.pk, [])) for row in page.zones],
+        "zones": [_failed_zone(job, row, typed, faults.get(row.pk, [])) for row in page.zones],
         "next_after": page.after,
         "after": after,
         "form_id": request.POST.get("form_id") or uuid4(),
@@ -104,7 +104,9 @@ def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[Im
     return found
 
 
-def _failed(job: ImportJob, row: ImportZone, typed: Mapping[int, str], faults: Sequence[ImportFault]) -> FailedZone:
+def _failed_zone(
+    job: ImportJob, row: ImportZone, typed: Mapping[int, str], faults: Sequence[ImportFault]
+) -> FailedZone:
     text, obstacle = typed.get(row.pk), ""
     if text is None:
         try:

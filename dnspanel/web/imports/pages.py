@@ -60,7 +60,7 @@ def import_list(request: PanelRequest) -> HttpResponse:
     before = int(requested) if requested.isdecimal() and len(requested) < 10 else None
     found = queries.jobs_page(request.user, before=before, limit=JOBS_PER_PAGE)
     now = timezone.now()
-    listed = [_listed(row, now) for row in found]
+    listed = [_listed_import(row, now) for row in found]
     context = {
         "imports": listed,
         "next_before": found[-1].job.pk if len(found) == JOBS_PER_PAGE else None,
@@ -76,7 +76,7 @@ def import_list(request: PanelRequest) -> HttpResponse:
     return render(request, "imports/list.html", context)
 
 
-def _listed(row: queries.JobRow, now: datetime) -> ListedImport:
+def _listed_import(row: queries.JobRow, now: datetime) -> ListedImport:
     """Return an import as the list shows it. One more query if it is at work; there are never many."""
     job = row.job
     progress = queries.progress(job, now=now) if job.state in ACTIVE_STATES else None

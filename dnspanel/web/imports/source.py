@@ -109,7 +109,7 @@ def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpRes
     if form.is_valid() and form.takes_files and not by_script and not request.FILES.getlist("files"):
         form.refuse(None, gettext("Choose at least one file."))
     if not form.is_valid():
-        return _refused(request, form) if by_script else _source_page(request, form, status=422)
+        return _errors_response(request, form) if by_script else _source_page(request, form, status=422)
     try:
         job = _create(request, form)
         if by_script:
@@ -147,7 +147,7 @@ def _offered_to(person: User) -> list[tuple[str, tuple[DisplaySource, ...]]]:
     return [(title, group) for title, group in kinds if group]
 
 
-def _refused(request: PanelRequest, form: SourceForm) -> HttpResponse:
+def _errors_response(request: PanelRequest, form: SourceForm) -> HttpResponse:
     errors = [str(error) for of_field in form.errors.values() for error in of_field]
     return JsonResponse({"errors": errors}, status=422)
 

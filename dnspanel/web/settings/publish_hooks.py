@@ -15,7 +15,7 @@ from dnspanel.web.frame.confirm import Question, ask, before_secret
 from dnspanel.web.frame.forms import MONO
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.settings.publish_rules import ScopeForm, governor, lifted
+from dnspanel.web.settings.publish_rules import ScopeForm, governor, lift_rule
 from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.address_guard import LONGEST_URL
 from dnspanel.webhooks.place_publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms, NewHook
@@ -81,7 +81,7 @@ def hooks(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         if (question := ask(request, _ABOUT_SECRET)) is not None:
             return question
-        made = form.placed(place_publish_hooks.add_hook, author=request.user, terms=form.terms)
+        made = form.place_rule(place_publish_hooks.add_hook, author=request.user, terms=form.terms)
         if made is not None:
             return _page_with_secret(request, made)
     context = {"entries": place_publish_hooks.hooks(request.user), "form": form, "tab": "hooks"}
@@ -98,7 +98,7 @@ def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
         if (question := ask(request, _about_change(hook))) is not None:
             return question
         hook.version = form.cleaned_data["version"]  # that of the page
-        changed = form.placed(place_publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook)
+        changed = form.place_rule(place_publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook)
         if changed is not None:
             messages.success(request, gettext("Changed, from the next question on. Test it."))
             return redirect("settings-hook", hook.pk)
@@ -156,7 +156,7 @@ def _page_with_secret(request: PanelRequest, made: NewHook, *, rotated: bool = F
 @require_POST
 def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
     """Stop asking the hook."""
-    return lifted(
+    return lift_rule(
         request,
         lambda now: place_publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),
         gettext("The hook is lifted."),

@@ -19,7 +19,7 @@ from dnspanel.accounts.models import Role, Team, Token, User
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm, separated
+from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm, split_words
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
@@ -108,7 +108,7 @@ class ScopeForm(PanelForm):
         given = self.cleaned_data
         return Scope(given["zone"], given["tag"], given["team"])
 
-    def placed(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
+    def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
         """Return what the verb placed; None where it refused, which the field at fault says. The form must be valid."""
         try:
             return place(
@@ -180,14 +180,14 @@ class ApprovalRuleForm(ScopeForm):
 
     def clean_types(self) -> list[int]:
         try:
-            return [rdtypes.type_from_text(word) for word in separated(self.cleaned_data["types"])]
+            return [rdtypes.type_from_text(word) for word in split_words(self.cleaned_data["types"])]
         except BadRdata as exc:
             raise forms.ValidationError(exc.reason) from exc
 
     def clean_tokens(self) -> list[Token]:
         known = tokens_visible_to(self.reader).filter(revoked_at=None)
         found = []
-        for word in separated(self.cleaned_data["tokens"])[:100]:
+        for word in split_words(self.cleaned_data["tokens"])[:100]:
             name = f"{word.lower().rstrip('.')}."
             token = known.filter(prefix=word.rstrip("….")).first() or known.filter(tsig_name=name).first()
             if token is None:
@@ -239,7 +239,7 @@ def approval_rules(request: PanelRequest) -> HttpResponse:
     """Show the rules of approval that the person may lift; a POST places one."""
     form = ApprovalRuleForm(request.POST or None, reader=governor(request))
     if form.is_valid():
-        rule = form.placed(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
+        rule = form.place_rule(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
         if rule is not None:
             messages.success(request, gettext("The rule holds for {scope}.").format(scope=rule.scope))
             return redirect("settings-approvals")
@@ -251,7 +251,7 @@ def approval_rules(request: PanelRequest) -> HttpResponse:
 @require_POST
 def approval_rule_lift(request: PanelRequest, rule_id: int) -> HttpResponse:
     """Lift the rule."""
-    return lifted(
+    return lift_rule(
         request,
         lambda now: publish_rules.lift_approval_rule(rule_id=rule_id, author=request.user, now=now),
         gettext("The rule is lifted."),
@@ -265,7 +265,7 @@ def freezes(request: PanelRequest) -> HttpResponse:
     form = FreezeForm(request.POST or None, reader=governor(request))
     now = timezone.now()
     if form.is_valid():
-        freeze = form.placed(publish_rules.add_freeze, author=request.user, times=form.times)
+        freeze = form.place_rule(publish_rules.add_freeze, author=request.user, times=form.times)
         if freeze is not None:
             messages.success(request, gettext("The freeze holds for {scope}.").format(scope=freeze.scope))
             return redirect("settings-freezes")
@@ -280,7 +280,7 @@ def freezes(request: PanelRequest) -> HttpResponse:
 @require_POST
 def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
     """Lift the freeze."""
-    return lifted(
+    return lift_rule(
         request,
         lambda now: publish_rules.lift_freeze(freeze_id=freeze_id, author=request.user, now=now),
         gettext("The freeze is lifted."),
@@ -288,7 +288,7 @@ def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
     )
 
 
-def lifted(request: PanelRequest, lift: Callable[[datetime], None], told: str, *, back: str) -> HttpResponse:
+def lift_rule(request: PanelRequest, lift: Callable[[datetime], None], told: str, *, back: str) -> HttpResponse:
     """Lift a rule, or say that it was lifted already, and return to the list. Raise Forbidden."""
     governor(request)
     try:

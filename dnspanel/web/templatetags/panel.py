@@ -104,7 +104,7 @@ class PatternedNode(template.Node):
             with context.push(**{self._name: row}):
                 return self.nodelist.render(context)
 
-        return patterns.drawn(context[self._name], draw)
+        return patterns.draw_row(context[self._name], draw)
 
 
 @register.tag
@@ -197,11 +197,11 @@ def ago(at: datetime | None) -> SafeString | str:
 @register.filter
 def duration(seconds: float) -> str:
     """Return a duration in the largest unit that fits: 40 s, 3 min, 2 h, 5 days."""
-    unit, number = _counted(seconds)
+    unit, number = _largest_unit(seconds)
     return unit.span(number).format(number=number)
 
 
-def _counted(seconds: float) -> tuple[_Unit, int]:
+def _largest_unit(seconds: float) -> tuple[_Unit, int]:
     unit = next(unit for unit in _UNITS if seconds < unit.limit)
     return unit, int(seconds // unit.size)
 
@@ -215,5 +215,5 @@ def spoken_age(seconds: float) -> str:
     """Return an age in words: `3 min ago`."""
     if seconds < 5:
         return gettext("just now")
-    unit, number = _counted(seconds)
+    unit, number = _largest_unit(seconds)
     return unit.ago(number).format(number=number)

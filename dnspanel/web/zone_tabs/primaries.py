@@ -77,7 +77,7 @@ def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
     def ask_now() -> None:
         set_up_primaries.ask_now(zone=zone, author=request.user, now=timezone.now(), wants_all=wants_all)
 
-    return _done(request, zone, ask_now, gettext("The primaries of {name} are being asked.").format(name=zone.name))
+    return _run_act(request, zone, ask_now, gettext("The primaries of {name} are being asked.").format(name=zone.name))
 
 
 @require_POST
@@ -90,7 +90,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
     def take_over() -> None:
         set_up_primaries.take_over(zone=zone, **_acting(request))
 
-    return _done(
+    return _run_act(
         request,
         zone,
         take_over,
@@ -108,12 +108,12 @@ def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
     def give_back() -> None:
         set_up_primaries.give_back(zone=zone, **_acting(request))
 
-    return _done(
+    return _run_act(
         request, zone, give_back, gettext("{name} is given back: its primaries are being asked.").format(name=zone.name)
     )
 
 
-def _done(request: PanelRequest, zone: Zone, act: Callable[[], object], said: str) -> HttpResponse:
+def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], said: str) -> HttpResponse:
     try:
         act()
     except (NotTransferred, TakeOverRefused) as exc:
@@ -128,7 +128,7 @@ def _done(request: PanelRequest, zone: Zone, act: Callable[[], object], said: st
 def _acting(request: PanelRequest) -> dict[str, Any]:
     """Return who acts and why, and whether that goes past rules: fields of a zone that has any."""
     form = PastRulesForm(request.POST)
-    said = form.said if form.is_valid() else {}
+    said = form.verb_arguments if form.is_valid() else {}
     acting = Acting(request.user, Channel.WEB, timezone.now(), str(said.get("reason", "")))
     return {"acting": acting, "past_rules": said.get("past_rules", False)}
 

@@ -103,7 +103,7 @@ def _numbers(zone: Zone, *, with_nodes: bool) -> dict[str, object]:
     told = list(samples.values())
     total = zone_queries.total_of(told)
     return {
-        "total": None if total is None else _displayed(total),
+        "total": None if total is None else _display_estimate(total),
         "times": sum(sample.times for sample in told),
         "questions": sum(sample.questions for sample in told),
         "told": len(told),
@@ -123,10 +123,10 @@ def _serving() -> "QuerySet[Node]":
 
 
 def _of_node(name: str, sample: NodeSample | None) -> DisplayNode:
-    return DisplayNode(name, sample, None if sample is None else _displayed(sample.estimate))
+    return DisplayNode(name, sample, None if sample is None else _display_estimate(sample.estimate))
 
 
-def _displayed(estimate: Estimate) -> DisplayEstimate:
+def _display_estimate(estimate: Estimate) -> DisplayEstimate:
     if not estimate.qps:
         return DisplayEstimate(small_rate(estimate.error), "", is_bound=True)
     return DisplayEstimate(small_rate(estimate.qps), small_rate(estimate.error), is_bound=False)
@@ -175,12 +175,12 @@ def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
             tuple(DisplayRow(rrtype, "", small_rate(qps)) for rrtype, qps in by_type),
             gettext("None among the last questions."),
         ),
-        _seen(gettext("Names that do not exist"), [sample.top.nxdomain for sample in samples]),
-        _seen(gettext("Names answered with SERVFAIL"), [sample.top.servfail for sample in samples]),
+        _display_most_frequent(gettext("Names that do not exist"), [sample.top.nxdomain for sample in samples]),
+        _display_most_frequent(gettext("Names answered with SERVFAIL"), [sample.top.servfail for sample in samples]),
     )
 
 
-def _seen(title: str, lists: Collection[Sequence[Counted]]) -> DisplayList:
+def _display_most_frequent(title: str, lists: Collection[Sequence[Counted]]) -> DisplayList:
     times: Counter[str] = Counter()
     for each in lists:
         times.update(dict(each))

@@ -79,7 +79,7 @@ def _people(request: PanelRequest, actor: Actor, zone: Zone) -> dict[str, object
     found = people_here(actor, zone, after=request.GET.get("after", ""), limit=PER_PAGE + 1)
     listed = found[:PER_PAGE]
     return {
-        "people": [DisplayPerson(each.person, _displayed(each.by)) for each in listed],
+        "people": [DisplayPerson(each.person, _display_reasons(each.by)) for each in listed],
         "more_after": listed[-1].person.username if len(found) > PER_PAGE else "",
         "knows_everybody": can(actor, Permission.PEOPLE),
     }
@@ -91,12 +91,12 @@ def _tokens(request: PanelRequest, actor: Actor, zone: Zone, now: datetime) -> d
     found = tokens_here(actor, zone, now=now, before=before, limit=PER_PAGE + 1)
     listed = found[:PER_PAGE]
     return {
-        "tokens": [DisplayToken(each.token, _displayed(each.by)) for each in listed if each.by],
+        "tokens": [DisplayToken(each.token, _display_reasons(each.by)) for each in listed if each.by],
         "more_before": f"{listed[-1].token.pk}" if len(found) > PER_PAGE else "",
     }
 
 
-def _displayed(by: Iterable[RightsHere]) -> tuple[DisplayReason, ...]:
+def _display_reasons(by: Iterable[RightsHere]) -> tuple[DisplayReason, ...]:
     return tuple(
         DisplayReason(what_of(each.rights), each.reason.description, limits_of(each.reason.grant)) for each in by
     )

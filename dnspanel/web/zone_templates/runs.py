@@ -19,7 +19,7 @@ from dnspanel.transfer.zone_templates.compare_template import Outcome
 from dnspanel.transfer.zone_templates.template_content import variables_stored, version_of
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, counted
+from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import RunRefused, TemplateRefused
 from dnspanel.zones.models import TemplateKind, TemplateRun, TemplateRunZone, ZoneTemplate
@@ -157,10 +157,10 @@ def template_run(request: PanelRequest, template_run_id: int) -> HttpResponse:
     """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
     require(request.user, Permission.EDIT)
     display = DisplayTemplateRun(verbs.run_for(request.user, template_run_id))
-    if is_fragment(request) and request.GET.get("seen") == display.seen:
+    if is_fragment(request) and request.GET.get("seen") == display.page_version:
         return HttpResponse(status=204)
     rows = TemplateRunZone.objects.filter(run=display.run).order_by("pk")
-    found = counted(display.run, _LABELS, ((row.outcome, row) for row in rows.iterator()))
+    found = count_findings(display.run, _LABELS, ((row.outcome, row) for row in rows.iterator()))
     context = {"display": display, "run": display.run, "counted": found}
     page = "zone_templates/_run.html" if is_fragment(request) else "zone_templates/run.html"
     return render(request, page, context)

@@ -114,7 +114,7 @@ def zone_template(request: PanelRequest, zone_name: str, template_id: int) -> Ht
             request, zone, Applying(template, link, form, request.GET.get("name", "@")[:1100], keep=bool(link))
         )
     act = request.GET.get("act") or request.POST.get("act", "preview")
-    applying = _previewed(request, zone, template, link, VariablesForm(request.POST, variables=variables))
+    applying = _preview_applying(request, zone, template, link, VariablesForm(request.POST, variables=variables))
     if applying.steps is None:
         return _show(request, zone, applying, status=200 if act == "typed" else 422)
     if act == "add" and applying.may_add and request.POST.get("seen") == applying.seen:
@@ -125,7 +125,7 @@ def zone_template(request: PanelRequest, zone_name: str, template_id: int) -> Ht
     return _show(request, zone, applying)
 
 
-def _previewed(
+def _preview_applying(
     request: PanelRequest, zone: Zone, template: ZoneTemplate, link: TemplateLink | None, form: VariablesForm
 ) -> Applying:
     typed = request.POST.get("name", "@")[:1100]
@@ -155,7 +155,7 @@ def _previewed(
         form.refuse_at(proposal.faults)
         return applying
     changing = [step for step in proposal.steps if step.changes]
-    seen = _seen(using, changing)
+    seen = _digest_of_steps(using, changing)
     ticked = set(request.POST.getlist("step")) if request.POST.get("seen") == seen else None
     displayed = _display(zone, changing, ticked)
     rrsets = [each.step.change.after for each in displayed[:MOST_CHECKED] if each.is_ticked and each.step.change.after]
@@ -185,7 +185,7 @@ def _display(zone: Zone, steps: Sequence[Step], ticked: set[str] | None) -> list
     ]
 
 
-def _seen(using: use.Using, steps: Sequence[Step]) -> str:
+def _digest_of_steps(using: use.Using, steps: Sequence[Step]) -> str:
     """Return a text that is another one once the version or what it changes is."""
     parts = [digest_of(step.change.before) + digest_of(step.change.after) for step in steps]
     return blake2s(f"{using.version.number} {' '.join(parts)}".encode()).hexdigest()

@@ -14,7 +14,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, counted
+from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import TRASH_DAYS, ChangeRun, ChangeRunZone, ZoneAct
 from dnspanel.zones.rights.access import Forbidden
@@ -134,7 +134,7 @@ def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
     """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
     _require(request)
     display = DisplayChangeRun(change_run_queries.run_for(request.user, change_run_id))
-    if is_fragment(request) and request.GET.get("seen") == display.seen:
+    if is_fragment(request) and request.GET.get("seen") == display.page_version:
         return HttpResponse(status=204)
     rows = ChangeRunZone.objects.filter(run=display.run).order_by("pk")
     listed = (
@@ -143,7 +143,7 @@ def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
         if display.run.counts.get(outcome)
         for row in rows.filter(outcome=outcome)[:LISTED_ZONES]
     )
-    context = {"display": display, "run": display.run, "counted": counted(display.run, display.labels, listed)}
+    context = {"display": display, "run": display.run, "counted": count_findings(display.run, display.labels, listed)}
     return render(request, "zones/_change_run.html" if is_fragment(request) else "zones/change_run.html", context)
 
 

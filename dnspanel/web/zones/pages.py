@@ -170,7 +170,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     sort = request.GET.get("sort", "")[:LONGEST_SORT]
     order = queries.order_for(searched, order_of(sort))
     heads = heads_of(COLUMNS, sort if order != BY_NAME else "", request.GET)
-    page, too_general = _found(request, search, searched, order)
+    page, too_general = _search_page(request, search, searched, order)
     context = {
         "zones": with_sync(page.rows, statuses_of(request)),
         "next_after": page.next_after,
@@ -196,7 +196,9 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     return render(request, "zones/list.html", context, status=status)
 
 
-def _found(request: PanelRequest, search: str, searched: Search, order: ZoneOrder) -> tuple[queries.ZonePage, str]:
+def _search_page(
+    request: PanelRequest, search: str, searched: Search, order: ZoneOrder
+) -> tuple[queries.ZonePage, str]:
     """Return the page of the list, and why nothing was looked for if the search is too general."""
     try:
         with searching_for(search):

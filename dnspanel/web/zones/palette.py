@@ -81,7 +81,7 @@ def palette(request: PanelRequest) -> HttpResponse:
         (gettext("Actions"), _fitting(words, _acts(request.user))),
     ]
     if len(text) >= FEWEST_LETTERS and not searched.faults:
-        groups += _found(request.user, text, searched, {offer.url for offer in zones})
+        groups += _search_offers(request.user, text, searched, {offer.url for offer in zones})
     context = {
         "groups": [(title, offers) for title, offers in groups if offers],
         "search_text": text,
@@ -122,7 +122,7 @@ def _zone(name: str) -> Offer:
     return Offer(name, "zones", reverse("zone-detail", args=[name]), displayed if displayed != name else "")
 
 
-def _found(person: User, text: str, searched: Search, known: set[str]) -> list[tuple[str, list[Offer]]]:
+def _search_offers(person: User, text: str, searched: Search, known: set[str]) -> list[tuple[str, list[Offer]]]:
     """Return what a search finds; nothing where it would look through too much, which the page of the search says."""
     try:
         with searching():

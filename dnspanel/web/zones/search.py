@@ -42,7 +42,7 @@ def search(request: PanelRequest) -> HttpResponse:
     """Show the zones and RRsets that a search finds: the whole page, what was found alone, or only its next rows."""
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(text)
-    zones, page, too_general = _found(request, text, searched)
+    zones, page, too_general = _search_pages(request, text, searched)
     context = {
         "search_text": text,
         "searched": searched,
@@ -50,7 +50,7 @@ def search(request: PanelRequest) -> HttpResponse:
         "zones": with_sync(zones.rows, statuses_of(request)) if zones.rows else [],
         "more_zones": bool(zones.next_after),
         "zones_looked_to": zones.looked_to,
-        "rows": [_displayed(found) for found in page.rows],
+        "rows": [_display_found(found) for found in page.rows],
         "next_after": page.next_after.to_text() if page.next_after else "",
         "looked_to": page.looked_to,
         "left_out": page.left_out,
@@ -76,7 +76,7 @@ def search_suggestions(request: PanelRequest) -> JsonResponse:
     return JsonResponse({"suggestions": suggestions(person=request.user, text=text)})
 
 
-def _found(request: PanelRequest, text: str, searched: Search) -> tuple[queries.ZonePage, FoundPage, str]:
+def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[queries.ZonePage, FoundPage, str]:
     """Return some zones and a page of RRsets, and why nothing was looked for if the search is too general."""
     zones = queries.ZonePage((), "")
     after = place_of(request.GET.get("after", ""))
@@ -98,7 +98,7 @@ def _asks_for_zones(searched: Search) -> bool:
     return bool(searched.words or searched.about_zones)
 
 
-def _displayed(found: Found) -> DisplayFound:
+def _display_found(found: Found) -> DisplayFound:
     rrset = found.rrset
     row = DisplayRow(found.zone.name, rrset_pages.RRsetRow(Change(rrset.name, rrset.type, rrset, rrset)))
     url = row_address(found.zone.name, rrset.name, rrset.type)

@@ -28,7 +28,7 @@ from dnspanel.transfer.exports.exported_zones import Selection as Exported
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.access import template_for
-from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search, separated
+from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search, split_words
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to
@@ -158,7 +158,7 @@ class ManyZonesForm(PanelForm):
                     self.add_error("tags", gettext("Say which tags."))
 
     def _typed_tags(self) -> list[str]:
-        return separated(str(self.cleaned_data.get("tags", "")))
+        return split_words(str(self.cleaned_data.get("tags", "")))
 
     def marks(self) -> Marks:
         """Return the tags and the team that are asked for. Raise SettingsRefused for what is not a tag."""
@@ -300,7 +300,7 @@ def _mark(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> Htt
     except QuotaExceeded as exc:
         form.refuse("team", str(exc))
         return _ask(request, form, status=422)
-    messages.success(request, gettext("{value} changed.").format(value=_counted(len(done.changed))))
+    messages.success(request, gettext("{value} changed.").format(value=_zones_text(len(done.changed))))
     _say_what_stays(request, done)
     return redirect(_back(request))
 
@@ -323,7 +323,7 @@ def _delete(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> H
     messages.success(
         request,
         gettext("{value} moved to the trash for {trash_days} days.").format(
-            value=_counted(len(done.changed)), trash_days=TRASH_DAYS
+            value=_zones_text(len(done.changed)), trash_days=TRASH_DAYS
         ),
     )
     return redirect("publication", publication.sequence)
@@ -336,7 +336,7 @@ def _say_what_stays(request: PanelRequest, done: ZonesOutcome) -> None:
         messages.warning(request, gettext("So do {value:,} more.").format(value=len(done.refused) - MOST_NAMED))
 
 
-def _counted(count: int) -> str:
+def _zones_text(count: int) -> str:
     return ngettext("{count:,} zone", "{count:,} zones", count).format(count=count)
 
 

@@ -43,10 +43,10 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
     now = timezone.now()
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(search)
-    page, too_general = _found(request, search, searched)
+    page, too_general = _trash_page(request, search, searched)
     mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).in_bulk([row.id for row in page.rows])
     context = {
-        "zones": [_trashed(row, now, may_restore=row.id in mine) for row in page.rows if row.deleted_at],
+        "zones": [_trashed_zone(row, now, may_restore=row.id in mine) for row in page.rows if row.deleted_at],
         "may_restore_some": bool(mine),
         "next_after": page.next_after,
         "days": TRASH_DAYS,
@@ -64,7 +64,7 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
     return render(request, "zones/trash.html", context, status=status)
 
 
-def _found(request: PanelRequest, search: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], str]:
+def _trash_page(request: PanelRequest, search: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], str]:
     """Return the page of the trash, and why nothing was looked for if the search is too general."""
     try:
         with searching_for(search):
@@ -75,7 +75,7 @@ def _found(request: PanelRequest, search: str, searched: Search) -> tuple[querie
         return queries.Page((), ""), str(exc)
 
 
-def _trashed(row: queries.ZoneRow, now: datetime, *, may_restore: bool) -> TrashedZone:
+def _trashed_zone(row: queries.ZoneRow, now: datetime, *, may_restore: bool) -> TrashedZone:
     assert row.deleted_at is not None
     return TrashedZone(row, gone_at(row.deleted_at), max(0, TRASH_DAYS - (now - row.deleted_at).days), may_restore)
 

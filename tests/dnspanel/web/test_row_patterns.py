@@ -50,21 +50,21 @@ class Drawing:
 def test_rows_of_one_shape_are_drawn_once() -> None:
     draw, patterns = Drawing(), RowPatterns()
     rows = [Row("a"), Row("b"), Row("c", tone="bad"), Row("d")]
-    assert [patterns.drawn(row, draw) for row in rows] == [Drawing()(row) for row in rows]
+    assert [patterns.draw_row(row, draw) for row in rows] == [Drawing()(row) for row in rows]
     assert draw.count == 2
 
 
 def test_a_row_that_is_special_is_drawn_by_itself() -> None:
     draw, patterns = Drawing(), RowPatterns()
     rows = [Row("a", is_special=True), Row("b", is_special=True)]
-    assert [patterns.drawn(row, draw) for row in rows] == [Drawing()(row) for row in rows]
+    assert [patterns.draw_row(row, draw) for row in rows] == [Drawing()(row) for row in rows]
     assert draw.count == 2
 
 
 def test_what_is_filled_in_is_escaped_but_html() -> None:
     patterns = RowPatterns()
-    patterns.drawn(Row("first"), Drawing())
-    assert patterns.drawn(Row("""<b>&"'""", age=mark_safe("<i>")), Drawing()) == (
+    patterns.draw_row(Row("first"), Drawing())
+    assert patterns.draw_row(Row("""<b>&"'""", age=mark_safe("<i>")), Drawing()) == (
         "<tr class='is-ok'><a href='/rows/&lt;b&gt;&amp;&quot;&#x27;'>&lt;b&gt;&amp;&quot;&#x27;</a> <i></tr>"
     )
 
@@ -81,4 +81,4 @@ def test_what_is_filled_in_is_escaped_but_html() -> None:
 )
 def test_what_does_not_shape_a_row_decides_nothing(decide: Callable[[Row], str]) -> None:
     with pytest.raises(NotOfPattern, match="Row: "):
-        RowPatterns().drawn(Row("a"), decide)
+        RowPatterns().draw_row(Row("a"), decide)

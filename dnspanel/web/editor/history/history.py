@@ -196,13 +196,13 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
 def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
     """Yield the RRsets that differ between two revisions, in canonical order; reads both zones side by side."""
 
-    def keyed(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
+    def keyed_rrsets(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
         for rrset in queries.rrsets_at(zone=zone, number=number):
             yield (relative_key(rrset.name, zone.name), rrset.type), side, rrset
 
     pending: dict[int, RRset] = {}
     pending_key: tuple[bytes, int] | None = None
-    for key, side, rrset in merge(keyed(older, 0), keyed(newer, 1), key=lambda item: (item[0], item[1])):
+    for key, side, rrset in merge(keyed_rrsets(older, 0), keyed_rrsets(newer, 1), key=lambda item: (item[0], item[1])):
         if key != pending_key:
             yield from _difference(pending)
             pending, pending_key = {}, key
@@ -291,7 +291,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
     """Put the inverse of this revision into the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     found = revision_of(zone, number)
-    return _drafted(
+    return _draft_and_review(
         request,
         zone,
         number,
@@ -304,7 +304,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
     """Put into the draft what restores the zone to this revision."""
     zone = access.zone_for_editing(request.user, zone_name)
-    return _drafted(
+    return _draft_and_review(
         request,
         zone,
         number,
@@ -313,7 +313,7 @@ def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpRespo
     )
 
 
-def _drafted(
+def _draft_and_review(
     request: PanelRequest, zone: Zone, number: int, what: str, make_draft: Callable[[], object]
 ) -> HttpResponse:
     """Make the draft and lead to its review, which says what it is: in a message, and as the reason to publish it."""

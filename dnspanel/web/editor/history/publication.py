@@ -163,8 +163,11 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "only": revisions[0] if len(revisions) == 1 else None,
         "shadowed": [DisplayShadowed(each) for each in nesting.shadowed_by_publication(revisions)[:MOST_SHADOWED]],
         "may_undo": not found.failed_reason
-        and (any(_can_undo(request, each) for each in _undone_alone(found, revisions)) or _deleted(request, found)),
-        "may_restore": _deleted(request, found),
+        and (
+            any(_can_undo(request, each) for each in _undone_alone(found, revisions))
+            or _has_restorable_zones(request, found)
+        ),
+        "may_restore": _has_restorable_zones(request, found),
         "gone": restore_zones.gone_for_good(found)[:MOST_LACKING] if _sees_all(request) else [],
         "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
         "address": request.build_absolute_uri(request.path),
@@ -210,7 +213,7 @@ def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Rev
     return [each for each in revisions if each.kind == RevisionKind.CREATE or each.zone_id not in new]
 
 
-def _deleted(request: PanelRequest, found: Publication) -> bool:
+def _has_restorable_zones(request: PanelRequest, found: Publication) -> bool:
     """Return True if zones that it deleted are still in the trash, and this person may restore one of them."""
     deleted = found.revisions.filter(kind=RevisionKind.DELETE, zone__sequence=found.sequence)
     mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).exclude(deleted_at=None)
@@ -309,7 +312,7 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
         else:
             undone[each.zone.name] = None
     restores = f"{reverse('zone-restore-many')}?{urlencode({'publication': sequence})}"
-    deleted = _deleted(request, found)
+    deleted = _has_restorable_zones(request, found)
     if not undone:
         return redirect(restores if deleted else reverse("publication", args=[sequence]))
     what = gettext("Undo of publication {sequence}").format(sequence=sequence)

@@ -36,7 +36,7 @@ class Token:
     column: int
 
     @property
-    def quoted(self) -> bool:
+    def is_quoted(self) -> bool:
         return self.text.startswith('"')
 
 
@@ -145,7 +145,7 @@ def _open_parentheses(text: str) -> int:
 
 
 def string_bytes(token: Token) -> bytes:
-    inner = token.text[1:-1] if token.quoted else token.text
+    inner = token.text[1:-1] if token.is_quoted else token.text
     try:
         value = DNSToken(QUOTED_STRING, inner).unescape_to_bytes().value
     except DNSException as exc:
@@ -157,9 +157,9 @@ def string_bytes(token: Token) -> bytes:
 
 
 def quote(raw: bytes) -> str:
-    def escaped(byte: int) -> str:
+    def escape_byte(byte: int) -> str:
         if byte in b'"\\':
             return "\\" + chr(byte)
         return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03d}"
 
-    return '"' + "".join(escaped(byte) for byte in raw) + '"'
+    return '"' + "".join(escape_byte(byte) for byte in raw) + '"'

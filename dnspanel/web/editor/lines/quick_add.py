@@ -155,7 +155,7 @@ def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means:
     if type in TXT_TYPES:
         tokens = list(_text_strings(tokens, notes))
     text = " ".join(token.text for token in tokens)
-    quoted = next((token for token in tokens if token.quoted), None)
+    quoted = next((token for token in tokens if token.is_quoted), None)
     if quoted is not None and type in WITHOUT_TEXT:
         raise Unreadable(gettext("{text} cannot stand in quotes here.").format(text=quoted.text), quoted.column)
     value = _parse_rdata(type, text, origin, tokens[0].column)
@@ -179,9 +179,9 @@ def _parse_rdata(type: int, text: str, origin: str, column: int) -> str:
         raise Unreadable(reason[:1].upper() + reason[1:], column) from exc
 
 
-def _completed(token: Token, type: int, value: str, origin: str) -> str | None:
+def _completed_target(token: Token, type: int, value: str, origin: str) -> str | None:
     """Return the target that `token` became by appending the origin; None if it did not become one."""
-    if token.quoted or token.text.endswith(".") or "." not in token.text:
+    if token.is_quoted or token.text.endswith(".") or "." not in token.text:
         return None
     try:
         name = names.parse(token.text, origin)
@@ -192,14 +192,14 @@ def _completed(token: Token, type: int, value: str, origin: str) -> str | None:
 
 def _is_doubled(token: Token, type: int, value: str, zone: str, origin: str) -> bool:
     """Return True for a target written as a full name inside the zone, but without its final dot."""
-    if _completed(token, type, value, origin) is None:
+    if _completed_target(token, type, value, origin) is None:
         return False
     return zone != "." and names.is_within(names.parse(token.text), zone)
 
 
 def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: str) -> Iterator[str]:
     for token in tokens:
-        name = _completed(token, type, value, origin)
+        name = _completed_target(token, type, value, origin)
         if name is not None and origin != ".":
             yield gettext("{text} has no final dot, so it means {name} – write {text}. for the name outside.").format(
                 text=token.text, name=name
@@ -208,7 +208,7 @@ def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: st
 
 def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
     """Yield quoted strings of at most 255 bytes; text without any quote is one string."""
-    if not any(token.quoted for token in tokens):
+    if not any(token.is_quoted for token in tokens):
         text = " ".join(token.text for token in tokens)
         if len(tokens) > 1 or re.search(r"[;()]", text):
             notes.append(gettext("Written without quotes: kept as one string."))
@@ -249,7 +249,7 @@ def read_line(
     if head.type in TXT_TYPES:
         text, comment = part_comment(line)
         tokens = split_text(text, position)
-        if any(token.text in "()" for token in tokens) and any(token.quoted for token in tokens):
+        if any(token.text in "()" for token in tokens) and any(token.is_quoted for token in tokens):
             tokens, comment = split_fields(line, start=position)
     else:
         tokens, comment = split_fields(line, start=position)
@@ -302,7 +302,7 @@ def _ttl_at(column: int, text: str) -> int:
 
 
 def _owner(token: Token, zone: str, origin: str, means: Reading | None) -> str:
-    if token.quoted:
+    if token.is_quoted:
         raise Unreadable(gettext("A name cannot stand in quotes."), token.column)
     try:
         return read_owner(token.text, zone, origin=origin, means=means)

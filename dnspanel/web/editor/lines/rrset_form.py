@@ -12,8 +12,8 @@ from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.lines.fields import Unreadable, part_comment
 from dnspanel.web.editor.lines.quick_add import TXT_TYPES, AmbiguousName, Reading, read_owner, read_rdata, read_ttl
-from dnspanel.web.frame.forms import PanelForm, separated
-from dnspanel.web.frame.rows import capitalized, row_id, row_order
+from dnspanel.web.frame.forms import PanelForm, split_words
+from dnspanel.web.frame.rows import capitalize, row_id, row_order
 from dnspanel.zones.values import soa
 from dnspanel.zones.values.rrset_notes import notes_in, notes_of
 from replication.dns import names, rdata, rdtypes, rrset
@@ -148,7 +148,7 @@ class RRsetForm(PanelForm):
             comment = data.get("comment", "").strip()
             self.rrset = rrset.make(name, type_, data["ttl"], served + off, off, comment, notes=notes)
         except ReplicationError as exc:
-            self.add_error("values", capitalized(str(exc), name=name))
+            self.add_error("values", capitalize(str(exc), name=name))
         return data
 
     def _notes(self, type_: int, remarks: dict[str, str]) -> Notes:
@@ -156,9 +156,9 @@ class RRsetForm(PanelForm):
         try:
             if "notes" in self.data:
                 return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)
-            return notes_of(type_, separated(str(self.cleaned_data.get("tags", ""))), remarks)
+            return notes_of(type_, split_words(str(self.cleaned_data.get("tags", ""))), remarks)
         except (ValueError, RecursionError, ReplicationError) as exc:
-            self.add_error("tags", f"{capitalized(str(exc))}.")
+            self.add_error("tags", f"{capitalize(str(exc))}.")
         return NO_NOTES
 
     def _read(self, field: str, read: Any) -> Any:
@@ -173,7 +173,7 @@ class RRsetForm(PanelForm):
         except Unreadable as exc:
             self.add_error(field, exc.message)
         except ReplicationError as exc:
-            self.add_error(field, capitalized(str(exc)))
+            self.add_error(field, capitalize(str(exc)))
         return None
 
     def _values(self, type_: int, text: str, means: Reading | None) -> tuple[list[str], list[str], dict[str, str]]:

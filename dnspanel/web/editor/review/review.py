@@ -85,7 +85,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
         form = _form_of_seen(request, plans, of)
         return revision.Consent(
             reason=form.cleaned_data["reason"],
-            accept_warnings=form.accepted,
+            accept_warnings=form.accepted_warnings,
             confirmed=form.is_confirmed,
             past_rules=form.act == "past",
         )
@@ -165,7 +165,7 @@ def _ask(
         zones=zones,
         terms=publish_requests.Terms(
             form.cleaned_data["reason"],
-            accepted=form.accepted,
+            accepted=form.accepted_warnings,
             confirmed=form.is_confirmed,
             publish_at=form.cleaned_data["publish_at"],
         ),

@@ -12,7 +12,7 @@ from dnspanel.web.editor.lines.rrset_form import RRsetForm
 from dnspanel.web.editor.review.conflicts import DisplayConflict, display_conflicts
 from dnspanel.web.editor.review.review_call import ApiCall, call_of
 from dnspanel.web.frame.row_diffs import DisplayDiff
-from dnspanel.web.frame.rows import capitalized, rrset_query
+from dnspanel.web.frame.rows import capitalize, rrset_query
 from dnspanel.zones.lists import queries
 from dnspanel.zones.plan.plan import ZonePlan
 from replication.dns import rdata
@@ -156,7 +156,7 @@ def checks_of(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
     for plan in plans:
         for violation in plan.violations:
             linked = LinkedViolation(
-                capitalized(violation.message, name=violation.name),
+                capitalize(violation.message, name=violation.name),
                 plan.zone.name,
                 rrset_query(violation.name, violation.type),
             )

@@ -64,7 +64,7 @@ class PublishForm(PublishingForm):
         return [(self[f"confirm-{plan.zone.pk}"], plan.guard) for plan in self.guarded]
 
     @property
-    def accepted(self) -> frozenset[str]:
+    def accepted_warnings(self) -> frozenset[str]:
         """Codes of the warnings that were ticked."""
         return frozenset(self.data.getlist("accept")) if isinstance(self.data, QueryDict) else frozenset()
 
@@ -84,7 +84,7 @@ class PublishForm(PublishingForm):
             field = f"confirm-{zone.pk}"
             if field in data and not _is_name(data[field], zone.name):
                 self.add_error(field, gettext("This is not {name}").format(name=zone.name))
-        if self.warnings - self.accepted:
+        if self.warnings - self.accepted_warnings:
             self.add_error(None, gettext("Tick each warning that you accept, or change what it warns of."))
         if self.needs_reason and not data.get("reason", "").strip():
             self.add_error("reason", gettext("Say why: this publication goes over a warning."))

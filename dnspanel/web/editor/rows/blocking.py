@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.rows import DisplayRow, capitalized, row_id, rrset_query
+from dnspanel.web.frame.rows import DisplayRow, capitalize, row_id, rrset_query
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.publishing import revision
 from replication.dns import names, rdata
@@ -80,10 +80,10 @@ def _find(author: User, zone: Zone) -> Blocking:
         for conflict in plan.conflicts:
             found.setdefault(conflict.change.key, _CONFLICT)
         for violation in plan.errors:
-            found.setdefault((violation.name, violation.type), capitalized(violation.message, name=violation.name))
+            found.setdefault((violation.name, violation.type), capitalize(violation.message, name=violation.name))
         count += len(plan.warnings)
         for violation in plan.warnings:
-            warned.setdefault((violation.name, violation.type), capitalized(violation.message, name=violation.name))
+            warned.setdefault((violation.name, violation.type), capitalize(violation.message, name=violation.name))
     return Blocking(
         rows=tuple(_row(zone, *key, message) for key, message in found.items()),
         warnings=tuple(_row(zone, *key, message) for key, message in warned.items()),

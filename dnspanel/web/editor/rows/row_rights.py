@@ -32,9 +32,9 @@ def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[
         return row if is_known else replace(row, may_change=may_change, may_remove=may_remove)
 
     locks = locks_against(actor, zone) if actor is not None and zone.has_locks else ()
-    return [_locked(row, locks) or with_them(row) for row in rows]
+    return [_with_lock(row, locks) or with_them(row) for row in rows]
 
 
-def _locked(row: DisplayRow, locks: Sequence[Lock]) -> DisplayRow | None:
+def _with_lock(row: DisplayRow, locks: Sequence[Lock]) -> DisplayRow | None:
     lock = lock_of(locks, row.name, row.row.change.type)
     return replace(row, may_change=False, may_remove=False, lock=lock) if lock else None

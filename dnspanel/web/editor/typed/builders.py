@@ -23,7 +23,7 @@ from dnspanel.web.editor.table import default_ttl, violations_of
 from dnspanel.web.editor.typed.typed_values import TypedInput
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.rows import capitalized
+from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.builders.builder_pieces import Builder, build_rrsets
 from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS
 from dnspanel.zones.builders.dkim import DkimBuilder, about_key
@@ -130,13 +130,13 @@ def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpRespons
     if builder is None:
         raise Http404(key)
     if request.method != "POST":
-        return _show(request, zone, _opened(request, zone, builder))
+        return _show(request, zone, _open_builder(request, zone, builder))
     act = request.GET.get("act") or request.POST.get("act", "preview")
-    building = _previewed(request, zone, builder)
+    building = _preview_builder(request, zone, builder)
     if building.faults:
         return _show(request, zone, building, status=200 if act == "typed" else 422)
     if act == "count":
-        return _show(request, zone, _counted(building, zone))
+        return _show(request, zone, _follow_spf_record(building, zone))
     if act == "add" and request.POST.get("seen") == building.seen:
         return _draft(request, zone, building)
     if act == "add" and request.POST.get("seen"):
@@ -144,7 +144,7 @@ def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpRespons
     return _show(request, zone, building)
 
 
-def _opened(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
+def _open_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
     """Return the builder with what the present records say, at the name that the URL has or at the zone's own."""
     name = request.GET.get("name", "@")[:1100]
     values = {field.name: field.default for field in builder.fields}
@@ -154,13 +154,13 @@ def _opened(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
     try:
         present = _present(request, zone, builder.keys(owner, values))
     except (BadFields, ReplicationError) as exc:  # no name below this one has room
-        return Building(builder, name, values, faults={"name": capitalized(str(exc))})
+        return Building(builder, name, values, faults={"name": capitalize(str(exc))})
     values |= builder.read(owner, present)
     terms = tuple(terms_of(present_spf(owner, present))) if isinstance(builder, SpfBuilder) else ()
     return Building(builder, name, values, terms=terms)
 
 
-def _previewed(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
+def _preview_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
     values = {field.name: request.POST.get(f"b-{field.name}", "")[:_LONGEST] for field in builder.fields}
     building = Building(builder, request.POST.get("name", "@")[:1100], values)
     owner = _owner(building.name, zone)
@@ -172,7 +172,7 @@ def _previewed(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
     except BadFields as exc:
         return replace(building, faults=exc.faults)
     except ReplicationError as exc:
-        return replace(building, faults={"name": capitalized(str(exc))})
+        return replace(building, faults={"name": capitalize(str(exc))})
     changes = tuple(BuiltRRset(zone.name, present.get((each.name, each.type)), each) for each in rrsets)
     terms = tuple(terms_of(builder.text(values))) if isinstance(builder, SpfBuilder) else ()
     return replace(
@@ -184,7 +184,7 @@ def _previewed(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
     )
 
 
-def _counted(building: Building, zone: Zone) -> Building:
+def _follow_spf_record(building: Building, zone: Zone) -> Building:
     """Return the building with its SPF record followed over DNS, which no transaction waits for."""
     owner = _owner(building.name, zone)
     if not isinstance(building.builder, SpfBuilder) or not isinstance(owner, str):

@@ -23,8 +23,8 @@ from dnspanel.web.editor.ptr import PtrTick, tell_of_left, tick_for, tick_of_row
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES
 from dnspanel.web.editor.rrsets import (
     back_to_row,
-    drafted,
     drafted_message,
+    put_into_draft,
     row_of,
     rrset_of_request,
     rrsets_before,
@@ -34,7 +34,7 @@ from dnspanel.web.editor.table import LONGEST_LINE, default_ttl, table_rows, vio
 from dnspanel.web.editor.typed.typed_helpers import COMPUTING, Helper, compute, helper_of
 from dnspanel.web.editor.typed.typed_values import TypedValues, typed_values, values_of_lines
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
-from dnspanel.web.frame.forms import separated
+from dnspanel.web.frame.forms import split_words
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.models import Zone
@@ -146,11 +146,11 @@ def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show the fields of an RRset, or of a new one; a POST checks, changes or saves what was typed."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method != "POST":
-        return _show(request, zone, _opened(request, zone))
-    panel = _sent(request, zone)
+        return _show(request, zone, _open_panel(request, zone))
+    panel = _panel_as_sent(request, zone)
     act = request.GET.get("act") or request.POST.get("act", "")
     if act == "check":
-        return _show_checks(request, zone, _checked(request, zone, panel))
+        return _show_checks(request, zone, _check_panel(request, zone, panel))
     # Enter means the field of the helper, if it is filled in, so that half a record is not saved by it.
     act = act or (panel.helper.pending if panel.helper else "")
     if act in ("", "save"):
@@ -158,7 +158,7 @@ def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
     if act in COMPUTING and panel.helper is not None and panel.values is not None:
         values, helper = compute(request, zone, panel.owner, panel.values, panel.helper, act)
         return _show(request, zone, replace(panel, values=values, helper=helper))
-    return _show(request, zone, _changed(zone, panel, act))
+    return _show(request, zone, _apply_act(zone, panel, act))
 
 
 def _sizes(type: int, text: str) -> str:
@@ -178,7 +178,7 @@ def _sizes(type: int, text: str) -> str:
 # Opening
 
 
-def _opened(request: PanelRequest, zone: Zone) -> Panel:
+def _open_panel(request: PanelRequest, zone: Zone) -> Panel:
     """Return the panel of the RRset that the URL names, or of what a line of quick add says."""
     initial: dict[str, object] = {"base_revision": zone.revision}
     line = request.GET.get("line", "")[:LONGEST_LINE].strip()
@@ -244,13 +244,13 @@ def _layout_of(form: RRsetForm) -> Layout | None:
 # What was sent
 
 
-def _sent(request: PanelRequest, zone: Zone) -> Panel:
+def _panel_as_sent(request: PanelRequest, zone: Zone) -> Panel:
     """Return the panel as its form was sent: nothing typed is missing, valid or not."""
     typed = request.POST.copy()
     if "tags" in typed:  # it comes from a row, whose lines have comments: the panel takes these along
         type_ = _type_number(typed.get("type", ""))
         typed["values"], remarks = without_comments(typed.get("values", ""), type_, zone.name)
-        typed["notes"] = json.dumps({"tags": separated(str(typed["tags"])), "value_comments": remarks})
+        typed["notes"] = json.dumps({"tags": split_words(str(typed["tags"])), "value_comments": remarks})
         del typed["tags"]
     before = LAYOUTS.get(_type_number(typed.get("fields_of", "")))
     values = typed_values(before, dict(typed.items())) if before is not None and typed.get("tab") == "fields" else None
@@ -281,7 +281,7 @@ def _type_number(text: str) -> int:
         return 0
 
 
-def _changed(zone: Zone, panel: Panel, act: str) -> Panel:
+def _apply_act(zone: Zone, panel: Panel, act: str) -> Panel:
     """Return the panel after a button: the other tab, a value more, a value less. Another type comes by itself."""
     verb, _, number = act.partition("-")
     if act == "raw":
@@ -314,9 +314,9 @@ def _into_fields(zone: Zone, panel: Panel, layout: Layout) -> Panel:
     return panel
 
 
-def _checked(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
+def _check_panel(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
     """Return the panel with what is wrong with what was typed, and with what the draft would get."""
-    values = panel.values.checked(zone.name) if panel.values is not None else None
+    values = panel.values.check_fields(zone.name) if panel.values is not None else None
     is_valid = panel.form.is_valid() and panel.form.rrset is not None and (values is None or values.is_valid)
     found = replace(panel, values=values.without_missing() if values is not None else None, told="typed")
     if not is_valid or panel.form.rrset is None:
@@ -332,12 +332,12 @@ def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
     """Put the RRset into the draft; if it is invalid or changed in between, show the panel again."""
     panel = replace(panel, told="all")
     if panel.values is not None:
-        panel = replace(panel, values=panel.values.checked(zone.name))
+        panel = replace(panel, values=panel.values.check_fields(zone.name))
         if panel.values is not None and not panel.values.is_valid:
             panel.form.full_clean()
             return _show(request, zone, panel, status=422)
     before = rrsets_before(request, zone, panel.form)
-    if not drafted(request, zone, panel.form):
+    if not put_into_draft(request, zone, panel.form):
         return _show(request, zone, panel, status=422)
     rrset, replaces = panel.form.rrset, panel.form.replaces
     assert rrset is not None

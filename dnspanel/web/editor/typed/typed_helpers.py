@@ -79,9 +79,9 @@ class Helper:
     def choices(self) -> list[TypedInput]:
         """Usage, selector and matching of what is computed."""
         fields = [each for each in self.layout.fields if each.name in _ABOUT_TLSA]
-        return [TypedInput(each, f"help-{each.name}", self.chosen(each.name), "") for each in fields]
+        return [TypedInput(each, f"help-{each.name}", self.value_of(each.name), "") for each in fields]
 
-    def chosen(self, name: str) -> str:
+    def value_of(self, name: str) -> str:
         defaults = {each.name: each.default for each in self.layout.fields}
         return self.typed.get(f"help-{name}", "") or defaults[name]
 
@@ -120,7 +120,7 @@ def compute(
             return _with_hints(request, zone, owner, values), replace(
                 helper, message=gettext("The hints are those of the zone.")
             )
-        found = _computed(helper, act)
+        found = _compute_values(helper, act)
     except (BadFields, NoCertificate, Busy) as exc:
         return values, replace(helper, fault=str(exc))
     message = (
@@ -132,10 +132,10 @@ def compute(
     return values.with_more(found), replace(helper, typed=kept, message=message)
 
 
-def _computed(helper: Helper, act: str) -> list[dict[str, str]]:
+def _compute_values(helper: Helper, act: str) -> list[dict[str, str]]:
     if act == "keys":
         return computed.sshfp_of(helper.keys, with_sha1=helper.with_sha1)
-    usage = helper.chosen("usage")
+    usage = helper.value_of("usage")
     if act == "certificate":
         chain: Sequence[x509.Certificate] = computed.certificates_of(helper.certificate)
     else:
@@ -143,7 +143,7 @@ def _computed(helper: Helper, act: str) -> list[dict[str, str]]:
             raise BadFields({"": gettext("A server shows its own certificate: paste that of the authority instead.")})
         chain = [_certificate_of_server(helper)]
     certificate = computed.certificate_for(usage, chain)
-    chosen = {name: helper.chosen(name) for name in _ABOUT_TLSA}
+    chosen = {name: helper.value_of(name) for name in _ABOUT_TLSA}
     return [computed.tlsa_of(certificate, **chosen)]
 
 

@@ -84,10 +84,10 @@ class TypedValues:
         return not self.layout.is_single and len(self.values) < MOST_VALUES
 
     @property
-    def drawn(self) -> list["DrawnValue"]:
+    def drawn_values(self) -> list["DrawnValue"]:
         return [DrawnValue(self, number) for number in range(len(self.values))]
 
-    def checked(self, origin: str) -> "TypedValues":
+    def check_fields(self, origin: str) -> "TypedValues":
         """Return the same with the fault of each field."""
         return replace(self, values=tuple(replace(each, faults=self._faults(each, origin)) for each in self.values))
 

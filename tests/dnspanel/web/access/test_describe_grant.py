@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Role, Team, User
-from dnspanel.web.access.describe_grant import GrantDescription, describer_for, limits_of, named, what_of
+from dnspanel.web.access.describe_grant import GrantDescription, describer_for, limits_of, shorten_list, what_of
 from tests.dnspanel.web.conftest import MakeZone
 from tests.people import NOW, make_person
 
@@ -30,7 +30,7 @@ def test_rights_are_said_as_short_as_they_can_be(rights: frozenset[Right], words
 def test_limits_name_patterns_and_types() -> None:
     assert limits_of(Grant(READ, names=("www", "*.dev"), types=frozenset({16, 1}))) == "names www, *.dev; types A, TXT"
     assert limits_of(Grant(READ)) == ""
-    assert named(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert shorten_list(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
 def test_zones_are_named_as_far_as_the_reader_sees_them(make_zone: MakeZone, alice: User) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.web.frame.row_diffs import DisplayDiff, display_diffs
-from dnspanel.web.frame.rows import DisplayRow, capitalized, display_rows, row_id, row_order, rrset_query
+from dnspanel.web.frame.rows import DisplayRow, capitalize, display_rows, row_id, row_order, rrset_query
 from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.log.history import diff
 from replication.dns.rrset import Change, RRset
@@ -128,5 +128,5 @@ def test_the_query_of_a_row_survives_any_name() -> None:
 
 
 def test_sentences_begin_with_a_capital_but_names_keep_theirs() -> None:
-    assert capitalized("the address is wrong") == "The address is wrong"
-    assert capitalized("www.example.test. is wrong", name="www.example.test.") == "www.example.test. is wrong"
+    assert capitalize("the address is wrong") == "The address is wrong"
+    assert capitalize("www.example.test. is wrong", name="www.example.test.") == "www.example.test. is wrong"

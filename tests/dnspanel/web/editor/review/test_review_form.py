@@ -43,7 +43,7 @@ def test_a_warning_needs_a_tick_and_a_reason(zone: Zone, bob: User) -> None:
     assert set(form_of(plans, ("accept", "ttl-low")).errors) == {"reason"}
     form = form_of(plans, ("accept", "ttl-low"), ("reason", "a test"))
     assert form.is_valid()
-    assert form.accepted == {"ttl-low"}
+    assert form.accepted_warnings == {"ttl-low"}
 
 
 def test_what_the_guard_holds_needs_the_name_of_the_zone(zone: Zone, bob: User) -> None:

@@ -53,7 +53,7 @@ def fields_in(response: object) -> dict[str, str]:
     fields = {name: str(form[name].value() or "") for name in drawn} | {"tab": panel.tab}
     if panel.values is None:
         return fields
-    inputs = [each for drawn in panel.values.drawn for each in drawn.inputs]
+    inputs = [each for drawn in panel.values.drawn_values for each in drawn.inputs]
     typed = {each.name: each.value for each in inputs if each.value}
     off = {f"v{at}-off": "yes" for at, value in enumerate(panel.values.values) if value.is_off}
     return fields | typed | off | {"count": str(len(panel.values.values)), "fields_of": panel.type}
