@@ -145,12 +145,12 @@ class RRsetDetail(V2View):
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
 
-        def remove_rrset(now: RRset | None) -> RRset | None:
+        def remove_present(now: RRset | None) -> RRset | None:
             if now is None:
                 raise absent(key)
             return remove_rrset(now)
 
-        return _publish_step(request, zone, key, remove_rrset, mine=None)
+        return _publish_step(request, zone, key, remove_present, mine=None)
 
 
 def conditional_patch(zone: Zone, key: Key, step: Step, condition: Condition, mine: Any) -> Patch:
