@@ -164,7 +164,7 @@ class BadName(Permanent):
 
     def __init__(self, *, text: str, reason: str) -> None:
         super().__init__(
-            gettext("“{text}” is not a domain name: {reason}").format(text=_shortened(text), reason=reason)
+            gettext("“{text}” is not a domain name: {reason}").format(text=_shorten_text(text), reason=reason)
         )
         self.text, self.reason = text, reason
 
@@ -175,7 +175,7 @@ class NameOutside(BadName):
     def __init__(self, *, text: str, zone_name: str) -> None:
         Permanent.__init__(
             self,
-            gettext("“{text}” is outside the zone {zone_name}").format(text=_shortened(text), zone_name=zone_name),
+            gettext("“{text}” is outside the zone {zone_name}").format(text=_shorten_text(text), zone_name=zone_name),
         )
         self.text, self.zone_name = text, zone_name
 
@@ -337,5 +337,5 @@ class Refused(Permanent):
 NEEDS_A_PERSON = Permanent | DiskFull
 
 
-def _shortened(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "…"

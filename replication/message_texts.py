@@ -124,7 +124,7 @@ def in_english(text: str) -> str:
     """Return the text in English, whatever the language of the moment; any other string as it is."""
     if not isinstance(text, Text):
         return text
-    return _rendered(text.english, text.plural, text.number, text.values, english_form)
+    return _render_text(text.english, text.plural, text.number, text.values, english_form)
 
 
 def with_value(text: str, name: str, value: object) -> str:
@@ -175,23 +175,23 @@ def _text(
     if values is not None and not _PLAIN.issuperset(map(type, values.values())):
         values = {name: str(value) if isinstance(value, Exception) else value for name, value in values.items()}
     translate = translate or _of_block.get() or _of_this_moment()
-    made = Text(_rendered(english, plural, number, values, translate))
+    made = Text(_render_text(english, plural, number, values, translate))
     made.english, made.plural, made.number, made.values = english, plural, number, values
     return made
 
 
-def _rendered(english: str, plural: str, number: int, values: Mapping[str, Any] | None, translate: Translate) -> str:
+def _render_text(english: str, plural: str, number: int, values: Mapping[str, Any] | None, translate: Translate) -> str:
     message = translate(english, plural, number)
     if values is None:
         return message
     if _PLAIN.issuperset(map(type, values.values())):
         return str.format(message, **values)
-    return str.format(message, **{name: _rendered_value(value, translate) for name, value in values.items()})
+    return str.format(message, **{name: _render_value(value, translate) for name, value in values.items()})
 
 
-def _rendered_value(value: object, translate: Translate) -> object:
+def _render_value(value: object, translate: Translate) -> object:
     if isinstance(value, Text):
-        return _rendered(value.english, value.plural, value.number, value.values, translate)
+        return _render_text(value.english, value.plural, value.number, value.values, translate)
     return value
 
 

@@ -317,7 +317,7 @@ class NodeClient:
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str
     ) -> Any:
         try:
-            connection = self._connected()
+            connection = self._open_connection()
             connection.settimeout(seconds)
             self._send(connection, method, target, body, size, headers)
             with closing(http.client.HTTPResponse(connection, method=method)) as response:
@@ -335,7 +335,7 @@ class NodeClient:
             raise WrongClock(host=self.host, port=self.port, clock=clock, now=time.time())
         return answer_of(response.status, answer)
 
-    def _connected(self) -> ssl.SSLSocket:
+    def _open_connection(self) -> ssl.SSLSocket:
         if self.connection is None:
             connection = self._connect()
             try:

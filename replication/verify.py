@@ -5,7 +5,7 @@ compared are names at and below delegations, and the types that live signing own
 no wildcard can answer for it. For a name inside another served zone the rows of that zone are what has to be
 answered, whatever the zone above it holds.
 
-ALIAS and LUA are answered by computing: `computed_questions` says what to ask for them, and `unanswered` if
+ALIAS and LUA are answered by computing: `computed_questions` says what to ask for them, and `find_unanswered` if
 PowerDNS answered at all. Only the resolver or the code knows the right answer. It is no reason to refuse a push:
 the name servers of one customer's ALIAS target must not be able to stop all changes of all zones.
 """
@@ -124,17 +124,17 @@ class Expectation:
             return f"TTL {found.ttl} instead of {self.ttl}"
         answered = frozenset(item.to_wire() or b"" for item in found)
         # A compressed name has the capitals of the name that it points to.
-        if answered != self.rdata and _folded(self.type, answered) != _folded(self.type, self.rdata):
+        if answered != self.rdata and _fold_wires(self.type, answered) != _fold_wires(self.type, self.rdata):
             return "other records: " + ", ".join(sorted(item.to_text() for item in found))[:200]
         return None
 
 
-def _folded(type: int, wires: Iterable[bytes]) -> frozenset[str]:
+def _fold_wires(type: int, wires: Iterable[bytes]) -> frozenset[str]:
     """Return the rdata as texts with names in lower case; raw bytes of what cannot be read."""
     found = set()
     for wire in wires:
         try:
-            found.add(rdata.folded(type, rdata.from_wire(type, wire)))
+            found.add(rdata.fold(type, rdata.from_wire(type, wire)))
         except BadRdata:
             found.add(wire.hex())
     return frozenset(found)
@@ -228,7 +228,7 @@ def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[
     return tuple(sorted({int.from_bytes(record.content[:2], "big") for record in records}))
 
 
-def unanswered(
+def find_unanswered(
     questions: Sequence[ComputedQuestion], address: str, port: int, *, seconds: float
 ) -> dict[bytes, Unanswered]:
     """Return the records without a good answer of PowerDNS within this time, by the keys of their rows."""
@@ -236,7 +236,7 @@ def unanswered(
     requested = [(question, type) for question in questions for type in question.types]
     waiting = dict(enumerate(requested, start=secrets.randbelow(1 << 15)))
     deadline = time.monotonic() + seconds
-    with connected(address, port) as sock:
+    with connect_socket(address, port) as sock:
         while waiting and time.monotonic() < deadline:
             for id_, (question, type) in waiting.items():
                 stats.OWN_QUESTIONS.add()
@@ -326,7 +326,7 @@ def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds:
     """
     waiting = dict(enumerate(expected, start=secrets.randbelow(1 << 15)))
     deadline = time.monotonic() + seconds
-    with connected(address, port) as sock:
+    with connect_socket(address, port) as sock:
         while waiting:
             for id_, expectation in waiting.items():
                 stats.OWN_QUESTIONS.add()
@@ -345,7 +345,7 @@ def ask(
     """Return the answer to one question, over TCP if it does not fit UDP. Raise NotServed if none comes."""
     deadline = time.monotonic() + seconds
     id_ = secrets.randbelow(1 << 16)
-    with connected(address, port) as sock:
+    with connect_socket(address, port) as sock:
         while time.monotonic() < deadline:
             _send(sock, encode_question(id_, name, type, dnssec=dnssec))
             retry_at = min(deadline, time.monotonic() + RETRY_SECONDS * 4)
@@ -361,7 +361,7 @@ def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> 
     return head + names.to_wire(name) + _TAIL.pack(type, 1) + (_OPT_DNSSEC if dnssec else _OPT)
 
 
-def connected(address: str, port: int) -> socket.socket:
+def connect_socket(address: str, port: int) -> socket.socket:
     """Connect a UDP socket to a PowerDNS. The socket never blocks."""
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect((address, port))

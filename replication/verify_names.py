@@ -20,7 +20,7 @@ from replication.codec import keys, values
 from replication.dns import names, rdata, rdtypes
 from replication.errors import NotServed
 from replication.store.store import Store
-from replication.verify import connected
+from replication.verify import connect_socket
 from replication.verify_transfer import Transfers
 
 # At most this many questions are under way at a time: their answers fit the buffer of a socket as the kernel gives
@@ -125,7 +125,7 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
     questions = _questions(store, record_keys, frozenset(map(names.to_wire, known)))
     under_way: dict[int, bytes] = {}
     id_, heard_at = 0, time.monotonic()
-    with connected(address, port) as sock:
+    with connect_socket(address, port) as sock:
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         while True:
@@ -136,7 +136,7 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
             if not under_way:
                 return
             poll.poll(RETRY_SECONDS * 1000)
-            answers = list(_received(sock))
+            answers = list(_receive_packets(sock))
             for answer in answers:
                 answered = under_way.pop(int.from_bytes(answer[:2], "big"), None)
                 if answered is not None and answer[3] & 0x0F == dns.rcode.SERVFAIL:
@@ -207,7 +207,7 @@ def _send(sock: socket.socket, id_: int, question: bytes) -> None:
         sock.send(_HEAD.pack(id_, 0, 1, 0, 0, 0) + question)
 
 
-def _received(sock: socket.socket) -> Iterator[bytes]:
+def _receive_packets(sock: socket.socket) -> Iterator[bytes]:
     with contextlib.suppress(OSError):
         while True:
             packet = sock.recv(1500)

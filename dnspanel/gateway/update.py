@@ -98,8 +98,8 @@ class Update:
         """Return the changed RRsets. Raise MessageRefused for a prerequisite that does not hold."""
         by_name = {name: _Name() for name in self.names}
         for (name, type_), rrset in current.items():
-            texts = {rdata.folded(type_, text): text for text in rrset.rdata}
-            off = rdata.folded_all(type_, rrset.disabled)
+            texts = {rdata.fold(type_, text): text for text in rrset.rdata}
+            off = rdata.fold_all(type_, rrset.disabled)
             values = _Values(rrset.ttl, texts, off, rrset.comment, rrset.notes)
             by_name[name].rrsets[type_] = values
         self._refuse_unmet(by_name)
@@ -168,7 +168,7 @@ def read_update(message: dns.update.UpdateMessage) -> Update:
             prerequisites.append(Prerequisite(name, type_, rrset.deleting == dns.rdataclass.ANY))
         else:
             _refuse_form(rrset, has_ttl=False)
-            values.setdefault((name, type_), set()).add(rdata.folded(type_, _text(rrset)))
+            values.setdefault((name, type_), set()).add(rdata.fold(type_, _text(rrset)))
     acts = tuple(_act(rrset, zone_name) for rrset in message.update)
     expected = {key: frozenset(texts) for key, texts in values.items()}
     return Update(zone_name, tuple(prerequisites), expected, acts)
@@ -242,7 +242,7 @@ def _add(act: Add, at: _Name, *, is_apex: bool) -> None:
     values.ttl = act.ttl
     if act.type in _SINGLE:
         values.texts.clear()
-    folded = rdata.folded(act.type, act.text)
+    folded = rdata.fold(act.type, act.text)
     values.texts[folded] = act.text
     values.disabled = tuple(text for text in values.disabled if text != folded)
     at.touched.add(act.type)
@@ -255,7 +255,7 @@ def _is_newer_soa(act: Add, at: _Name) -> bool:
 
 def _delete_record(act: DeleteRecord, at: _Name, *, is_apex: bool) -> None:
     """Delete a record, except the SOA and the last NS of a zone (RFC 2136 3.4.2.4)."""
-    served, folded = at.served_texts(act.type), rdata.folded(act.type, act.text)
+    served, folded = at.served_texts(act.type), rdata.fold(act.type, act.text)
     if folded not in served or act.type == rdtypes.SOA:
         return
     if is_apex and act.type == rdtypes.NS and len(served) == 1:

@@ -102,7 +102,7 @@ def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) 
     Raise DoesNotFit if a removed record is missing or an added record exists already, and for any signed zone.
     """
     values: dict[Key, _Values] = {
-        key: {rdata.folded(key[1], text): (text, rrset.ttl) for text in rrset.rdata}
+        key: {rdata.fold(key[1], text): (text, rrset.ttl) for text in rrset.rdata}
         for key, rrset in current.items()
         if key != (zone, rdtypes.SOA)
     }
@@ -118,12 +118,12 @@ def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) 
 
 def _apply(values: dict[Key, _Values], gone: Sequence[Record], come: Sequence[Record]) -> None:
     for record in gone:
-        folded = rdata.folded(record.type, _text(record))
+        folded = rdata.fold(record.type, _text(record))
         if record.type in _OF_SIGNERS or values.get((record.name, record.type), {}).pop(folded, None) is None:
             raise DoesNotFit
     for record in come:
         texts, text = values.setdefault((record.name, record.type), {}), _text(record)
-        folded = rdata.folded(record.type, text)
+        folded = rdata.fold(record.type, text)
         if record.type in _OF_SIGNERS or record.type == rdtypes.LUA or folded in texts:
             raise DoesNotFit
         texts[folded] = text, record.ttl

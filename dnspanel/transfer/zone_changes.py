@@ -83,7 +83,7 @@ def _merge_values(ours: RRset, theirs: RRset) -> RRset | None:
         return ours
     disabled = (*ours.disabled, *(text for text in theirs.disabled if text in new))
     try:
-        texts, comment, notes = (*ours.rdata, *new), ours.comment or theirs.comment, ours.notes.joined(theirs.notes)
+        texts, comment, notes = (*ours.rdata, *new), ours.comment or theirs.comment, ours.notes.merge_with(theirs.notes)
         return make(ours.name, ours.type, ours.ttl, texts, disabled, comment, notes=notes)
     except BadRRset:
         return None

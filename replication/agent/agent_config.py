@@ -195,7 +195,9 @@ def _faults_in(values: Mapping[str, Any]) -> list[str]:
                 ipaddress.ip_address(address)
             except ValueError:
                 faults.append(f"{name} has to be an IP address")
-    if isinstance(networks := values.get("transfers_to", ""), str) and not all(map(_is_network, listed(networks))):
+    if isinstance(networks := values.get("transfers_to", ""), str) and not all(
+        map(_is_network, split_networks(networks))
+    ):
         faults.append("transfers_to has to be networks with commas between")
     return faults
 
@@ -215,7 +217,7 @@ def _fault_of(name: str, value: Any, expected: type) -> str:
     return ""
 
 
-def listed(networks: str) -> tuple[str, ...]:
+def split_networks(networks: str) -> tuple[str, ...]:
     """Split the networks of `transfers_to`."""
     return tuple(network.strip() for network in networks.split(",") if network.strip())
 

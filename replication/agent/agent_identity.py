@@ -97,7 +97,7 @@ class IdentityKeeper:
         Raise BadBytes unless it is of our authority, for this node, for the key that `request` made, and valid now.
         """
         with self._lock:
-            certificate = self._checked(certificate_pem, ca_pem)
+            certificate = self._check_certificate(certificate_pem, ca_pem)
             kept, config = self._directory / NEXT_KEY_FILE, self._config
             if certificate.public_key() == _load_key(config.key_path).public_key():
                 write_atomically(config.certificate_path, certificate_pem)
@@ -146,7 +146,7 @@ class IdentityKeeper:
         decided.unlink()
         _sync_directory(self._directory)
 
-    def _checked(self, certificate_pem: str, ca_pem: str) -> x509.Certificate:
+    def _check_certificate(self, certificate_pem: str, ca_pem: str) -> x509.Certificate:
         try:
             certificate = x509.load_pem_x509_certificate(certificate_pem.encode())
             ca = x509.load_pem_x509_certificate(self._config.ca_path.read_bytes())

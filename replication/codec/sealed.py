@@ -74,7 +74,7 @@ def seal_content(content: str, key: SealingKey, *, zone: str, row_id: int) -> st
     if is_sealed(content):
         raise BadBytes(what=_WHAT, reason="it is sealed already")
     mark = fingerprint(content)
-    ciphertext = AESSIV(key.secret).encrypt(content.encode(), _associated(zone, row_id, mark))
+    ciphertext = AESSIV(key.secret).encrypt(content.encode(), _associated_data(zone, row_id, mark))
     return f"{_PREFIX}1 {key.id} {mark} {base64.b64encode(ciphertext).decode('ascii')}"
 
 
@@ -133,7 +133,7 @@ def _open(content: bytes, secret_of: SecretOf, zone: str, row_id: int) -> bytes:
     if secret is None:
         raise UnknownSealingKey(sealing_key=key_id)
     try:
-        clear = AESSIV(secret).decrypt(ciphertext, _associated(zone, row_id, mark))
+        clear = AESSIV(secret).decrypt(ciphertext, _associated_data(zone, row_id, mark))
     except (InvalidTag, ValueError) as exc:
         reason = f"row {row_id} of zone {zone} does not open with sealing key {key_id}"
         raise BadBytes(what=_WHAT, reason=reason) from exc
@@ -153,5 +153,5 @@ def _parse(content: bytes) -> tuple[int, str, bytes]:
         raise BadBytes(what=_WHAT, reason="its ciphertext is not Base64") from exc
 
 
-def _associated(zone: str, row_id: int, mark: str) -> list[bytes]:
+def _associated_data(zone: str, row_id: int, mark: str) -> list[bytes]:
     return [_ASSOCIATED, names.to_wire(zone), row_id.to_bytes(4, "big"), bytes.fromhex(mark)]

@@ -53,7 +53,7 @@ def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None)
         for item in content
         if (texts := item.served)
     )
-    return compile_wires(zone, served) if nsec3 is None else _general_rows(zone, _owned(served), nsec3)
+    return compile_wires(zone, served) if nsec3 is None else _general_rows(zone, _rrsets_by_owner(served), nsec3)
 
 
 def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
@@ -68,7 +68,7 @@ def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
     encode, ns, rrsig = values.encode_rrset, rdtypes.NS, rdtypes.RRSIG
     for rel, type, ttl, wires in listed:
         if type == ns and rel != APEX:
-            return _general_rows(zone, _owned(listed), None)
+            return _general_rows(zone, _rrsets_by_owner(listed), None)
         if wires:
             rows.append((rel, type, encode(wires, ttl, auth=True)))
             if rel.find(b"\0") != len(rel) - 1 and type != rrsig:
@@ -83,7 +83,7 @@ def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
 def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3: Nsec3 | None) -> list[Row]:
     """Return the rows of a zone in which anything may occur, sorted by record key."""
     cuts = {rel for rel, types in owned.items() if rdtypes.NS in types and rel != APEX}
-    occluded = _occluded(sorted(owned), cuts)
+    occluded = _names_below_cuts(sorted(owned), cuts)
     ents = _ents({rel: rel not in cuts and rel not in occluded for rel, types in owned.items() if owned_types(types)})
     hashed = _hashed_names(owned, cuts, occluded, nsec3) if nsec3 else set()
     flagged = hashed if nsec3 and not nsec3.narrow else set()
@@ -105,7 +105,7 @@ def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3
     return rows
 
 
-def _owned(rrsets: Iterable[WireRRset]) -> dict[bytes, dict[int, Content]]:
+def _rrsets_by_owner(rrsets: Iterable[WireRRset]) -> dict[bytes, dict[int, Content]]:
     """Return TTL and records of the served RRsets by relative key and type."""
     owned: dict[bytes, dict[int, Content]] = {}
     for rel, type, ttl, wires in rrsets:
@@ -121,7 +121,7 @@ def key_within(zone: str, name: str, type: int) -> bytes:
     return relative_key(name, zone)
 
 
-def _occluded(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
+def _names_below_cuts(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
     """Return the names strictly below a cut."""
     found: set[bytes] = set()
     cut: bytes | None = None

@@ -48,7 +48,7 @@ def parse(text: str, origin: str | None = None) -> str:
     A name without a final dot is below `origin`, or absolute without one. `@` is the origin itself. Unicode becomes its
     IDNA form (UTS 46).
     """
-    text = _stripped(text)
+    text = _strip_blanks(text)
     if len(text) > MAX_TEXT:
         raise BadName(
             text=text,
@@ -70,7 +70,7 @@ def parse(text: str, origin: str | None = None) -> str:
 
 def parse_in_rdata(text: str, origin: str | None = None) -> str:
     """Return the name that `text` means, with its capital letters; raise BadName as `parse` does."""
-    name, text = parse(text, origin), _stripped(text)
+    name, text = parse(text, origin), _strip_blanks(text)
     lowered = text.lower()
     if text == lowered:
         return name
@@ -80,7 +80,7 @@ def parse_in_rdata(text: str, origin: str | None = None) -> str:
     return _parse_slowly(text, origin, keep_case=True)
 
 
-def _stripped(text: str) -> str:
+def _strip_blanks(text: str) -> str:
     stripped = text.strip()
     return escape_spaces(text).strip() if stripped.endswith("\\") else stripped
 
@@ -101,7 +101,7 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
         relative = tuple(label.translate(_LOWER) for label in relative)
     if not absolute and origin is not None:
         relative += labels(origin)
-    return _checked(relative, text)
+    return _check_lengths(relative, text)
 
 
 def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
@@ -116,7 +116,7 @@ def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
         at += 1
         absolute = char == "."
         if absolute:
-            found.append(_finished(label, unicode_label, text))
+            found.append(_finish_label(label, unicode_label, text))
             label, unicode_label = bytearray(), ""
         elif char == "\\":
             byte, at = _escape(dotted, at, text)
@@ -128,11 +128,11 @@ def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
             label += char.encode()
             unicode_label += char
     if not absolute:
-        found.append(_finished(label, unicode_label, text))
+        found.append(_finish_label(label, unicode_label, text))
     return tuple(found), absolute
 
 
-def _finished(label: bytearray, unicode_label: str, text: str) -> bytes:
+def _finish_label(label: bytearray, unicode_label: str, text: str) -> bytes:
     if not label:
         raise BadName(text=text, reason=gettext("it has an empty label (two dots in a row, or one at the start)"))
     # A label in which a byte over 127 was escaped has as many bytes as characters: it is meant as bytes.
@@ -166,7 +166,7 @@ def _idna(label: str, text: str) -> bytes:
         ) from exc
 
 
-def _checked(labels_: tuple[bytes, ...], text: str) -> str:
+def _check_lengths(labels_: tuple[bytes, ...], text: str) -> str:
     for label in labels_:
         if len(label) > MAX_LABEL:
             raise BadName(
@@ -199,10 +199,10 @@ def labels(name: str) -> tuple[bytes, ...]:
 
 def from_labels(labels_: tuple[bytes, ...]) -> str:
     """Return the name of labels that are legal."""
-    return "".join(_escaped(label) + "." for label in labels_) or ROOT
+    return "".join(_escape_label(label) + "." for label in labels_) or ROOT
 
 
-def _escaped(label: bytes) -> str:
+def _escape_label(label: bytes) -> str:
     if _PLAIN_LABEL.fullmatch(label):
         return label.decode("ascii")
     return "".join(
@@ -245,7 +245,7 @@ def from_rdata_at(wire: bytes, at: int) -> tuple[str, int]:
     # Nearly every name: there is nothing to escape, and no dot but those between labels.
     if len(plain) <= MAX_WIRE - 2 and plain.count(b".") == len(found) - 1 and _PLAIN_LABELS.fullmatch(plain):
         return f"{plain.decode('ascii')}.", at + 1
-    return _checked(tuple(found), wire.hex()), at + 1
+    return _check_lengths(tuple(found), wire.hex()), at + 1
 
 
 def parent(name: str) -> str | None:
@@ -297,7 +297,7 @@ def display(name: str) -> str:
 
     displayed = []
     for label in labels(name):
-        text = _escaped(label)
+        text = _escape_label(label)
         if text.startswith("xn--"):
             # An A-label that says nothing legal is shown as it is.
             with suppress(idna.IDNAError, UnicodeError):

@@ -25,7 +25,7 @@ class Notes:
         return bool(self.tags or self.comments or self.spellings)
 
     @classmethod
-    def noted(
+    def create(
         cls,
         tags: Collection[str] = (),
         comments: Mapping[str, str] | None = None,
@@ -52,7 +52,7 @@ class Notes:
             return self
         return Notes(self.tags, comments, spellings)
 
-    def renamed(self, rename: Callable[[str], str]) -> "Notes":
+    def rename_values(self, rename: Callable[[str], str]) -> "Notes":
         """Return the notes with renamed values. Spellings of changed values are dropped."""
         if not self.comments and not self.spellings:
             return self
@@ -60,13 +60,13 @@ class Notes:
         spellings = tuple(pair for pair in self.spellings if rename(pair[0]) == pair[0])
         return Notes(self.tags, tuple(sorted(comments.items())), spellings)
 
-    def joined(self, other: "Notes") -> "Notes":
+    def merge_with(self, other: "Notes") -> "Notes":
         """Return both notes joined. If both have something for a value, this one's wins."""
         if not other:
             return self
         comments = {**dict(other.comments), **dict(self.comments)}
         spellings = {**dict(other.spellings), **dict(self.spellings)}
-        return Notes.noted({*self.tags, *other.tags}, comments, spellings)
+        return Notes.create({*self.tags, *other.tags}, comments, spellings)
 
     def with_tags(self, tags: Collection[str]) -> "Notes":
         """Return the notes with exactly these tags."""

@@ -3,7 +3,7 @@
 Canonical text is what dnspython prints, with names absolute. `parse` makes it
 from what people type; everything else trusts it. Names in it keep their capital
 letters (RFC 4343 4.1), but are the same in any case: what compares values compares
-`folded` ones. Common types go through `rdata_forms`, the rest through
+texts from `fold`. Common types go through `rdata_forms`, the rest through
 dnspython, which is imported only then: an agent that sees none of them saves
 the memory.
 """
@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from replication.dns import names, rdtypes
-from replication.dns.rdata_forms import FORMS, shortened
+from replication.dns.rdata_forms import FORMS, shorten_text
 from replication.dns.rdtypes import SERVED_TYPES, refusal, type_from_text, type_to_text
 from replication.errors import BadName, BadRdata
 from replication.message_texts import Text, gettext
@@ -27,8 +27,8 @@ __all__ = [
     "SIGNED_IN_LOWER_CASE",
     "WITH_NAMES",
     "check_type",
-    "folded",
-    "folded_all",
+    "fold",
+    "fold_all",
     "from_wire",
     "in_both",
     "not_among",
@@ -98,7 +98,7 @@ def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> lis
     """
     if type not in SIGNED_IN_LOWER_CASE:
         return [to_wire(type, text) for text in texts]
-    return sorted({to_wire(type, text if comes_signed else folded(type, text)) for text in texts})
+    return sorted({to_wire(type, text if comes_signed else fold(type, text)) for text in texts})
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def targets(type: int, text: str) -> tuple[str, ...]:
     return (parts[field].lower(),)
 
 
-def folded(type: int, text: str) -> str:
+def fold(type: int, text: str) -> str:
     """Return a canonical text with its names in lower case: equal for values that are the same to DNS."""
     if type not in _NAMES_AT:
         return text
@@ -125,23 +125,23 @@ def folded(type: int, text: str) -> str:
     return " ".join(parts)
 
 
-def folded_all(type: int, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return these canonical texts of one type, each `folded`."""
+def fold_all(type: int, texts: Iterable[str]) -> tuple[str, ...]:
+    """Return these canonical texts of one type, each as `fold` returns it."""
     if type not in _NAMES_AT:
         return tuple(texts)
-    return tuple([folded(type, text) for text in texts])
+    return tuple([fold(type, text) for text in texts])
 
 
 def in_both(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
     """Return those of the canonical texts that are among the others, in whatever capitals."""
-    known = set(folded_all(type, others))
-    return tuple([text for text in texts if folded(type, text) in known])
+    known = set(fold_all(type, others))
+    return tuple([text for text in texts if fold(type, text) in known])
 
 
 def not_among(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
     """Return those of the canonical texts that are not among the others in any capitals."""
-    known = set(folded_all(type, others))
-    return tuple([text for text in texts if folded(type, text) not in known])
+    known = set(fold_all(type, others))
+    return tuple([text for text in texts if fold(type, text) not in known])
 
 
 # Which word of the canonical text is the name that others have to resolve.
@@ -226,7 +226,7 @@ def _describe(type: int, text: str, reason: str) -> str:
     if type in (rdtypes.A, rdtypes.AAAA):
         return reason
     return gettext("“{text}” is not a valid {type} value: {reason}").format(
-        text=shortened(text), type=type_to_text(type), reason=reason
+        text=shorten_text(text), type=type_to_text(type), reason=reason
     )
 
 

@@ -16,7 +16,7 @@ with a message for people. `rdata` chooses the form, or dnspython.
     RKEY                         u16 flags, u8 protocol, u8 algorithm, key to the end
     LUA                          u16 type, then as TXT
 
-Names keep their capital letters (RFC 4343 4.1). What compares them uses `rdata.folded`.
+Names keep their capital letters (RFC 4343 4.1). What compares them uses `rdata.fold`.
 """
 
 import base64
@@ -34,7 +34,7 @@ from replication.message_texts import gettext, gettext_noop, joined
 MAX_STRING = 255
 
 
-def shortened(text: str) -> str:
+def shorten_text(text: str) -> str:
     """Return at most 60 characters of the text, for a message."""
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -60,7 +60,7 @@ class AddressForm:
 
     def _reason(self, text: str) -> str:
         reason = gettext("the address {text} is not a valid {title} address").format(
-            text=shortened(text), title=self.title
+            text=shorten_text(text), title=self.title
         )
         other = socket.AF_INET6 if self.family == socket.AF_INET else socket.AF_INET
         try:
@@ -145,14 +145,14 @@ def _encode_number(word: str, title: str, kind: str) -> bytes:
         value = sum(int(n) * _UNITS[unit] for n, unit in _DURATION_PART.findall(word.lower()))
     else:
         raise ValueError(
-            gettext("the {title} “{word}” is not a whole number").format(title=gettext(title), word=shortened(word))
+            gettext("the {title} “{word}” is not a whole number").format(title=gettext(title), word=shorten_text(word))
         )
     # Times in a SOA are limited by RFC 2181 8, as TTLs are.
     limit = 1 << (31 if kind == "seconds" else 8 * size)
     if value >= limit:
         raise ValueError(
             gettext("the {title} {word} is out of range: 0 to {highest}").format(
-                title=gettext(title), word=shortened(word), highest=limit - 1
+                title=gettext(title), word=shorten_text(word), highest=limit - 1
             )
         )
     return value.to_bytes(size, "big")

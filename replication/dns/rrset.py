@@ -51,12 +51,12 @@ class RRset:
         """The same RRset with all names in lower case: what is compared where capitals are no difference."""
         if self.type not in rdata.WITH_NAMES:
             return self
-        texts = rdata.folded_all(self.type, self.rdata)
+        texts = rdata.fold_all(self.type, self.rdata)
         if texts == self.rdata:
             return self
         ordered = tuple(sorted(texts, key=partial(rdata.to_wire, self.type)))
-        off = set(rdata.folded_all(self.type, self.disabled))
-        notes = self.notes.renamed(partial(rdata.folded, self.type))
+        off = set(rdata.fold_all(self.type, self.disabled))
+        notes = self.notes.rename_values(partial(rdata.fold, self.type))
         return replace(self, rdata=ordered, disabled=tuple(text for text in ordered if text in off), notes=notes)
 
     def without(self, texts: Iterable[str]) -> "RRset | None":
@@ -129,16 +129,16 @@ def make(  # noqa: PLR0913  # the fields of an RRset
     """
     owner = names.parse(name, origin)
     rdata.check_type(type)
-    spelled = {rdata.folded(type, text): text for text in (rdata.parse(type, text, origin) for text in rdata_texts)}
+    spelled = {rdata.fold(type, text): text for text in (rdata.parse(type, text, origin) for text in rdata_texts)}
     wires = {rdata.to_wire(type, text): text for text in spelled.values()}
     ordered = tuple(wires[wire] for wire in sorted(wires))
-    off = {rdata.folded(type, rdata.parse(type, text, origin)) for text in disabled}
+    off = {rdata.fold(type, rdata.parse(type, text, origin)) for text in disabled}
     found = RRset(
         owner,
         type,
         ttl,
         ordered,
-        tuple(text for text in ordered if rdata.folded(type, text) in off) if off else (),
+        tuple(text for text in ordered if rdata.fold(type, text) in off) if off else (),
         comment,
         notes_of_values(notes, type, ordered),
     )
@@ -163,8 +163,8 @@ def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
 def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
     """Return the notes without comments of other values than these, and with each value spelled as it is here."""
     if notes.comments and type in rdata.WITH_NAMES:
-        spelled = {rdata.folded(type, text): text for text in texts}
-        notes = notes.renamed(lambda value: spelled.get(rdata.folded(type, value), value))
+        spelled = {rdata.fold(type, text): text for text in texts}
+        notes = notes.rename_values(lambda value: spelled.get(rdata.fold(type, value), value))
     return notes.of_values(texts)
 
 

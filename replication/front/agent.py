@@ -66,7 +66,7 @@ class FrontAgent:
         self._machine = machine_id(config.state_dir)
         self._bypass = Bypass(hold_seconds)
         # What the panel has pushed, and what of it was proved. Both are read and moved under `_turn`.
-        self._taken, digests = self._kept()
+        self._taken, digests = self._read_position()
         # Where segments end, the newest last, with the digests there: what can be acknowledged.
         self._ends: deque[tuple[int, _Digests]] = deque(maxlen=MOST_ENDS)
         if self._taken is not None:
@@ -287,7 +287,7 @@ class FrontAgent:
             reached = max((end for end, _ in self._ends if end <= served.sequence), default=0)
             if self._taken == taken and reached > (self._verified.sequence if self._verified else 0):
                 try:
-                    found = self._front.verified()
+                    found = self._front.verify_position()
                 except NotServed as exc:
                     self._trouble = str(exc)
                     return False
@@ -347,7 +347,7 @@ class FrontAgent:
             tcp6=found.tcp6,
         )
 
-    def _kept(self) -> tuple[Position | None, _Digests]:
+    def _read_position(self) -> tuple[Position | None, _Digests]:
         """Return what an earlier process accepted; nothing if that is unreadable."""
         try:
             message = json.loads((self._config.state_dir / POSITION_FILE).read_text())

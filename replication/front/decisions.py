@@ -94,7 +94,7 @@ class Offered:
         return self.protocol in ("DoQ", "DoH3")
 
 
-def explained(lines: Iterable[Line], opening: str) -> str:
+def explain_lines(lines: Iterable[Line], opening: str) -> str:
     """Return the lines, each below its reason with this opening. A repeated reason is left out."""
     text, previous = [], ""
     for line in lines:
@@ -116,7 +116,7 @@ def policy(backends: Sequence[Backend]) -> Policy:
     return Policy("leastOutstanding", "to whoever has the fewest questions open, the fastest first")
 
 
-def encrypted(config: FrontConfig, release: Release) -> Iterator[Offered]:
+def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offered]:
     """Yield the encrypted protocols of a front with a certificate, as far as dnsdist was built with them."""
     if not config.tls_certificate:
         return

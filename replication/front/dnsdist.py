@@ -110,9 +110,9 @@ class Dnsdist:
         self.execute("local ends = true", conf=conf)
         self._run("-C", str(conf), "-e", "shutdown()")  # to which it gives no answer any more
 
-    def configured(self) -> Configured:
+    def read_configuration(self) -> Configured:
         """Return the backends and the rules of the running dnsdist. Raise NotServed."""
-        return self._ask(_configured, "/api/v1/servers/localhost")
+        return self._ask(_read_configured, "/api/v1/servers/localhost")
 
     def numbers(self) -> Numbers:
         """Return the counters of the running dnsdist. Raise NotServed."""
@@ -166,7 +166,7 @@ def _servers(server: Any) -> tuple[ServerNumbers, ...]:
     )
 
 
-def _configured(server: Any) -> Configured:
+def _read_configured(server: Any) -> Configured:
     rules = frozenset(str(rule["uuid"]) for rule in server["rules"])
     return Configured(str(server["version"]), _servers(server), rules)
 

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from replication.front import decisions
 from replication.front.bypass import EVERYTHING
-from replication.front.decisions import BACKEND_SECONDS, Line, Means, Secrets, explained
+from replication.front.decisions import BACKEND_SECONDS, Line, Means, Secrets, explain_lines
 from replication.front.front_config import FrontConfig
 from replication.store.applying import POSITION_ZONE
 from replication.wire.front_messages import Backend
@@ -23,14 +23,14 @@ _REASON = "\n-- "
 def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
     """Render the text of `dnsdist.conf`."""
     blocks = (_process(config, secrets), _listeners(config, means), _rules(config, means))
-    fixed = "".join(explained(block, _REASON) for block in blocks)
-    live = explained(_backends(config), _REASON)
+    fixed = "".join(explain_lines(block, _REASON) for block in blocks)
+    live = explain_lines(_backends(config), _REASON)
     return f"-- {decisions.WRITTEN}\n{fixed}\n-- {decisions.LIVE}\n{live}"
 
 
 def rotation_text(out: Iterable[str]) -> str:
     """Return what dnsdist reads when it starts: the backends, by name, that are out of rotation."""
-    names = ", ".join(f"[{_quoted(name)}]=true" for name in sorted(out))
+    names = ", ".join(f"[{_quote_lua(name)}]=true" for name in sorted(out))
     return (
         "-- Out of rotation when this was written.\n"
         f"local out = {{{names}}}\n"
@@ -81,14 +81,14 @@ def expunge(zones: Iterable[str]) -> list[str]:
     cache = 'getPool(""):getCache()'
     if EVERYTHING in names:
         return [f"{cache}:expunge(0)"]
-    return [f"{cache}:expungeByName(newDNSName({_quoted(name)}), DNSQType.ANY, true)" for name in names]
+    return [f"{cache}:expungeByName(newDNSName({_quote_lua(name)}), DNSQType.ANY, true)" for name in names]
 
 
 def _process(config: FrontConfig, secrets: Secrets) -> Iterator[Line]:
     yield Line(f'controlSocket("127.0.0.1:{config.control_port}")', decisions.CONSOLE)
-    yield Line(f"setKey({_quoted(secrets.console_key)})", decisions.CONSOLE_KEY)
+    yield Line(f"setKey({_quote_lua(secrets.console_key)})", decisions.CONSOLE_KEY)
     yield Line(f'webserver("127.0.0.1:{config.api_port}")', decisions.WEB_SERVER)
-    yield Line(f'setWebserverConfig({{apiKey={_quoted(secrets.api_key)}, acl="127.0.0.1/32"}})', decisions.API_KEY)
+    yield Line(f'setWebserverConfig({{apiKey={_quote_lua(secrets.api_key)}, acl="127.0.0.1/32"}})', decisions.API_KEY)
     yield Line('setSecurityPollSuffix("")', decisions.ASKS_NOBODY)
     yield Line(f"setUDPTimeout({BACKEND_SECONDS})", decisions.UDP_TIMEOUT)
 
@@ -97,7 +97,7 @@ def _listeners(config: FrontConfig, means: Means) -> Iterator[Line]:
     if means.no_xdp:
         yield Line("", means.no_xdp)
     for queue in range(means.queues):
-        name, path = _quoted(config.xdp_interface), _quoted(decisions.XSK_MAP)
+        name, path = _quote_lua(config.xdp_interface), _quote_lua(decisions.XSK_MAP)
         call = f"newXsk({{ifName={name}, NIC_queue_id={queue}, frameNums={decisions.XSK_FRAMES}, xskMapPath={path}}})"
         yield Line(f"local xsk{queue} = {call}", decisions.XSK)
     call = "setLocal"
@@ -107,11 +107,11 @@ def _listeners(config: FrontConfig, means: Means) -> Iterator[Line]:
             yield Line(f'{call}("{endpoint}", {{reusePort=true{xsk}}})', decisions.LISTENERS)
             call = "addLocal"
     yield Line('setACL({"0.0.0.0/0", "::/0"})', decisions.EVERYBODY)
-    files = f"{_quoted(config.tls_certificate)}, {_quoted(config.tls_key)}"
-    for offered in decisions.encrypted(config, means.release):
+    files = f"{_quote_lua(config.tls_certificate)}, {_quote_lua(config.tls_key)}"
+    for offered in decisions.encrypted_protocols(config, means.release):
         options = ", {reusePort=true}" if offered.is_quic else ""
         if offered.is_https:
-            headers = ", ".join(f"[{_quoted(name)}]={_quoted(value)}" for name, value in offered.headers.items())
+            headers = ", ".join(f"[{_quote_lua(name)}]={_quote_lua(value)}" for name, value in offered.headers.items())
             options = f', "{decisions.DOH_PATH}"' + (f", {{customResponseHeaders={{{headers}}}}}" if headers else "")
         for address in offered.addresses:
             line = Line(f'{offered.call}("{address}", {files}{options})', offered.reason)
@@ -145,19 +145,19 @@ def _backends(config: FrontConfig) -> Iterator[Line]:
     yield Line(server_policy(config.backends), decisions.policy(config.backends).reason)
     for backend in config.backends:
         yield Line(new_server(backend), decisions.BACKEND)
-    yield Line(f"includeDirectory({_quoted(str(config.rotation_dir))})", decisions.ROTATION)
+    yield Line(f"includeDirectory({_quote_lua(str(config.rotation_dir))})", decisions.ROTATION)
 
 
 def _for_servers(name: str, call: str) -> str:
-    return f"for _, server in pairs(getServers()) do if server.name == {_quoted(name)} then {call} end end"
+    return f"for _, server in pairs(getServers()) do if server.name == {_quote_lua(name)} then {call} end end"
 
 
 def _suffixes(names: Iterable[str]) -> str:
     """Return a selector of names at or below these."""
-    return f"{_SUFFIXES}({{{', '.join(map(_quoted, names))}}})"
+    return f"{_SUFFIXES}({{{', '.join(map(_quote_lua, names))}}})"
 
 
-def _quoted(text: str) -> str:
+def _quote_lua(text: str) -> str:
     """Return a Lua string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

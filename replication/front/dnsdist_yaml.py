@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from replication.front import decisions
-from replication.front.decisions import BACKEND_SECONDS, Line, Means, Secrets, explained
+from replication.front.decisions import BACKEND_SECONDS, Line, Means, Secrets, explain_lines
 from replication.front.dnsdist_conf import server_id
 from replication.front.front_config import FrontConfig
 from replication.store.applying import POSITION_ZONE
@@ -75,7 +75,7 @@ def _listeners(config: FrontConfig, means: Means) -> Iterator[str]:
         if config.cores > means.queues:
             binds.append(_item(plain | {"threads": config.cores - means.queues}, decisions.LISTENERS))
     tls = {"certificates": [{"certificate": config.tls_certificate, "key": config.tls_key}]}
-    for offered in decisions.encrypted(config, means.release):
+    for offered in decisions.encrypted_protocols(config, means.release):
         more: dict[str, Any] = {"reuseport": True, "threads": config.cores} if offered.is_quic else {}
         if offered.is_https:
             headers = [{"key": name, "value": value} for name, value in offered.headers.items()]
@@ -137,7 +137,7 @@ def _backend(backend: Backend, *, is_out: bool) -> Line:
 
 def _key(name: str, lines: Iterable[Line]) -> str:
     """Return one key of the file with its fields or items."""
-    return f"\n{name}:\n{explained(lines, '  # ')}"
+    return f"\n{name}:\n{explain_lines(lines, '  # ')}"
 
 
 def _field(name: str, value: Any, reason: str) -> Line:

@@ -185,7 +185,7 @@ class Front:
         out = {backend.name: backend.sentence for backend in self._config.backends if backend.out}
         verdicts = self._rotation.see(positions, now, Known(self.floor, out, self._down))
         self._write_rotation(verdicts)
-        served = _served(verdicts, positions)
+        served = _lowest_position(verdicts, positions)
         if self._bypass is not None:
             if any(verdict.is_older(self.floor) for verdict in verdicts.values()):
                 # What a node answers that stays only because too few are left is nothing for the cache.
@@ -199,7 +199,7 @@ class Front:
         self._say("")
         return Looked(verdicts, served, "")
 
-    def verified(self) -> Position:
+    def verify_position(self) -> Position:
         """Return the position that an ordinary client gets through the front. Raise NotServed."""
         endpoint = self._config.listen[0]
         address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(endpoint.address, endpoint.address)
@@ -249,7 +249,7 @@ class Front:
 
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
         """Make dnsdist ask the right nodes, and answer nothing old from its cache. Raise NotServed."""
-        found = self._dnsdist.configured()
+        found = self._dnsdist.read_configuration()
         self._notice_release(found.version)
         servers = {(each.name, each.address, each.weight): each for each in found.servers}
         # A node taken out for its silence is no longer reported as down; it stays so until it answers.
@@ -404,7 +404,7 @@ def _key(backend: Backend) -> tuple[str, str, int]:
     return backend.name, str(backend.endpoint), backend.weight
 
 
-def _served(verdicts: Mapping[str, Verdict], positions: Mapping[str, Position | None]) -> Position | None:
+def _lowest_position(verdicts: Mapping[str, Verdict], positions: Mapping[str, Position | None]) -> Position | None:
     """Return the lowest position of the nodes in rotation, if all of them have answered with one history."""
     found = [positions[name] for name, verdict in verdicts.items() if verdict.is_in]
     answered = [position for position in found if position is not None]

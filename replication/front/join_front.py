@@ -85,14 +85,14 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
     make_directories(joining.directory, ("identity", "state"), config=joining.config, user=joining.user)
 
     def check(settings: JoinSettings) -> None:
-        refuse_contradictions(settings, program="dnspanel-front", given=_given(joining, settings))
+        refuse_contradictions(settings, program="dnspanel-front", given=_given_settings(joining, settings))
 
     ensure_enrolled(joining.panel, joining.code, joining.identity, say=say, check=check)
     settings = _settings(joining)
     write_config(joining.user, joining.config, _values(joining, settings))
     give(joining.directory, joining.user)
     config = read_config(joining.config)
-    listens = _listened(tuple(map(str, config.listen)), settings)
+    listens = _listen_texts(tuple(map(str, config.listen)), settings)
     panel_port = (config.panel_port, settings.agent_port)
     describe_differences(joining.config, {"listen": listens, "panel_port": panel_port}, say)
     write_units(joining, config)
@@ -137,12 +137,12 @@ def _refuse_bad_addresses(joining: Joining) -> None:
         raise CannotJoin(faults=faults)
 
 
-def _given(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, object]]:
+def _given_settings(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, object]]:
     given = {"--panel-port": (joining.panel_port, settings.agent_port)}
-    return given | ({"--listen": _listened(joining.listen, settings)} if joining.listen else {})
+    return given | ({"--listen": _listen_texts(joining.listen, settings)} if joining.listen else {})
 
 
-def _listened(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]:
+def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]:
     """Return the listening addresses and the panel's address: the same text if that is one of them, or all have it."""
     known = Endpoint(settings.dns_address, settings.dns_port)
     if any(serves(parse_endpoint(text), known) for text in texts):

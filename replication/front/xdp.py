@@ -65,9 +65,9 @@ def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
     interface = config.xdp_interface
     queues = _queues(interface) if interface else 0
     if not queues:
-        raise _refused(f"there is no interface {interface!r} here")
+        raise _fault_of_xdp(f"there is no interface {interface!r} here")
     if sys.byteorder != "little" or platform.machine() not in _SYSTEM_CALL:
-        raise _refused(f"not on {platform.machine()}")
+        raise _fault_of_xdp(f"not on {platform.machine()}")
     shutil.rmtree(PINS, ignore_errors=True)
     try:
         PINS.mkdir(mode=0o750)
@@ -78,7 +78,7 @@ def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
         )
         for descriptor, keys in zip(maps[1:], encode_keys(config.listen), strict=True):
             for key in keys:
-                _put(descriptor, key)
+                _put_key(descriptor, key)
         program = _load(encode_program(maps))
         how, link = _link(program, socket.if_nametoindex(interface), only_generic=only_generic)
         _pin(maps.sockets, Path(XSK_MAP))
@@ -88,7 +88,7 @@ def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
         _give(config.state_dir)
     except OSError as exc:
         shutil.rmtree(PINS, ignore_errors=True)
-        raise _refused(str(exc)) from exc
+        raise _fault_of_xdp(str(exc)) from exc
     return f"{interface}: {queues} queues, {how}"
 
 
@@ -118,7 +118,7 @@ def _new_map(kind: int, key: int, value: int, entries: int) -> int:
     return _bpf(_MAP_CREATE, struct.pack("=IIIII", kind, key, value, entries, 0))
 
 
-def _put(descriptor: int, key: bytes) -> None:
+def _put_key(descriptor: int, key: bytes) -> None:
     value = ctypes.c_uint8(1)
     kept = ctypes.create_string_buffer(key, len(key))
     _bpf(_MAP_UPDATE, struct.pack("=IxxxxQQQ", descriptor, ctypes.addressof(kept), ctypes.addressof(value), 0))
@@ -171,5 +171,5 @@ def _give(state_dir: Path) -> None:
         PINS.parent.chmod(above.st_mode & 0o7777 | 0o010)
 
 
-def _refused(found: str) -> NotServed:
+def _fault_of_xdp(found: str) -> NotServed:
     return NotServed(question="AF_XDP", expected="that it can be had", found=found)

@@ -69,7 +69,7 @@ class _Code:
     def label(self, name: str) -> None:
         self._labels[name] = len(self._code)
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         out = bytearray()
         for at, (code, to, source, offset, value) in enumerate(self._code):
             distance = self._labels[offset] - at - 1 if isinstance(offset, str) else offset
@@ -119,7 +119,7 @@ def encode_program(maps: Maps) -> bytes:
     code.label("pass")
     code.add(_SET, 0, value=_PASS)
     code.add(_EXIT)
-    return code.encoded()
+    return code.encode()
 
 
 def encode_keys(listen: Sequence[Endpoint]) -> tuple[list[bytes], list[bytes]]:

@@ -240,12 +240,12 @@ class _Writer:
     def complete(self, expected: bytes, *, own: Row | None = None, main_required: int | None = None) -> None:
         """Commit the last rows together with the position, and with a record `own` that belongs to no digest."""
 
-        def completed(row: FileRow) -> FileRow:
+        def complete_row(row: FileRow) -> FileRow:
             required = row.main_required if main_required is None else main_required
             digest = (row.digest + self._digest_at_end) % DIGEST_MODULUS
             return replace(row, applied=self._segment.last, digest=digest, main_required=required)
 
-        self._commit(expected, completed, own)
+        self._commit(expected, complete_row, own)
         self._digest_at_end = 0
 
     def _enter(self, dbi: Dbi, key: bytes) -> None:

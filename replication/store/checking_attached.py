@@ -98,7 +98,7 @@ class AttachedCheck:
 
     def _judge(self, main: Any, prefix: bytes, zone_id: int | None = None) -> None:
         """Compare what a name has with what it should have."""
-        expected = self._expected(main, prefix)
+        expected = self._read_expected(main, prefix)
         name = self._name(prefix)
         zone_id = self._zone_id(main, name) if zone_id is None else zone_id
         for column, dbi in enumerate(ATTACHED):
@@ -112,7 +112,7 @@ class AttachedCheck:
                 self.digest += total
             self._state.rows += 1 + 2 * count
 
-    def _expected(self, main: Any, prefix: bytes) -> Digests | None:
+    def _read_expected(self, main: Any, prefix: bytes) -> Digests | None:
         try:
             return digests_of(main, self._main, prefix)
         except BadBytes:

@@ -21,7 +21,7 @@ class KeyOpener:
         """Whether keys have to be clear in this store."""
         return self._secret_of is not None
 
-    def opened(self, dbi: Dbi, key: bytes, body: bytes) -> bytes:
+    def open_body(self, dbi: Dbi, key: bytes, body: bytes) -> bytes:
         """Return the body to write for a row. Raise UnknownSealingKey, or BadBytes for a key that does not open."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return body
@@ -31,11 +31,11 @@ class KeyOpener:
             raise BadBytes(what="key object", reason=str(exc)) from exc
 
     def opened_value(self, dbi: Dbi, key: bytes, value: bytes) -> bytes:
-        """Return a value with its key opened as by `opened`. Its header stays."""
+        """Return a value with its key opened as by `open_body`. Its header stays."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return value
         body = self._schema.unwrap(value)
-        return value[: len(value) - len(body)] + self.opened(dbi, key, body)
+        return value[: len(value) - len(body)] + self.open_body(dbi, key, body)
 
     def is_wrongly_sealed(self, dbi: Dbi, body: bytes) -> bool:
         """Return True if PowerDNS would find a sealed key where it needs a clear one."""

@@ -75,7 +75,7 @@ class Plan:
             _delete(txn, table, rows, release_pages)
         for table, rows in self.put:
             with txn.cursor(db=table) as cursor:
-                _put(cursor, rows, release_pages)
+                _put_rows(cursor, rows, release_pages)
         for table, rows in self.missing:
             with txn.cursor(db=table) as cursor:
                 cursor.putmulti(rows, overwrite=False)
@@ -88,7 +88,7 @@ def _delete(txn: Any, table: Any, rows: Sequence[Row], release_pages: Callable[[
             release_pages()
 
 
-def _put(cursor: Any, rows: Sequence[Row], release_pages: Callable[[], None]) -> None:
+def _put_rows(cursor: Any, rows: Sequence[Row], release_pages: Callable[[], None]) -> None:
     for start in range(0, len(rows), ROWS_PER_RELEASE):
         cursor.putmulti(rows[start : start + ROWS_PER_RELEASE])
         if start:
@@ -135,7 +135,7 @@ class Waiting:
 
     def add(self, op: Op) -> None:
         """Put or delete one row."""
-        compared = self._compared(op.dbi, op.key)
+        compared = self._compared_key(op.dbi, op.key)
         if op.dbi in self._runs and (op.dbi is not Dbi.RECORDS or compared <= self._runs[op.dbi]):
             self._take_apart(op.dbi)
         self._singles[op.dbi] = max(compared, self._singles.get(op.dbi, b""))
@@ -149,10 +149,12 @@ class Waiting:
         of the main file the rows may also come between others, if no such row was there before this segment.
         """
         dbi, rows = puts
-        if dbi in self._singles and (dbi is not Dbi.RECORDS or self._singles[dbi] >= self._compared(dbi, rows[0][0])):
+        if dbi in self._singles and (
+            dbi is not Dbi.RECORDS or self._singles[dbi] >= self._compared_key(dbi, rows[0][0])
+        ):
             return None
-        last = self._compared(dbi, rows[-1][0])
-        if self._is_in_order(puts) and self._runs.get(dbi, b"") < self._compared(dbi, rows[0][0]):
+        last = self._compared_key(dbi, rows[-1][0])
+        if self._is_in_order(puts) and self._runs.get(dbi, b"") < self._compared_key(dbi, rows[0][0]):
             with self._database.env.begin() as txn:
                 is_free = self._rows_behind(txn, puts) is not None
         else:
@@ -199,7 +201,7 @@ class Waiting:
                 planner.change(action, only_new=self._only_new_rows)
             if not number % ROWS_PER_RELEASE:
                 self.release_pages()
-        return planner.finished()
+        return planner.finish()
 
     def _plan_run(self, planner: "_Planner", puts: Puts, *, may_append: bool) -> None:
         dbi, rows = puts
@@ -229,7 +231,7 @@ class Waiting:
         dbi, rows = puts
         with txn.cursor(db=self._database.tables[dbi]) as cursor:
             behind = rows_behind(cursor, rows[0][0])
-        is_between = behind and self._compared(dbi, behind[0][0]) <= self._compared(dbi, rows[-1][0])
+        is_between = behind and self._compared_key(dbi, behind[0][0]) <= self._compared_key(dbi, rows[-1][0])
         return None if is_between else behind
 
     def _is_in_order(self, puts: Puts) -> bool:
@@ -237,7 +239,7 @@ class Waiting:
         if self._has_duplicates[dbi]:
             return False
         found = list(map(itemgetter(0), rows))
-        return ascend(found if self._steps[dbi] == 1 else [self._compared(dbi, key) for key in found])
+        return ascend(found if self._steps[dbi] == 1 else [self._compared_key(dbi, key) for key in found])
 
     def _may_lie_between(self, dbi: Dbi) -> bool:
         return dbi is not Dbi.RECORDS and self._is_first_time and dbi not in ATTACHED_TABLES
@@ -248,7 +250,7 @@ class Waiting:
         highest = self._runs.pop(dbi)
         self._singles[dbi] = max(highest, self._singles.get(dbi, b""))
 
-    def _compared(self, dbi: Dbi, key: bytes) -> bytes:
+    def _compared_key(self, dbi: Dbi, key: bytes) -> bytes:
         """Return a key as LMDB compares it: little-endian integers from their ends."""
         return key[:: self._steps[dbi]]
 
@@ -285,7 +287,7 @@ class _Planner:
             before = old = self.txn.get(key, db=self._database.tables[dbi])
         body, value = b"", None
         if op.kind is OpKind.PUT:
-            body = self._opener.opened(dbi, key, op.body)
+            body = self._opener.open_body(dbi, key, op.body)
             value = self._header + body
         if old == value:
             return
@@ -319,7 +321,7 @@ class _Planner:
         changed[row] = before, value
         self.plan.rows += 1
 
-    def finished(self) -> Plan:
+    def finish(self) -> Plan:
         """Return the plan, with the digests of zones and of what is attached to them."""
         for dbi, changed in self._changed.items():
             self._write(self._database.tables[dbi], list(_rows_changed(changed)))

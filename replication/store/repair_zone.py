@@ -162,7 +162,7 @@ class RepairWriter:
             if op.kind is not OpKind.PUT:
                 raise BadSegment(reason="a repair does more than to clear its zone and to put rows")
             if op.dbi in ATTACHED:
-                objects[op.dbi, op.key] = self._opener.opened(op.dbi, op.key, op.body)
+                objects[op.dbi, op.key] = self._opener.open_body(op.dbi, op.key, op.body)
                 if zone_of(op.body) != self._mark.name:
                     raise BadSegment(reason=f"a repair of zone {self._mark.zone_id} brings what is another zone's")
             else:

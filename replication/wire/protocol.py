@@ -197,7 +197,7 @@ class Ack:
     def from_json(cls, message: Mapping[str, Any]) -> Self:
         try:
             main, records = (bytes.fromhex(digest) for digest in message["digests"])
-            unanswered = _unanswered(message.get("unanswered", ()))
+            unanswered = _read_unanswered(message.get("unanswered", ()))
             apply_ms, lock_ms, verify_ms = map(float, message["ms"])
             position = position_from_json(message["position"])
             applied = position_from_json(message["applied"]) if "applied" in message else None
@@ -284,14 +284,14 @@ class Status:
             known["diverged"] = tuple((int(zone), str(name), str(problem)) for zone, name, problem in listed)
             if known.get("computed_types") is not None:
                 known["computed_types"] = ComputedTypes.from_json(known["computed_types"])
-            known["unanswered"] = _unanswered(known.get("unanswered", ()))
+            known["unanswered"] = _read_unanswered(known.get("unanswered", ()))
             known["listen"] = tuple(map(str, known.get("listen", ())))
             return cls(**known)
         except (KeyError, TypeError, ValueError) as exc:
             raise BadBytes(what="status", reason=f"{message!r} is not one") from exc
 
 
-def _unanswered(listed: Iterable[Sequence[str]]) -> tuple[Unanswered, ...]:
+def _read_unanswered(listed: Iterable[Sequence[str]]) -> tuple[Unanswered, ...]:
     return tuple(Unanswered(*map(str, each)) for each in listed)
 
 

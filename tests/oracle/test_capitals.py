@@ -15,7 +15,7 @@ import pytest
 
 from replication.compile import compile_zone
 from replication.dns import names
-from replication.dns.rdata import folded
+from replication.dns.rdata import fold
 from replication.dns.rdtypes import type_from_text
 from replication.dns.rrset import RRset, make
 from tests.oracle import lmdb_file
@@ -49,7 +49,7 @@ IN_LOWER_CASE = {"SVCB", "HTTPS", "LP", "IPSECKEY"}
 
 def served_text(type: str, text: str) -> str:
     """Return what nodes have of a value."""
-    return folded(type_from_text(type), text) if type in IN_LOWER_CASE else text
+    return fold(type_from_text(type), text) if type in IN_LOWER_CASE else text
 
 
 def rrsets() -> list[RRset]:

@@ -64,7 +64,7 @@ class RRsetInput:
 
     @property
     def _notes(self) -> Notes:
-        return Notes.noted(spellings=self.spellings) if self.spellings else NO_NOTES
+        return Notes.create(spellings=self.spellings) if self.spellings else NO_NOTES
 
 
 _SINGLE = frozenset((rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME))

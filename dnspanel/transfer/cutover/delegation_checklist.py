@@ -61,7 +61,7 @@ class Sides:
 
 def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: datetime) -> list[Point]:
     """Return the points of the checklist in the order in which people work through them."""
-    servers = list(rdata.folded_all(rdtypes.NS, _texts(sides.rows, sides.zone, rdtypes.NS)))
+    servers = list(rdata.fold_all(rdtypes.NS, _texts(sides.rows, sides.zone, rdtypes.NS)))
     delegation = resolver.delegation(sides.zone)
     return [
         _answers(sides),

@@ -59,7 +59,7 @@ def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) 
 def _step(key: Key, now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | None], apex: str) -> Step:
     after = wanted
     if now is not None and wanted is not None:
-        notes = notes_of_values(wanted.notes.joined(now.notes), wanted.type, wanted.rdata)
+        notes = notes_of_values(wanted.notes.merge_with(now.notes), wanted.type, wanted.rdata)
         after = replace(wanted, comment=wanted.comment or now.comment, notes=notes)
     change = Change(*key, now, after)
     if _is_same(now, wanted) or (wanted is None and key == (apex, rdtypes.NS)):
@@ -99,7 +99,7 @@ def _beside(now: RRset | None, wanted: RRset) -> Step:
         return Step(Act.SAME, Change(*key, now, now))
     disabled = (*now.disabled, *(text for text in wanted.disabled if text in missing))
     try:
-        texts, notes = (*now.rdata, *missing), now.notes.joined(wanted.notes)
+        texts, notes = (*now.rdata, *missing), now.notes.merge_with(wanted.notes)
         both = make(wanted.name, wanted.type, now.ttl, texts, disabled, now.comment, notes=notes)
     except BadRRset:
         word = rdata.type_to_text(wanted.type)

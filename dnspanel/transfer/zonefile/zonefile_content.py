@@ -119,7 +119,7 @@ class Content:
     def note(self, key: bytes, notes: Notes, place: int) -> None:
         """Record tags and comments of values for an RRset, which may follow."""
         known = self.notes.get(key)
-        self.notes[key] = (notes if known is None else known[0].joined(notes), place)
+        self.notes[key] = (notes if known is None else known[0].merge_with(notes), place)
 
     def remove(self, key: bytes) -> None:
         self.sets.pop(key, None)
@@ -169,7 +169,7 @@ class Content:
             return
         first: dict[str, bytes] = {}
         for wire, (text, place) in list(known.items()):
-            same = first.setdefault(rdata.folded(type_, text), wire)
+            same = first.setdefault(rdata.fold(type_, text), wire)
             if same == wire:
                 continue
             del known[wire]

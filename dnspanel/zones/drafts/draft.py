@@ -317,7 +317,7 @@ def _resolve_conflict(change: Change, theirs: RRset | None, choice: Choice) -> R
     disabled = (*mine.disabled, *rdata.not_among(mine.type, theirs.disabled, mine.rdata))
     comment = mine.comment or theirs.comment
     try:
-        return make(mine.name, mine.type, mine.ttl, union, disabled, comment, notes=mine.notes.joined(theirs.notes))
+        return make(mine.name, mine.type, mine.ttl, union, disabled, comment, notes=mine.notes.merge_with(theirs.notes))
     except BadRRset as exc:
         raise CannotResolve(gettext("The records of both do not fit together: {exc}.").format(exc=exc)) from exc
 

@@ -174,7 +174,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
             return rrset
         parsed = {text: parse_absolute(rrset.type, after) for text, after in texts.items()}
         disabled = [parsed[text] for text in rrset.disabled]
-        notes = rrset.notes.renamed(parsed.__getitem__)
+        notes = rrset.notes.rename_values(parsed.__getitem__)
         return make(rrset.name, rrset.type, rrset.ttl, parsed.values(), disabled, rrset.comment, notes=notes)
 
     return act

@@ -58,7 +58,7 @@ def move_to_zone(rrset: RRset, source: str, target: str) -> RRset:
 
     texts = {text: rdata.with_names(rrset.type, text, rename) for text in rrset.rdata}
     disabled = [texts[text] for text in rrset.disabled]
-    owner, notes = names.parse(rename(rrset.name)), rrset.notes.renamed(texts.__getitem__)
+    owner, notes = names.parse(rename(rrset.name)), rrset.notes.rename_values(texts.__getitem__)
     return make(owner, rrset.type, rrset.ttl, texts.values(), disabled, rrset.comment, notes=notes)
 
 

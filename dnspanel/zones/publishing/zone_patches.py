@@ -90,7 +90,7 @@ def add_records(rrset: RRset) -> Step:
         if current is None:
             return rrset
         disabled = (*current.disabled, *rdata.not_among(current.type, rrset.disabled, current.rdata))
-        texts, notes = (*current.rdata, *rrset.rdata), current.notes.joined(rrset.notes)
+        texts, notes = (*current.rdata, *rrset.rdata), current.notes.merge_with(rrset.notes)
         return make(current.name, current.type, current.ttl, texts, disabled, current.comment, notes=notes)
 
     return step

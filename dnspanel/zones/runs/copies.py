@@ -101,5 +101,5 @@ def _merge_rrsets(now: RRset, copy: RRset) -> RRset:
     if now.type in _OF_ONE_VALUE:
         raise ValueError(gettext("it has one value, so there are no values of both to keep"))
     disabled = (*now.disabled, *rdata.not_among(now.type, copy.disabled, now.rdata))
-    comment, notes = now.comment or copy.comment, now.notes.joined(copy.notes)
+    comment, notes = now.comment or copy.comment, now.notes.merge_with(copy.notes)
     return make(now.name, now.type, now.ttl, (*now.rdata, *copy.rdata), disabled, comment, notes=notes)

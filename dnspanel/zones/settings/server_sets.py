@@ -182,5 +182,5 @@ def _with_fields(rrset: RRset, fields: Mapping[int, str]) -> RRset:
         rrset,
         rdata=tuple(map(replace_fields, rrset.rdata)),
         disabled=tuple(map(replace_fields, rrset.disabled)),
-        notes=rrset.notes.renamed(replace_fields),
+        notes=rrset.notes.rename_values(replace_fields),
     )

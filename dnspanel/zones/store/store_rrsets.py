@@ -271,7 +271,7 @@ def folded_texts(type: int, texts: Sequence[str]) -> tuple[str, ...]:
     # An import has millions of these, and hardly any has a capital.
     if not any(map(_has_capital, texts)):
         return ()
-    folded = rdata.folded_all(type, texts)
+    folded = rdata.fold_all(type, texts)
     return () if folded == tuple(texts) else folded
 
 

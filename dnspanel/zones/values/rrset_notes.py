@@ -72,4 +72,4 @@ def notes_of(type: int, tags: Iterable[str], comments: Mapping[str, str], origin
             )
         )
     canonical = {rdata.parse(type, value, origin): text for value, text in flat.items()}
-    return Notes.noted(rrset_tags(tags), canonical)
+    return Notes.create(rrset_tags(tags), canonical)

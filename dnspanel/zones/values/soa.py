@@ -112,7 +112,7 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
         rrset,
         rdata=tuple(map(replace_serial, rrset.rdata)),
         disabled=tuple(map(replace_serial, rrset.disabled)),
-        notes=rrset.notes.renamed(replace_serial),
+        notes=rrset.notes.rename_values(replace_serial),
     )
 
 

@@ -64,7 +64,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """What came as the panel's answer; it is the panel's once `_checked` has said so."""
+    """What came as the panel's answer; it is the panel's once `_check_answer` has said so."""
 
     message: Mapping[str, Any]
 
@@ -115,7 +115,7 @@ def enroll(
             say(message)
             last_message = message
         wait(POLL_SECONDS)
-    fields = _checked(answer.message, expected_ca, fingerprint, directory)
+    fields = _check_answer(answer.message, expected_ca, fingerprint, directory)
     identity = _identity(fields)
     if identity.settings is not None:
         check(identity.settings)
@@ -228,7 +228,7 @@ def _signing_request(directory: Path) -> str:
     return text
 
 
-def _checked(message: Mapping[str, Any], expected_ca: str, fingerprint: str, directory: Path) -> Mapping[str, Any]:
+def _check_answer(message: Mapping[str, Any], expected_ca: str, fingerprint: str, directory: Path) -> Mapping[str, Any]:
     """Return the panel's message. Raise NotEnrolled if it is not authentic.
 
     The CA must be the code's, a panel of that CA must have signed the whole answer to this request, and the certificate

@@ -91,7 +91,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
     make_directories(joining.directory, directories, config=joining.config, user=joining.user)
 
     def check(settings: JoinSettings) -> None:
-        refuse_contradictions(settings, program="dnspanel-agent", given=_given(joining, settings))
+        refuse_contradictions(settings, program="dnspanel-agent", given=_given_settings(joining, settings))
 
     ensure_enrolled(joining.panel, joining.code, joining.identity, say=say, check=check)
     settings = _settings(joining)
@@ -99,7 +99,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
     give(joining.directory, joining.user)
     _run_as_user(joining, "prepare")
     config = read_config(joining.config)
-    describe_differences(joining.config, _written(config, settings), say)
+    describe_differences(joining.config, _written_settings(config, settings), say)
     write_for(joining.user, joining.pdns_conf, render_pdns_conf(config))
     write_units(joining)
     say(f"{config.identity.node} is set up: configuration in {joining.config}, everything else in {joining.directory}.")
@@ -129,7 +129,7 @@ def start_units(say: Say) -> None:
     )
 
 
-def _given(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, object]]:
+def _given_settings(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, object]]:
     return {
         "--dns-address": (joining.dns_address, settings.dns_address),
         "--dns-port": (joining.dns_port, settings.dns_port),
@@ -137,7 +137,7 @@ def _given(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, 
     }
 
 
-def _written(config: AgentConfig, settings: JoinSettings) -> dict[str, tuple[object, object]]:
+def _written_settings(config: AgentConfig, settings: JoinSettings) -> dict[str, tuple[object, object]]:
     return {
         "dns_address": (config.dns_address, settings.dns_address),
         "dns_port": (config.dns_port, settings.dns_port),

@@ -33,13 +33,13 @@ class InstalledPowerdns:
     def release(self) -> str:
         """The release of the program, such as "4.9.17"; "" if it is missing or does not say."""
         path = shutil.which(self._program, path=os.pathsep.join((os.environ.get("PATH", ""), *_ALSO_IN)))
-        seen = None if path is None else _seen(Path(path))
+        seen = None if path is None else _file_identity(Path(path))
         if seen != self._seen:
             self._seen, self._release = seen, "" if path is None else _ask(path)
         return self._release
 
 
-def _seen(path: Path) -> tuple[str, int, int] | None:
+def _file_identity(path: Path) -> tuple[str, int, int] | None:
     try:
         status = path.stat()
     except OSError:

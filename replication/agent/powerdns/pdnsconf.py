@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from replication.agent.agent_config import AgentConfig, listed
+from replication.agent.agent_config import AgentConfig, split_networks
 from replication.agent.powerdns.running_config import CACHES
 from replication.codec.schema import schema_for
 from replication.wire.protocol import NEITHER, ComputedTypes
@@ -71,7 +71,7 @@ def transfers_of(config: AgentConfig) -> tuple[str, ...]:
 
     The panel's gateway has ring 0 sign the zones that secondaries transfer.
     """
-    return listed(config.transfers_to) or (() if config.caches else LOOPBACK)
+    return split_networks(config.transfers_to) or (() if config.caches else LOOPBACK)
 
 
 def render(settings: PdnsSettings) -> str:

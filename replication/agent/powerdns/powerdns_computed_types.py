@@ -150,7 +150,9 @@ class ComputedTypesKeeper:
         if not requested:
             return self.unanswered
         questions = list(verify.computed_questions(self._store, requested))
-        problems = verify.unanswered(questions, self._config.dns_address, self._config.dns_port, seconds=PROOF_SECONDS)
+        problems = verify.find_unanswered(
+            questions, self._config.dns_address, self._config.dns_port, seconds=PROOF_SECONDS
+        )
         with self._lock:
             before = self._unanswered
             kept = {key: found for key, found in before.items() if key not in requested}

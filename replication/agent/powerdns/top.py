@@ -200,7 +200,7 @@ class _Lists:
             self._lists.setdefault(list_name, _Longest()).add(count, _lower_name(what))
 
     def top(self, at: float, **others: Any) -> Top:
-        longest = {list_name: found.counted() for list_name, found in self._lists.items()}
+        longest = {list_name: found.most_frequent() for list_name, found in self._lists.items()}
         return Top(
             at=at,
             names=longest.get("queries", ()),
@@ -224,7 +224,7 @@ class _Longest:
         elif (count, what) > self._heap[0]:
             heapq.heapreplace(self._heap, (count, what))
 
-    def counted(self) -> tuple[Counted, ...]:
+    def most_frequent(self) -> tuple[Counted, ...]:
         return tuple(Counted(what, count) for count, what in sorted(self._heap, key=lambda item: (-item[0], item[1])))
 
 

@@ -77,7 +77,7 @@ class Rebuild:
 
     def open_store(self) -> Store:
         """Open the node's files; or, if they are unusable, a stand-in that accepts nothing, with the `reason`."""
-        self.reason = self._quarantined() or self._probe()
+        self.reason = self._quarantine_reason() or self._probe()
         if not self.reason:
             try:
                 store = open_store(self._config, self._identity.identity.schema, self._sealing_keys)
@@ -112,7 +112,7 @@ class Rebuild:
             return ""
         reading = self._start_reading()
         reading.join(PROBE_SECONDS)
-        return self._quarantined()
+        return self._quarantine_reason()
 
     def suspect_damage(self, reason: str) -> None:
         """Have every row read, because of what may be damage; quarantine the files if they cannot be read."""
@@ -216,7 +216,7 @@ class Rebuild:
             time.sleep(_QUIT_PAUSE_SECONDS)
         return True
 
-    def _quarantined(self) -> str:
+    def _quarantine_reason(self) -> str:
         with contextlib.suppress(FileNotFoundError):
             return (self._config.state_dir / QUARANTINE_FILE).read_text() or "the files are damaged"
         return ""

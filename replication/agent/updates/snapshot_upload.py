@@ -112,7 +112,7 @@ class Snapshots:
         self._signing_keys, self._lmdb_path, self._map_size = signing_keys, lmdb_path, map_size
         self._started = time.monotonic()
         self._lock = threading.Lock()
-        self._reception = self._found()
+        self._reception = self._resume_reception()
         self._resumed = ""
 
     @property
@@ -154,7 +154,7 @@ class Snapshots:
     def take_chunk(self, name: str, number: int, stored: bytes) -> None:
         """Verify and keep one chunk. Raises BadSnapshot for one that is not what the manifest names, or DiskFull."""
         with self._alone(), self._noting(), _disk_errors(self._directory):
-            reception = self._received(name)
+            reception = self._reception_of(name)
             if not 0 <= number < len(reception.manifest.chunks):
                 raise BadSnapshot(reason=f"it has no chunk {number}")
             reception.write(number, stored)
@@ -166,7 +166,7 @@ class Snapshots:
         to be put in place (`rebuild`) it raises Busy when they are, and this agent starts anew: ask again then.
         """
         with self._alone():
-            reception = self._received(name)
+            reception = self._reception_of(name)
             if missing := reception.missing():
                 raise BadSnapshot(reason=f"{len(missing)} of its chunks are not here")
             manifest = reception.manifest
@@ -244,12 +244,12 @@ class Snapshots:
             reason = f"a snapshot of {len(manifest.chunks)} files does not fit, and {disk.free_inodes} inodes are free"
             raise DiskFull(path=str(self._directory), reason=reason)
 
-    def _received(self, name: str) -> _Reception:
+    def _reception_of(self, name: str) -> _Reception:
         if self._reception is None or self._reception.name != name:
             raise BadSnapshot(reason="it was not offered")
         return self._reception
 
-    def _found(self) -> _Reception | None:
+    def _resume_reception(self) -> _Reception | None:
         """Return what an earlier process received, and delete everything else."""
         for directory in self._directory.glob("*"):
             try:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from replication.codec import keys, values
 from replication.codec.dnssec import Nsec3, nsec3_hash
 from replication.compile import Row, WireRRset, compile_wires, compile_zone
-from replication.compile.full import _general_rows, _owned
+from replication.compile.full import _general_rows, _rrsets_by_owner
 from replication.dns import names, rdata, rdtypes, rrset
 from replication.dns.rdtypes import NS, A, type_to_text
 from replication.dns.rrset import RRset
@@ -59,7 +59,7 @@ def in_wire_form(rrsets: list[RRset]) -> list[WireRRset]:
 def test_wire_forms_compile_as_texts_do(lines: list[str]) -> None:
     """Against the general way, which `compile_wires` takes only where something is delegated."""
     rrsets = zone_of(*lines)
-    expected = _general_rows(ZONE, _owned(in_wire_form(rrsets)), None)
+    expected = _general_rows(ZONE, _rrsets_by_owner(in_wire_form(rrsets)), None)
     assert compile_wires(ZONE, in_wire_form(rrsets)) == expected
     assert compile_wires(ZONE, reversed(in_wire_form(rrsets))) == expected
     assert compile_zone(ZONE, rrsets) == expected
@@ -170,11 +170,11 @@ def test_the_fast_way_and_the_general_way_compile_the_same(
     content: dict[tuple[str, int], int], order: random.Random
 ) -> None:
     rrsets = in_wire_form([one(*key, ttl) for key, ttl in content.items()])
-    expected = _general_rows(ZONE, _owned(rrsets), None)
+    expected = _general_rows(ZONE, _rrsets_by_owner(rrsets), None)
     order.shuffle(rrsets)
     assert compile_wires(ZONE, rrsets) == expected
     plain = [item for item in rrsets if item[1] != NS or item[0] == keys.APEX]
-    assert compile_wires(ZONE, iter(plain)) == _general_rows(ZONE, _owned(plain), None)
+    assert compile_wires(ZONE, iter(plain)) == _general_rows(ZONE, _rrsets_by_owner(plain), None)
 
 
 def test_names_that_powerdns_would_sign_otherwise_are_in_lower_case_unless_others_signed_them() -> None:

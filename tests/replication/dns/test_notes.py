@@ -29,28 +29,31 @@ def test_an_rrset_without_notes_says_nothing_of_them() -> None:
 def test_a_comment_goes_with_its_value() -> None:
     assert rrset("192.0.2.1", "192.0.2.3").notes == Notes(("shop", "web"), (("192.0.2.1", "first rack"),))
     assert BOTH.of_values([]) == Notes(("shop", "web"))
-    assert BOTH.renamed(lambda text: text.replace("192.0.2.", "198.51.100.")).comment_of("198.51.100.1") == "first rack"
+    assert (
+        BOTH.rename_values(lambda text: text.replace("192.0.2.", "198.51.100.")).comment_of("198.51.100.1")
+        == "first rack"
+    )
 
 
 def test_of_two_comments_of_a_value_the_first_one_stays() -> None:
     other = Notes(("mail",), (("192.0.2.1", "second"), ("192.0.2.9", "ninth")))
-    joined = BOTH.joined(other)
+    joined = BOTH.merge_with(other)
     assert joined.tags == ("mail", "shop", "web")
     assert joined.comment_of("192.0.2.1") == "first rack"
     assert joined.comment_of("192.0.2.9") == "ninth"
-    assert BOTH.joined(NO_NOTES) == BOTH
+    assert BOTH.merge_with(NO_NOTES) == BOTH
 
 
 def test_spellings_go_where_values_go_and_are_shown_to_nobody_else() -> None:
-    spelled = Notes.noted(["a"], {"x": "note"}, {"x": "X", "y": "Y"})
+    spelled = Notes.create(["a"], {"x": "note"}, {"x": "X", "y": "Y"})
     assert Notes.from_json(spelled.to_json()) == parse_notes(format_notes(spelled)) == spelled
-    assert spelled.of_values(["y"]) == Notes.noted(["a"], {}, {"y": "Y"})
-    assert spelled.renamed(str.upper) == Notes.noted(["a"], {"X": "note"})
-    assert Notes.noted(spellings={"x": "other", "z": "Z"}).joined(spelled).spellings == (
+    assert spelled.of_values(["y"]) == Notes.create(["a"], {}, {"y": "Y"})
+    assert spelled.renamed(str.upper) == Notes.create(["a"], {"X": "note"})
+    assert Notes.create(spellings={"x": "other", "z": "Z"}).joined(spelled).spellings == (
         ("x", "other"),
         ("y", "Y"),
         ("z", "Z"),
     )
-    assert spelled.without_spellings == Notes.noted(["a"], {"x": "note"})
+    assert spelled.without_spellings == Notes.create(["a"], {"x": "note"})
     assert notes_without_spellings(format_notes(spelled)) == format_notes(spelled.without_spellings)
-    assert notes_without_spellings(format_notes(Notes.noted(spellings={"x": "X"}))) == ""
+    assert notes_without_spellings(format_notes(Notes.create(spellings={"x": "X"}))) == ""

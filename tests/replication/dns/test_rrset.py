@@ -27,7 +27,7 @@ def test_values_that_differ_only_in_letter_case_are_one() -> None:
 
 
 def test_a_value_is_disabled_removed_and_noted_in_whatever_capitals() -> None:
-    notes = Notes.noted((), {"10 MAIL.example.test.": "ours"})
+    notes = Notes.create((), {"10 MAIL.example.test.": "ours"})
     made = rrset.make("@", MX, 300, ["10 Mail", "20 Other"], ["10 mAIL"], origin=ZONE, notes=notes)
     assert made.disabled == ("10 Mail.example.test.",)
     assert made.notes.comments == (("10 Mail.example.test.", "ours"),)
@@ -38,7 +38,7 @@ def test_a_value_is_disabled_removed_and_noted_in_whatever_capitals() -> None:
 
 
 def test_rrsets_that_differ_only_in_capitals_fold_to_the_same() -> None:
-    notes = [Notes.noted((), {value: "ours"}) for value in ("10 B.test.", "10 b.test.")]
+    notes = [Notes.create((), {value: "ours"}) for value in ("10 B.test.", "10 b.test.")]
     one = rrset.make("@", MX, 300, ["10 B.test.", "10 a.test."], ["10 B.test."], origin=ZONE, notes=notes[0])
     other = rrset.make("@", MX, 300, ["10 A.test.", "10 b.test."], ["10 b.test."], origin=ZONE, notes=notes[1])
     assert one != other

@@ -137,7 +137,7 @@ def read_patch(value: Any, key: Key) -> Step:
             return None
         notes = Notes(
             now.notes.tags if tags is None else tags,
-            now.notes.comments if remarks is None else Notes.noted((), remarks).comments,
+            now.notes.comments if remarks is None else Notes.create((), remarks).comments,
         )
         return make(*key, _ttl(value, now.ttl), texts, disabled, value.get("comment", now.comment), notes=notes)
 
@@ -314,7 +314,7 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
     """Return the RRset; if it cannot be made, add to `faults` which value is to blame."""
     ttl, texts, disabled, comment, value = content
     before = len(faults)
-    notes = Notes.noted(_tags_in(value, pointer, faults) or (), _comments_in(key[1], value, pointer, faults))
+    notes = Notes.create(_tags_in(value, pointer, faults) or (), _comments_in(key[1], value, pointer, faults))
     if len(faults) > before:
         return None
     if any(_would_be_cut(key[1], text) for text in (*texts, *disabled)):

@@ -88,6 +88,6 @@ def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
     if conflict.theirs and conflict.change.after:
         theirs = rdata.not_among(shape.type, conflict.theirs.rdata, conflict.change.after.rdata)
         off = conflict.theirs.disabled
-        initial["notes"] = format_notes(conflict.change.after.notes.joined(conflict.theirs.notes).without_spellings)
+        initial["notes"] = format_notes(conflict.change.after.notes.merge_with(conflict.theirs.notes).without_spellings)
         lines += [f"{OFF} {text}" if text in off else text for text in theirs]
     return RRsetForm(initial=initial | {"values": "\n".join(lines)}, zone_name=zone.name, default_ttl=shape.ttl)

@@ -14,7 +14,7 @@ from replication.agent.joining.install_agent import CannotJoin, describe_differe
 from replication.agent.joining.join_node import (
     AGENT_UNIT,
     Joining,
-    _given,
+    _given_settings,
     _settings,
     _values,
     join,
@@ -84,13 +84,13 @@ def test_what_contradicts_the_panel_is_refused_with_both_values(
 ) -> None:
     chosen = joining(tmp_path, **({"dns_address": ""} | typed))
     with pytest.raises(CannotJoin) as refused:
-        refuse_contradictions(CANARY, program="dnspanel-agent", given=_given(chosen, CANARY))
+        refuse_contradictions(CANARY, program="dnspanel-agent", given=_given_settings(chosen, CANARY))
     assert refused.value.faults == [f"{sentence} Leave the option out, or correct the node in the panel."]
 
 
 def test_what_is_typed_as_the_panel_has_it_is_taken(tmp_path: Path) -> None:
     chosen = joining(tmp_path, dns_address="127.0.0.1", dns_port=5399, listen_port=8600)
-    refuse_contradictions(CANARY, program="dnspanel-agent", given=_given(chosen, CANARY))
+    refuse_contradictions(CANARY, program="dnspanel-agent", given=_given_settings(chosen, CANARY))
 
 
 @pytest.mark.parametrize(("role", "program"), [(Role.FRONT, "dnspanel-agent"), (Role.CANARY, "dnspanel-front")])
