@@ -23,11 +23,11 @@ def test_each_comparison_is_a_section_of_its_own(tmp_path: Path) -> None:
     document.write_text("# Comparisons\n")
     for title in ("one", "two"):
         found = {"push": {"p50": Comparison(10, 11, 0.02), "zones": Comparison(5, 5, 0)}}
-        write_down(document, section(found, title, "With 8c6b4db."))
+        write_down(document, section(found, title, "Compared with 8c6b4db."))
     of_two = [
         "## two",
         "",
-        "With 8c6b4db.",
+        "Compared with 8c6b4db.",
         "",
         "| Figure | Before | After | Ratio | Noise |",
         "|---|---|---|---|---|",
@@ -41,7 +41,7 @@ def test_the_oldest_comparisons_leave_the_document(tmp_path: Path) -> None:
     document.write_text("# Comparisons\n\nHow to read them.\n")
     found = {"push": {"p50": Comparison(10, 11, 0.02)}}
     for number in range(SECTIONS_KEPT + 2):
-        write_down(document, section(found, f"number {number}", "With 8c6b4db."))
+        write_down(document, section(found, f"number {number}", "Compared with 8c6b4db."))
     text = document.read_text()
     assert text.startswith("# Comparisons\n\nHow to read them.\n\n## number 2\n")
     assert text.count("\n## ") == SECTIONS_KEPT

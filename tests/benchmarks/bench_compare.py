@@ -170,7 +170,7 @@ def main() -> None:
                 say(f"  {figure:>28} {one.before:12,.6g} → {one.after:12,.6g}  × {one.ratio:.2f}  ± {one.noise:.0%}")
     if args.record:
         day, rounds = datetime.now(tz=UTC).date(), f"{args.rounds} round{'s' * (args.rounds != 1)}"
-        conditions = f"With {commit}, {day}, {platform.machine()}, {os.cpu_count()} cores, {rounds}."
+        conditions = f"Compared with {commit}, {day}, {platform.machine()}, {os.cpu_count()} cores, {rounds}."
         write_down(DOCUMENT, section(found, args.record, conditions))
     last: dict[str, Any] = {"bench": "compare", "before": commit, "rounds": args.rounds}
     for bench, figures in found.items():
