@@ -48,8 +48,8 @@ def test_spellings_go_where_values_go_and_are_shown_to_nobody_else() -> None:
     spelled = Notes.create(["a"], {"x": "note"}, {"x": "X", "y": "Y"})
     assert Notes.from_json(spelled.to_json()) == parse_notes(format_notes(spelled)) == spelled
     assert spelled.of_values(["y"]) == Notes.create(["a"], {}, {"y": "Y"})
-    assert spelled.renamed(str.upper) == Notes.create(["a"], {"X": "note"})
-    assert Notes.create(spellings={"x": "other", "z": "Z"}).joined(spelled).spellings == (
+    assert spelled.rename_values(str.upper) == Notes.create(["a"], {"X": "note"})
+    assert Notes.create(spellings={"x": "other", "z": "Z"}).merge_with(spelled).spellings == (
         ("x", "other"),
         ("y", "Y"),
         ("z", "Z"),
