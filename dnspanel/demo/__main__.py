@@ -7,6 +7,7 @@ python -m dnspanel.demo stores DIRECTORY COMMAND ...
 """
 
 import argparse
+import contextlib
 import os
 import shlex
 import signal
@@ -63,8 +64,12 @@ def run() -> int:
     """Start the demo, say where it is, and keep it until it is asked to stop."""
     stack = Stack(DEMO_DIRECTORY, StackShape(front=True, forks=True), requested_ports=requested_ports(), say=say)
     try:
-        with stack:
+        with contextlib.ExitStack() as end:
+            end.callback(stack.stop)
+            stack.start_pages()
             say(welcome(stack))
+            stack.start_others()
+            say(addresses(stack))
             while stack.supervisor.is_running:
                 threading.Event().wait(0.5)
             say("The process supervisor is gone; stopping.")
@@ -88,11 +93,15 @@ def requested_ports() -> dict[str, int]:
 
 
 def welcome(stack: Stack) -> str:
-    """Return where everything is, in a box."""
+    """Return how to open the panel, in a box; the nodes may still start."""
+    return boxed([*stack.manage("demo_welcome").strip().splitlines(), "", "The name servers start. Stop: Ctrl-C"])
+
+
+def addresses(stack: Stack) -> str:
+    """Return where everything beside the pages is, in a box."""
     dig = [f"dig @127.0.0.1 -p {node.dns_port} www.example.com" for node in stack.nodes]
-    lines = stack.manage("demo_welcome").strip().splitlines()
     update = f"nsupdate: server 127.0.0.1 {stack.update_port}   (with a TSIG key of the panel; AXFR too)"
-    lines += ["", "Ask the three name servers:", *dig]
+    lines = ["Ask the three name servers:", *dig]
     if stack.front:
         lines += ["Ask dnsdist before them:", f"dig @127.0.0.1 -p {stack.front.dns_port} www.example.com"]
     lines += ["", "Change records by DNS UPDATE:", update]
@@ -100,6 +109,11 @@ def welcome(stack: Stack) -> str:
     lines += [f"export PATH={shlex.quote(str(stack.command_line.parent))}:$PATH", "export DNSPANEL_TOKEN=…"]
     lines += ["dnspanel zones list"]
     lines += ["", f"Logs: {stack.supervisor.logs}   Stop: Ctrl-C"]
+    return boxed(lines)
+
+
+def boxed(lines: Sequence[str]) -> str:
+    """Return the lines with a frame around them."""
     width = max(map(len, lines))
     body = [f"│ {line:<{width}} │" for line in lines]
     return "\n".join([f"╭{'─' * (width + 2)}╮", *body, f"╰{'─' * (width + 2)}╯"])

@@ -5,6 +5,9 @@
 Ten processes that load Django each need 25 seconds of a processor; ten forks of one that has loaded it need 3. Each
 process has its own id, its own watchdog and the command of the Procfile. Every other command is executed as usual, and
 so are the panel's processes when loading fails, or when its code has changed since: their logs then show why.
+
+Management commands of the start are forks as well: SIGUSR1 has supervisord load the panel and fork a server for them
+(`dnspanel.demo.command_server`).
 """
 
 import atexit
@@ -14,6 +17,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -26,7 +30,7 @@ from supervisor import process, supervisord
 from supervisor.options import ServerOptions
 
 from dnspanel import watchdog
-from dnspanel.demo import unprivileged
+from dnspanel.demo import command_server, unprivileged
 
 _PR_SET_PDEATHSIG = 1
 # Of the fields behind the name in /proc/PID/stat: where the kernel finds the command line of a process.
@@ -151,7 +155,7 @@ class Options(ServerOptions):  # type: ignore[misc]
     """supervisord's options, whose processes become a program without executing it where that is possible."""
 
     def setsignals(self) -> None:
-        """Take supervisord's signals, and one more: load the panel now, since it will be wanted."""
+        """Take supervisord's signals, and one more: load the panel now, and serve management commands."""
         super().setsignals()
         signal.signal(signal.SIGUSR1, _load_now)
 
@@ -166,14 +170,48 @@ class Options(ServerOptions):  # type: ignore[misc]
 
 def _load_now(number: int, frame: FrameType | None) -> None:
     loaded.load()
+    path = Path(os.environ["PANEL_RUN"], command_server.SOCKET_NAME)
+    if loaded.at and not path.exists():
+        _fork_command_server(path)
+
+
+def _fork_command_server(path: Path) -> None:
+    """Start the process that runs management commands. It listens when this returns, and ends with supervisord."""
+    listener = command_server.listen(path)
+    if os.fork():
+        listener.close()
+        return
+    try:
+        os.dup2(listener.fileno(), 3)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        _behave_as_executed(signal.SIGTERM)
+        _show_command(["python", "-m", "dnspanel.demo.command_server"])
+        command_server.serve(socket.socket(fileno=3), run=_run_management_command, is_current=loaded.is_current)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _run_management_command(words: Sequence[str]) -> int:
+    """Run a management command; return its exit status."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
+    _show_command(["python", *words])
+    sys.argv = list(words)
+    return _run_to_end(_run_command)
+
+
+def _behave_as_executed(death_signal: signal.Signals) -> None:
+    """Give this fork the signals of a program that was just executed, and one for the death of its parent."""
+    for number in _HANDLED:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(death_signal))
 
 
 def _become(forked: Forked, env: Mapping[str, str]) -> None:
     """Run the program as if it had been executed, then end the process."""
-    for number in _HANDLED:
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(forked.death_signal))
+    _behave_as_executed(forked.death_signal)
     _show_command(forked.words)
     os.environ.clear()
     os.environ.update(env)

@@ -14,6 +14,7 @@ own directory. A second start finds everything that the first one made.
     log/              one file per process
 """
 
+import contextlib
 import fcntl
 import functools
 import hashlib
@@ -23,7 +24,7 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,16 +249,32 @@ class Stack:
 
     def start(self) -> None:
         """Start everything and wait until it answers. Raise StackError, NotUp or another error: then nothing runs."""
-        try:
+        self.start_pages()
+        self.start_others()
+
+    def start_pages(self) -> None:
+        """Start the stores and the web processes, so that the panel can be opened. Raise as `start`."""
+        with self._stopped_by_errors():
             self._prepare()
             self._start_stores()
             if not self.shape.stores_only:
                 self._say("The database and the static files are brought up to date.")
                 self.prepare_panel()
                 self._keep_command_line()
+                self._start_web()
+
+    def start_others(self) -> None:
+        """Start the panel's other processes and the nodes, and wait until all of them answer. Raise as `start`."""
+        if not self.shape.stores_only:
+            with self._stopped_by_errors():
                 self._start_panel()
                 self._start_nodes()
                 self._say_what_ended()
+
+    @contextlib.contextmanager
+    def _stopped_by_errors(self) -> Iterator[None]:
+        try:
+            yield
         except BaseException:
             self.stop()
             raise
@@ -275,7 +292,7 @@ class Stack:
         for path in (self.run_directory, self.directory / "panel"):
             unprivileged.make_directory(path)
         self._choose_ports()
-        self.stores.prepare()
+        self.stores.keep_passwords()
         secret_files = self.directory / "secrets"
         keep_secret(secret_files / "secret-key", lambda: secrets.token_urlsafe(64))
         keep_secret(secret_files / "master-key", lambda: Fernet.generate_key().decode())
@@ -290,11 +307,17 @@ class Stack:
 
     def _start_stores(self) -> None:
         self.supervisor.open(env=self.env)
+        # While supervisord loads the panel, it starts nothing. A new cluster takes as long to make.
+        is_new = not self.stores.has_cluster
+        if is_new:
+            self.supervisor.load()
+        self.stores.prepare()
         self.supervisor.start(STORES)
+        if not is_new:
+            self.supervisor.load()
         self.starting.wait("postgres", lambda: not self.stores.postgres_fault())
         self.starting.wait("redis", lambda: not self.stores.redis_fault())
         self._say("PostgreSQL and Redis are up.")
-        self.supervisor.load()
 
     def prepare_panel(self) -> None:
         """Migrate the database and collect static files; PostgreSQL runs. Raise StackError."""
@@ -302,14 +325,16 @@ class Stack:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))
 
-    def _start_panel(self) -> None:
+    def _start_web(self) -> None:
         self.supervisor.start(FIRST)
-        self.wait_for_web()
-        self._say("The web pages are up.")
-        self.supervisor.start(PANEL)
-        self._wait("update", self.update_port)
         if self.shape.sample_zones:
             self._say(self.manage("demo_zones").strip())
+        self.wait_for_web()
+        self._say("The web pages are up.")
+
+    def _start_panel(self) -> None:
+        self.supervisor.start(PANEL)
+        self._wait("update", self.update_port)
 
     def _start_nodes(self) -> None:
         """Enroll and start every node, until it answers DNS and the panel."""
@@ -362,15 +387,18 @@ class Stack:
             text=True,
         )
         if done.returncode != 0:
-            output = (done.stderr or done.stdout).strip().splitlines()
-            raise StackError(
-                "\n".join([f"{' '.join(command[:6])} ended with status {done.returncode}:", *output[-12:]])
-            )
+            raise _failed(command, done.returncode, done.stderr or done.stdout)
         return done.stdout
 
     def manage(self, *args: str) -> str:
         """Run a management command; return what it printed. Raise StackError."""
-        return self.run([sys.executable, "manage.py", *args])
+        command = ["manage.py", *args]
+        ended = self.supervisor.run_command(command)
+        if ended is None:
+            return self.run([sys.executable, *command])
+        if ended.status != 0:
+            raise _failed(command, ended.status, ended.err or ended.out)
+        return ended.out
 
     # Ports and lock
 
@@ -429,6 +457,13 @@ class Stack:
             lock.close()
             raise StackError(f"The stack in {self.directory} runs already; stop that one first.") from None
         return lock
+
+
+def _failed(command: Sequence[str], status: int, output: str) -> StackError:
+    """Return the error of a command that failed, with the end of what it printed."""
+    return StackError(
+        "\n".join([f"{' '.join(command[:6])} ended with status {status}:", *output.strip().splitlines()[-12:]])
+    )
 
 
 def _listens(where: int | str) -> bool:

@@ -92,12 +92,20 @@ class Stores:
     def redis_url(self) -> str:
         return f"redis://:{self._secret('redis-password')}@{LOOPBACK}:{self.redis_port}/0"
 
-    def prepare(self) -> None:
-        """Make the cluster if it is missing, and write both configurations."""
+    @property
+    def has_cluster(self) -> bool:
+        """Whether PostgreSQL's cluster was made."""
+        return (self.directory / "postgres" / "PG_VERSION").exists()
+
+    def keep_passwords(self) -> None:
+        """Make the passwords of both stores if they are missing."""
         for name in ("postgres-password", "redis-password"):
             keep_secret(self._secret_file(name), lambda: secrets.token_urlsafe(32))
+
+    def prepare(self) -> None:
+        """Make the cluster if it is missing, and write both configurations; the passwords exist."""
         cluster = self.directory / "postgres"
-        if not (cluster / "PG_VERSION").exists():
+        if not self.has_cluster:
             self._init_cluster(cluster)
         conf = POSTGRES_CONF.format(host=LOOPBACK, port=self.postgres_port, durable="on" if self.durable else "off")
         unprivileged.write(cluster / "stack.conf", conf)

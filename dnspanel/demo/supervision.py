@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import xmlrpc.client
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from honcho.environ import parse_procfile
 from supervisor.xmlrpc import Faults, SupervisorTransport
 
 from dnspanel.demo import unprivileged
+from dnspanel.demo.command_server import SOCKET_NAME, Ended, ask
 
 PROCFILE = unprivileged.CHECKOUT / "Procfile"
 
@@ -62,6 +63,7 @@ class Supervisor:
         self.logs = directory / "log"
         self._config = directory / "supervisord.conf"
         self._socket = run / "supervisor.sock"
+        self._command_socket = run / SOCKET_NAME
         self.log = self.logs / "supervisord.log"
         self._pidfile = run / "supervisord.pid"
         self._process: subprocess.Popen[bytes] | None = None
@@ -72,6 +74,7 @@ class Supervisor:
         unprivileged.make_directory(self.logs)
         unprivileged.write(self._config, self._render_config())
         self._socket.unlink(missing_ok=True)
+        self._command_socket.unlink(missing_ok=True)
         with self.log.open("ab") as out:
             unprivileged.give(self.log)
             module = "dnspanel.demo.forking" if self._forks else "supervisor.supervisord"
@@ -89,9 +92,22 @@ class Supervisor:
         self._wait_for_socket()
 
     def load(self) -> None:
-        """Let supervisord load the panel while others work; it would otherwise begin with the panel's first process."""
+        """Let supervisord load the panel while others work; it would otherwise begin with the panel's first process.
+
+        It answers no call until it has loaded the panel; then it runs management commands.
+        """
         if self._forks and self._process is not None:
             self._process.send_signal(signal.SIGUSR1)
+
+    def run_command(self, words: Sequence[str]) -> Ended | None:
+        """Run a management command, such as `manage.py migrate`, in a fork of the loaded panel; return how it ended.
+
+        Return None if nothing was run, because this supervisord has not loaded the panel, or not this code.
+        """
+        if not self._forks or not self.is_running:
+            return None
+        self._call("getState")  # returns when the panel is loaded, if that was asked for
+        return ask(self._command_socket, words)
 
     def close(self) -> None:
         """Stop every process, stores last, and supervisord itself."""

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,6 +46,23 @@ def test_a_complaint_is_one_sentence_without_a_traceback(capsys: pytest.CaptureF
     captured = capsys.readouterr()
     assert captured.err.startswith("There is no stack in ")
     assert captured.err.count("\n") == 1
+
+
+def test_the_link_is_printed_before_the_name_servers_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was the last thing of all, after half a minute."""
+    steps: list[str] = []
+    stack = SimpleNamespace(
+        start_pages=lambda: steps.append("pages"),
+        start_others=lambda: steps.append("others"),
+        stop=lambda: steps.append("stop"),
+        supervisor=SimpleNamespace(is_running=False),
+    )
+    monkeypatch.setattr(main, "Stack", lambda *args, **named: stack)
+    monkeypatch.setattr(main, "say", steps.append)
+    monkeypatch.setattr(main, "welcome", lambda stack: "link")
+    monkeypatch.setattr(main, "addresses", lambda stack: "addresses")
+    assert main.run() == 1
+    assert steps == ["pages", "link", "others", "addresses", "The process supervisor is gone; stopping.", "stop"]
 
 
 def test_a_command_beside_its_stores_gets_them_and_gives_its_status(directory: Path) -> None:

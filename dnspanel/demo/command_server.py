@@ -1,0 +1,88 @@
+"""Management commands as forks of a process that has loaded the panel, so that no command loads Django again.
+
+The supervisord of a stack forks a server when it has loaded the panel (`dnspanel.demo.forking`). Each connection to the
+server's socket is one command: a line of JSON with its words, `["manage.py", "migrate"]`, then a line of JSON with how
+it ended, or `null` if the server did not run it because the code has changed since. Without a server, the caller
+executes the command.
+"""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SOCKET_NAME = "commands.sock"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended: its exit status, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+def ask(path: Path, words: Sequence[str]) -> Ended | None:
+    """Run a command at the server; return how it ended, or None if the server is not there or did not run it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        try:
+            sock.connect(str(path))
+        except OSError:
+            return None
+        with sock.makefile("rw") as lines:
+            lines.write(json.dumps(list(words)) + "\n")
+            lines.flush()
+            answer = lines.readline()
+    if not answer:
+        return Ended(1, "", "It ended without an answer.")
+    ended = json.loads(answer)
+    return Ended(**ended) if ended else None
+
+
+def listen(path: Path) -> socket.socket:
+    """Return a socket that takes connections at the path, where nothing may be."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen()
+    return listener
+
+
+def serve(listener: socket.socket, *, run: Callable[[Sequence[str]], int], is_current: Callable[[], bool]) -> None:
+    """Run each command that is asked for in a fork of its own, by `run`, which returns its exit status; never return.
+
+    `is_current` says whether the code is still what was loaded.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then reaps the forks
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            if os.fork() == 0:
+                listener.close()
+                _answer(connection, run=run, is_current=is_current)
+
+
+def _answer(connection: socket.socket, *, run: Callable[[Sequence[str]], int], is_current: Callable[[], bool]) -> None:
+    """Run the one command of this connection in this process, and end the process."""
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        with connection.makefile("rw") as lines:
+            words = json.loads(lines.readline())
+            answer = None
+            if is_current():
+                outputs = [os.memfd_create(name) for name in ("out", "err")]
+                for number, output in enumerate(outputs, start=1):
+                    os.dup2(output, number)
+                status = run(words)
+                answer = {"status": status} | dict(zip(("out", "err"), map(_text, outputs), strict=True))
+            lines.write(json.dumps(answer) + "\n")
+    finally:
+        os._exit(0)
+
+
+def _text(output: int) -> str:
+    """Return everything that was written to the file."""
+    return os.pread(output, os.fstat(output).st_size, 0).decode(errors="replace")
