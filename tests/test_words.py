@@ -1,4 +1,4 @@
-"""Counts of docstrings and page texts that must be read twice. Every count may only go down.
+"""Counts of docstrings, page texts and documents that must be read twice. Every count may only go down.
 
 A function's docstring begins with a verb. No docstring has one of the words that made them hard to read, such as "who"
 without a noun before it. The counts are a sign only: a docstring is good if it is true and understood at first reading.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.documents import DOCUMENTS, prose
 from tests.syntax import nodes_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +57,9 @@ MOST: dict[str, tuple[int, int]] = {
 
 # English texts of pages with a marker, of 25 characters or more.
 MOST_TEXTS = 421
+
+# Lines of documents with a marker.
+MOST_LINES = 104
 
 
 def package_of(path: str) -> str:
@@ -122,3 +126,16 @@ def test_texts_of_pages_have_no_more_markers_than_before():
     catalog = (ROOT / "locale/de/LC_MESSAGES/django.po").read_text()
     odd = [text for text in re.findall(r'^msgid "(.{25,})"$', catalog, re.MULTILINE) if MARKERS.search(text)]
     assert len(odd) <= MOST_TEXTS, f"{len(odd)} texts of pages have a marker, {MOST_TEXTS} before"
+
+
+def test_documents_have_no_more_markers_than_before():
+    texts = {path: re.sub(r"`[^`\n]*`", "", prose(path)) for path in DOCUMENTS}
+    odd = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path, text in texts.items()
+        for line in text.splitlines()
+        if MARKERS.search(line)
+    ]
+    assert len(odd) <= MOST_LINES, "\n".join(
+        [f"{len(odd)} lines of documents have a marker, {MOST_LINES} before", *odd]
+    )
