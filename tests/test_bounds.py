@@ -26,7 +26,7 @@ DOCUMENT = ROOT / "docs" / "develop" / "bounds.md"
 # Parts of the panel that read no texts of people and programs elsewhere.
 _OURS = ("dnspanel/demo/", "dnspanel/cli/", "dnspanel/backup/")
 _METHODS = {"splitlines", "getlist", "raw_decode"}
-_FUNCTIONS = {"json.loads", "parse_json", "csv.reader", "numbered_lines", "counted_lines", "counted"}
+_FUNCTIONS = {"json.loads", "parse_json", "csv.reader", "numbered_lines", "counted_lines", "limit_lines"}
 # Fields that have another bound than a length.
 _OTHERWISE = {
     "PasteForm.text": "limits.MOST_PASTE_BYTES, in `clean_text`",
