@@ -20,7 +20,7 @@ COUNTED = {
     "dnspanel/api/v2/http/etag.py _settings_digest": "at most 50 tags of a zone",
     "dnspanel/zones/search/terms.py _parse_text": "a search, at most LONGEST_SEARCH characters",
     "dnspanel/outbound.py _operators": "settings of the panel",
-    "dnspanel/accounts/actors/name_patterns.py compiled": "patterns of a grant",
+    "dnspanel/accounts/actors/name_patterns.py compile_patterns": "patterns of a grant",
     "dnspanel/accounts/providers/ldap/connection.py _context": "certificates of a sign-in provider",
     "dnspanel/time_zones.py offered_names": "nothing",
     "dnspanel/transfer/sources/registry.py _includes": "files of four uploads, in a process that is replaced",
