@@ -1,6 +1,6 @@
-"""What panel and nodes share: names, rdata, PowerDNS's bytes, segments, the store, the protocol.
+"""Names, rdata, PowerDNS row formats, segments, the LMDB store and the protocol that the panel and nodes share.
 
-No Django, Celery or PostgreSQL: a node must not need them.
+This package doesn't use Django, Celery or PostgreSQL, because nodes must not need them.
 """
 
 from replication.version import running_version

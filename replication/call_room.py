@@ -1,4 +1,7 @@
-"""Room for deep calls: without it CPython 3.11 and 3.12 are several times slower in loops at a bad depth."""
+"""Stack space for deep calls.
+
+Without it, loops at an unlucky depth are several times slower in CPython 3.11 and 3.12.
+"""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,13 +15,14 @@ _STACK_SIZE = 66_000
 
 
 def with_room(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function so that what it calls finds its frames' memory in one piece.
+    """Decorate a function so that the calls below it get their frames' memory in one piece.
 
-    CPython takes the memory for frames from the system in chunks of 16 KiB, and gives a chunk back as soon as its first
-    frame returns. A loop whose calls begin just at the edge of a chunk makes two system calls and faults a page for
-    each of them: a PATCH of 1,000 RRsets took 190 ms instead of 70 when a middleware was added. A frame that claims to
-    need half a chunk of 1 MiB gets such a chunk, and all calls below it use the rest. It costs no memory: pages that
-    nothing writes to do not exist. Later releases of CPython keep the last chunk (python/cpython#142183).
+    CPython takes the memory for frames from the system in chunks of 16 KiB, and returns a chunk as soon as its first
+    frame returns. A loop whose calls begin just at the edge of a chunk makes two system calls and one page fault for
+    each call: a PATCH of 1,000 RRsets took 190 ms instead of 70 when a middleware was added. A frame that claims to
+    need half a chunk of 1 MiB gets such a chunk, and all calls below it use the rest. This costs no memory, because
+    pages that were never written to aren't allocated. Later releases of CPython keep the last chunk
+    (python/cpython#142183).
     """
 
     @wraps(function)

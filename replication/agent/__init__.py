@@ -1,1 +1,1 @@
-"""The agent beside each PowerDNS: receives segments, writes them, and says what PowerDNS answers."""
+"""The agent beside each PowerDNS: it receives segments, writes them to LMDB, and reports what PowerDNS answers."""

@@ -34,7 +34,7 @@ logger = logging.getLogger("replication.agent")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; return 0 on success, 1 with a message on standard error otherwise."""
+    """Run one command. Return 0 on success; otherwise print a message on standard error and return 1."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     logging.getLogger().addHandler(RECENT_LOG)
@@ -63,15 +63,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def prepare(config: AgentConfig) -> None:
-    """Create the LMDB files in the form that PowerDNS accepts. Safe next to a running agent or PowerDNS."""
+    """Create the LMDB files in the form that PowerDNS accepts. This is safe next to a running agent or PowerDNS."""
     open_store(config, config.identity.schema).close()
     print(f"{config.lmdb_path} is ready for PowerDNS, schema {config.identity.schema}.")
 
 
 def run(config: AgentConfig) -> None:
-    """Serve until SIGTERM or SIGINT. PowerDNS is not touched by start or stop.
+    """Serve until SIGTERM or SIGINT. Starting or stopping the agent doesn't affect PowerDNS.
 
-    Where the files have been replaced (`rebuild`), the process begins again with the new ones, as the same process.
+    If the LMDB files have been replaced (`rebuild`), restart in the same process with the new files.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
     leave_out_what_is_loaded()

@@ -1,29 +1,29 @@
-"""An agent's configuration: a TOML file of the operator, and the identity from the panel.
+"""An agent's configuration: the operator's TOML file, and the identity from the panel.
 
-    agent.toml            every key, with its default where it has one
+    agent.toml            every key, with its default if there is one
     ------------------    -----------------------------------------------------------------
     identity_dir          directory that `enroll` wrote: node.key node.pem ca.pem identity.json
     state_dir             the agent's own directory: its lock and the segments being received
     lmdb_path             PowerDNS's `lmdb-filename`
     control_socket        PowerDNS's `pdns.controlsocket`
-    dns_address           where to ask PowerDNS, an IP address
+    dns_address           the IP address where PowerDNS answers the agent's queries
     dns_port = 53
     receiver_threads      PowerDNS's `receiver-threads`
-    listen_host = "::"    where the panel calls
+    listen_host = "::"    address where the agent accepts the panel's connections
     listen_port = 8533
     api_port = 8081       PowerDNS's `webserver-port`
     api_key = ""          PowerDNS's `api-key`; without it there are no live numbers
     map_size_mib = 16000  at most PowerDNS's `lmdb-map-size`
     max_body_mib = 2048   larger pushes are refused
     pdns_conf = ""        PowerDNS's pdns.conf, if the agent should rewrite it for another schema
-    pdns_server = "pdns_server"  the program: which release is installed, and so which schema it needs
-    metrics_port = 0      where Prometheus may ask /metrics over plain HTTP; 0: nowhere
+    pdns_server = "pdns_server"  the program; its installed release determines the schema that it needs
+    metrics_port = 0      port where Prometheus can get /metrics over plain HTTP; 0: none
     metrics_address = "127.0.0.1"
     show_clients = false  whether the panel sees which networks ask most
-    transfers_to = ""     networks that may transfer zones from this PowerDNS, with commas between
-    caches = true         false for a private node such as ring 0: PowerDNS keeps no answers, so nothing is purged
+    transfers_to = ""     comma-separated networks that are allowed to transfer zones from this PowerDNS
+    caches = true         false for a private node such as ring 0: PowerDNS caches no answers, so nothing is purged
 
-Relative paths start at the file's own directory.
+Relative paths are relative to the directory of agent.toml.
 """
 
 import base64
@@ -74,7 +74,7 @@ _REQUIRED: dict[str, type] = {
 
 
 class BadConfig(Exception):
-    """The configuration cannot be used; `faults` names everything that is wrong with it."""
+    """An unusable configuration. `faults` lists every error in the configuration."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
@@ -95,7 +95,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """A configuration, checked as far as possible without the network."""
+    """An agent's configuration, checked as far as possible without the network."""
 
     identity: Identity
     identity_dir: Path
@@ -133,7 +133,7 @@ class AgentConfig:
 
 
 def read_config(path: Path) -> AgentConfig:
-    """Read the configuration from a file. Raise BadConfig with every fault at once."""
+    """Read the configuration from a file. Raise BadConfig with all errors at once."""
     try:
         values = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
@@ -181,7 +181,7 @@ def read_config(path: Path) -> AgentConfig:
 
 
 def _faults_in(values: Mapping[str, Any]) -> list[str]:
-    """Return every fault of the values that can be found without other files."""
+    """Return every error in the values that can be found without reading other files."""
     faults = [f"{name} is missing" for name in _REQUIRED if name not in values]
     known = _REQUIRED | {name: type(default) for name, default in _DEFAULTS.items()}
     for name, value in values.items():
@@ -203,7 +203,7 @@ def _faults_in(values: Mapping[str, Any]) -> list[str]:
 
 
 def _fault_of(name: str, value: Any, expected: type) -> str:
-    """Return what is wrong with one value, or ""."""
+    """Return an error message for one value, or "" if it is valid."""
     if not _has_type(value, expected):
         return f"{name} has to be {_TYPE_NAMES[expected]}"
     if name == "metrics_port" and value == 0:
@@ -218,7 +218,7 @@ def _fault_of(name: str, value: Any, expected: type) -> str:
 
 
 def split_networks(networks: str) -> tuple[str, ...]:
-    """Split the networks of `transfers_to`."""
+    """Split the comma-separated networks of `transfers_to`."""
     return tuple(network.strip() for network in networks.split(",") if network.strip())
 
 
@@ -231,12 +231,15 @@ def _is_network(text: str) -> bool:
 
 
 def _has_type(value: Any, expected: type) -> bool:
-    """Return True for exactly this type: in Python a bool is an int, in a configuration it is a mistake."""
+    """Return True if the value has exactly this type.
+
+    In Python a bool is an int; in a configuration that is a mistake.
+    """
     return type(value) is expected
 
 
 def read_identity(directory: Path, faults: list[str]) -> Identity | None:
-    """Read the identity that `enroll` wrote. Add faults, and return None then."""
+    """Read the identity that `enroll` wrote. If that fails, add messages to `faults` and return None."""
     missing = [name for name in (KEY_FILE, CERTIFICATE_FILE, CA_FILE, IDENTITY_FILE) if not (directory / name).exists()]
     if missing:
         faults.append(f"{directory} lacks {', '.join(missing)}: run `python -m replication.agent enroll` first")
@@ -249,7 +252,7 @@ def read_identity(directory: Path, faults: list[str]) -> Identity | None:
 
 
 def parse_identity(fields: Any) -> Identity:
-    """Parse the identity in the panel's answer to `enroll`. Raise ValueError or UnknownSchema."""
+    """Parse the identity in the panel's answer to an enrollment. Raise ValueError or UnknownSchema."""
     try:
         keys = tuple(base64.b64decode(key, validate=True) for key in fields["signing_keys"])
         generation = int(fields.get("keys_generation", 0))
@@ -265,17 +268,17 @@ def parse_identity(fields: Any) -> Identity:
 
 
 def role_of(identity: Identity) -> str:
-    """Return the role that the panel gave at enrollment; empty if it did not say."""
+    """Return the role that the panel assigned at enrollment, or "" if the panel sent none."""
     return str(identity.settings.role) if identity.settings else ""
 
 
 def format_toml(values: Mapping[str, str | int | bool | Sequence[str]]) -> str:
-    """Format a configuration with these values. A JSON text, number or list is also valid TOML."""
+    """Format these values as TOML. Strings, numbers and lists in JSON are also valid TOML."""
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
 
 
 def format_identity(identity: Identity) -> str:
-    """Format the identity for its file: the inverse of `parse_identity`."""
+    """Format the identity as the text of its file. The inverse is `parse_identity`."""
     fields = {
         "node": identity.node,
         "cluster": str(identity.cluster),

@@ -1,13 +1,13 @@
-"""The identity of this agent: its key and certificate, and the accepted signing keys. All of them may change.
+"""The identity of this agent: its key and certificate, and the accepted signing keys. All of them can change.
 
     node.key node.pem      for TLS
-    ca.pem                 the panel's authority; never changes while this is the same node
+    ca.pem                 the panel's CA; it never changes as long as this is the same node
     identity.json          name, cluster, schema, and the keys that sign segments
-    next.key               a key with a requested certificate
-    next.pem               that certificate with its key in one file: from here on the rotation is decided
+    next.key               a new key with a requested certificate
+    next.pem               the new certificate with its key in one file; it commits the rotation
 
-A rotation is decided by one rename, that of next.pem. A process that starts with a next.pem finishes the rotation. So a
-crash at any moment leaves either the old pair or the new one, never a certificate with another one's key.
+Renaming next.pem into place commits a rotation. A process that finds next.pem at its start finishes the rotation. So a
+crash at any moment leaves either the old pair or the new one, never a certificate with another certificate's key.
 """
 
 import logging
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class SigningKeys(Sequence[bytes]):
-    """The keys that are accepted now; a replacement is seen at once by all who share this object."""
+    """The signing keys that are accepted now. All users of this object see a replacement at once."""
 
     def __init__(self, keys: tuple[bytes, ...]) -> None:
         self._keys = keys
@@ -58,7 +58,7 @@ class SigningKeys(Sequence[bytes]):
 
 
 class Enrolled(Protocol):
-    """A configuration that says where the identity is: a node's or a front's."""
+    """A configuration of a node or a front that contains the paths of its identity."""
 
     @property
     def identity(self) -> Identity: ...
@@ -71,7 +71,7 @@ class Enrolled(Protocol):
 
 
 class IdentityKeeper:
-    """The identity of a running agent. `context` is what the next connection is shaken hands with."""
+    """The identity of a running agent. `context` is the TLS context for the next connection."""
 
     def __init__(self, config: Enrolled) -> None:
         self._config = config
@@ -84,7 +84,7 @@ class IdentityKeeper:
         self.certificate_expires_at = _expires_at(config.certificate_path)
 
     def request(self) -> str:
-        """Return a signing request for a new key. A second call returns one for the same key."""
+        """Return a signing request for a new key. A second call returns a request for the same key."""
         with self._lock:
             kept = self._directory / NEXT_KEY_FILE
             if not kept.exists():
@@ -92,9 +92,10 @@ class IdentityKeeper:
             return signing_request(_load_key(kept))
 
     def install(self, certificate_pem: str, ca_pem: str) -> None:
-        """Install the certificate for the next connections. A second call changes nothing.
+        """Install the certificate for the next connections. A second call with the same certificate changes nothing.
 
-        Raise BadBytes unless it is of our authority, for this node, for the key that `request` made, and valid now.
+        Raise BadBytes unless our CA issued the certificate, it is for this node and for the key that `request` made,
+        and it is valid now.
         """
         with self._lock:
             certificate = self._check_certificate(certificate_pem, ca_pem)
@@ -111,9 +112,9 @@ class IdentityKeeper:
         logger.info("certificate replaced; it expires %s", certificate.not_valid_after_utc.date())
 
     def take_keys(self, sealed: bytes) -> None:
-        """Accept segments of these keys and of no others from now on. An older list changes nothing.
+        """Accept only segments that these keys signed from now on. An older list of keys changes nothing.
 
-        Raise BadBytes, BadSignature, WrongCluster.
+        Raise BadBytes, BadSignature or WrongCluster.
         """
         with self._lock:
             keyring = decode_keyring(sealed, self.signing_keys)
@@ -125,7 +126,7 @@ class IdentityKeeper:
         logger.info("signing keys: %s", " ".join(key.hex()[:16] for key in keyring.keys))
 
     def change_schema(self, schema: int) -> None:
-        """Store another PowerDNS schema of the node's files."""
+        """Store a different PowerDNS schema for the node's files."""
         with self._lock:
             self._write(replace(self.identity, schema=schema))
 
@@ -135,7 +136,7 @@ class IdentityKeeper:
         self.signing_keys.replace(identity.signing_keys)
 
     def _finish(self) -> None:
-        """Carry out the rotation that was decided, if there is one; repeating any step is harmless."""
+        """Finish the rotation if next.pem exists. Each step can be repeated safely."""
         decided = self._directory / NEXT_FILE
         if not decided.exists():
             return
@@ -168,10 +169,11 @@ _NO_CHECK_TIME = 0x200000
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """Return a context of TLS 1.3 with our certificate, for clients of our CA.
+    """Return a TLS 1.3 context with our certificate that only accepts clients of our CA.
 
-    The caller checks with `is_valid_at` whether the client's certificate is valid now: a panel that this server's clock
-    rejects should learn that, and nothing else.
+    The context doesn't check validity times. The caller checks with `is_valid_at` whether the client's certificate is
+    valid now, so that a panel whose certificate is invalid by this server's clock gets an answer that says so, and
+    nothing else.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -184,7 +186,7 @@ def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
 
 
 def is_valid_at(certificate: Mapping[str, Any], now: float) -> bool:
-    """Return whether a certificate, as `getpeercert` returns it, is valid at this time."""
+    """Return True if a certificate is valid at this time. The certificate is in the form that `getpeercert` returns."""
     begin, end = (ssl.cert_time_to_seconds(str(certificate[name])) for name in ("notBefore", "notAfter"))
     return begin <= now <= end
 
@@ -197,13 +199,16 @@ def signing_request(key: ec.EllipticCurvePrivateKey) -> str:
 
 
 def format_key(key: ec.EllipticCurvePrivateKey) -> str:
-    """Format a private key as PEM, without a password: the file's mode protects it."""
+    """Format a private key as PEM without a password. Only the file's mode protects the key."""
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return pem.decode("ascii")
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file that only this user may read; after a crash or power loss it holds the old text or the new one."""
+    """Write a file that only this user can read.
+
+    After a crash or power loss it contains the old text or the new one.
+    """
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

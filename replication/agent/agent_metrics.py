@@ -1,6 +1,6 @@
-"""A node's own metrics for Prometheus, over plain HTTP, where agent.toml names a port for it.
+"""A node's own metrics for Prometheus, over plain HTTP, if agent.toml sets a port for them.
 
-Nothing is measured here.
+This module only exports values; it measures nothing.
 """
 
 import logging
@@ -30,7 +30,7 @@ Family = CounterMetricFamily | GaugeMetricFamily
 
 
 class MetricsServer(ThreadingHTTPServer):
-    """A server for `GET /metrics` and nothing else. It authenticates no client: all are strangers."""
+    """A server for `GET /metrics` only. It doesn't authenticate clients."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -57,7 +57,7 @@ class MetricsServer(ThreadingHTTPServer):
         logger.debug("a scrape of %s ended unexpectedly", client_address[0], exc_info=True)
 
     def exposition(self) -> bytes:
-        """Return all metrics in Prometheus's text form."""
+        """Return all metrics in Prometheus's text format."""
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Node(self._status(), self._counters()))
         return generate_latest(registry)
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Node(Collector):
-    """One moment of a node as metrics."""
+    """A collector of the metrics of a node at one moment."""
 
     def __init__(self, status: Status, counters: Counters | None) -> None:
         self._status, self._counters = status, counters

@@ -1,4 +1,4 @@
-"""A node's side of `protocol`, over the panel's channel (`channel`)."""
+"""The node's side of `protocol`, over the panel's channel (`channel`)."""
 
 import re
 import urllib.parse
@@ -47,7 +47,7 @@ from replication.wire.protocol import (
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of one agent that its server asks. `end_powerdns` is False where no PowerDNS could be stopped."""
+    """The parts of one agent that its server uses. `end_powerdns` returns False if no PowerDNS could be stopped."""
 
     applier: Applier
     observer: Observer
@@ -62,7 +62,7 @@ class Parts:
 
 
 class AgentServer(PanelServer):
-    """The server for the panel. A stuck client holds only one thread."""
+    """The node's server for the panel. A stuck client occupies only one thread."""
 
     def __init__(
         self, address: tuple[str, int], identity: IdentityKeeper, parts: Parts, *, spool: Path, max_body: int
@@ -115,7 +115,7 @@ class _Handler(PanelHandler):
         return {}
 
     def _take_snapshot(self, size: int) -> bool:
-        """Answer what belongs to a snapshot; False if this request does not."""
+        """Answer a request about a snapshot. Return False if the request isn't about a snapshot."""
         if found := _SNAPSHOT_CHUNK.fullmatch(self.path):
             name, number, limit = found[1], int(found[2]), MAX_STORED_CHUNK
         elif found := _SNAPSHOT.fullmatch(self.path):

@@ -1,7 +1,8 @@
-"""The panel's channel to an agent: HTTPS for one client, which must show the panel's certificate.
+"""The panel's channel to an agent: HTTPS for a single client, which must present the panel's certificate.
 
-Requests that every agent answers are here: status, samples, log, a request for a certificate. Others belong to the
-agent's own handler: a node's in `server`, a front's in `replication.front.front_server`.
+This module handles the requests that every agent answers: status, samples, log, and a request for a certificate. Each
+kind of agent has its own handler for other requests: a node's is in `server`, a front's in
+`replication.front.front_server`.
 """
 
 import logging
@@ -56,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 
 class PanelServer(ThreadingHTTPServer):
-    """The server for the panel. A stuck client holds only one thread."""
+    """The agent's server for the panel. A stuck client occupies only one thread."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -89,7 +90,7 @@ class PanelServer(ThreadingHTTPServer):
         self.server_address = self.socket.getsockname()
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection, whose handshake is to come. Raises OSError."""
+        """Accept a connection without the TLS handshake, which happens later. Raise OSError."""
         plain, address = self.socket.accept()
         try:
             plain.settimeout(HANDSHAKE_SECONDS)
@@ -105,7 +106,7 @@ class PanelServer(ThreadingHTTPServer):
 
     @with_room
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Shake hands, check the certificate, serve. Runs in the connection's own thread."""
+        """Do the TLS handshake, check the certificate, and serve. Runs in the connection's own thread."""
         try:
             if self._is_panel(request, client_address[0]):
                 with self._place() as has_place:
@@ -117,14 +118,14 @@ class PanelServer(ThreadingHTTPServer):
             logger.debug("connection of %s ended: %s", client_address[0], exc)
 
     def _handler(self, request: ssl.SSLSocket) -> type[BaseHTTPRequestHandler]:
-        """Return the connection's handler; a special one if the panel's certificate is not valid by our clock."""
+        """Return the connection's handler, or ClockHandler if the panel's certificate isn't valid by our clock."""
         if is_valid_at(request.getpeercert() or {}, time.time()):
             return self.RequestHandlerClass  # type: ignore[return-value]
         logger.warning("refused the panel's connection: by the clock of this server its certificate is not valid")
         return ClockHandler
 
     def _is_panel(self, request: ssl.SSLSocket, address: str) -> bool:
-        """Shake hands; True if the client has shown the panel's certificate. Raises OSError."""
+        """Do the TLS handshake. Return True if the client presented the panel's certificate. Raise OSError."""
         name = None
         try:
             request.do_handshake()
@@ -137,7 +138,7 @@ class PanelServer(ThreadingHTTPServer):
 
     @contextmanager
     def _place(self) -> Iterator[bool]:
-        """Hold one of the places for the panel's connections. Yield False if all are taken."""
+        """Occupy one of the places for the panel's connections. Yield False if all places are taken."""
         is_free = self._free.acquire(blocking=False)
         try:
             yield is_free
@@ -155,7 +156,7 @@ def _common_name(certificate: Mapping[str, Any] | None) -> str | None:
 
 
 class ClockHandler(BaseHTTPRequestHandler):
-    """Answer every request with the time that this server's clock shows, and do nothing."""
+    """A handler that answers every request with the time of this server's clock and does nothing else."""
 
     protocol_version = "HTTP/1.1"
     timeout = HANDSHAKE_SECONDS
@@ -176,7 +177,7 @@ class ClockHandler(BaseHTTPRequestHandler):
 
 
 class PanelHandler(BaseHTTPRequestHandler):
-    """One connection of the panel, kept for many requests."""
+    """One connection of the panel, used for many requests."""
 
     protocol_version = "HTTP/1.1"
     timeout = IDLE_SECONDS
@@ -194,7 +195,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._get(target)
 
     def _answer_status(self, target: urllib.parse.SplitResult) -> None:
-        """Answer the status, samples, or both at once: the panel's request to every node each second."""
+        """Answer a request for the status, samples, or both. The panel sends one to every node each second."""
         query = urllib.parse.parse_qs(target.query)
         after = query.get("samples_after" if target.path == STATUS_PATH else "after", [""])[0]
         if after and not after.isdecimal():
@@ -207,7 +208,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._answer(200, with_samples(status, samples) if samples else status)
 
     def _get(self, target: urllib.parse.SplitResult) -> None:
-        """Answer what only this kind of agent answers."""
+        """Answer GET requests that only this kind of agent supports."""
         self._answer(404, bad_request("no such path"))
 
     def do_POST(self) -> None:
@@ -217,11 +218,11 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._post()
 
     def _post(self) -> None:
-        """Do what only this kind of agent does."""
+        """Handle POST requests that only this kind of agent supports."""
         self._refuse_unread(404, "no such path")
 
     def _take_small(self, takes: Mapping[str, Callable[[Any, bytes], None]]) -> bool:
-        """Take a body that is read at once, by its path; False if this request has none of these."""
+        """Handle a small body that is read at once, chosen by its path. Return False if the path isn't in `takes`."""
         size = self.headers.get("Content-Length", "")
         if self.path not in takes or not size.isdecimal() or int(size) > MAX_SMALL_BODY:
             return False
@@ -230,7 +231,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return True
 
     def _push(self, size: int, take: Callable[[bytes | BinaryIO], Mapping[str, Any]]) -> None:
-        """Take a body of any size, from memory or from disk."""
+        """Read a body of any size into memory or onto disk, and handle it."""
         try:
             body = self._receive(size)
             try:
@@ -251,7 +252,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._answer(200, encode_message(message))
 
     def _answer_with(self, act: Callable[[], Mapping[str, Any]]) -> None:
-        """Do it and answer with what it gives, or with why it was refused."""
+        """Run `act` and answer with its result, or with the reason if it was refused."""
         try:
             message = act()
         except (ReplicationError, OSError) as exc:
@@ -267,7 +268,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return self.server.status().position
 
     def _receive(self, size: int) -> bytes | BinaryIO:
-        """Return the body, in memory or on disk. Raise DiskFull."""
+        """Return the request body, in memory or on disk. Raise DiskFull."""
         if size <= IN_MEMORY_BYTES:
             body = self.rfile.read(size)
             if len(body) < size:
@@ -297,12 +298,12 @@ class PanelHandler(BaseHTTPRequestHandler):
         return file
 
     def _refuse_unread(self, status: int, message: str) -> None:
-        """Answer without reading the body, after which the connection is of no use."""
+        """Refuse a request without reading its body, and close the connection, which can't be used again."""
         self.close_connection = True
         self._answer(status, bad_request(message))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse a request in our form if http.server itself refuses it: no HTML, no server name."""
+        """Send errors of http.server itself in our format: no HTML, no server name."""
         self.request_version = self.protocol_version
         self._refuse_unread(code, message or "not a request of this protocol")
 

@@ -1,15 +1,15 @@
-"""The agent checks every row that PowerDNS serves from: in turn, and at once if there is a reason.
+"""The agent's check of every row that PowerDNS serves: regularly, and at once if there is a reason.
 
-A check (`store.checking`) runs in slices of a few milliseconds with rests between them. The first one after a start
-takes about a twentieth of one core, so a large database is read in some minutes: no one knows what happened before.
-After that checks and the pauses between them take a 1,200th on average: a small database is read every minute or two,
-one of millions of rows in a few hours. A check is faster, up to about half a core, when another process has committed
-to a file, which each slice looks up, when the panel requests it, and while a zone of many rows is read in one
-transaction. It waits during a push, and, unless it is urgent, also for the next push: an import gets the processor.
-Pages that it touched are released.
+A check (`store.checking`) runs in slices of a few milliseconds with rests between them. The first check after a start
+takes about a twentieth of one core, so a large database is read in some minutes, because its state is unknown then.
+Later checks, with the pauses between them, take 1/1,200 of one core on average. A small database is read every minute
+or two, one of millions of rows in a few hours. A check is faster, up to about half a core, in three cases: when another
+process has committed to a file (each slice looks for that), when the panel requests the check, and while a zone with
+many rows is read in one transaction. A check waits during a push. Unless it is urgent, it also waits for the next push,
+so that an import gets the processor. Pages that the check touched are released.
 
 A segment that finds rows which the agent did not write is refused. Its zones are checked first, so that the panel
-learns within a second which of them to repair.
+learns within a second which zones to repair.
 """
 
 import logging
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class IntegrityScanner:
-    """Checks one store, in a thread of its own (`run`). Its attributes have what it found."""
+    """A checker of one store, in its own thread (`run`). Its attributes contain the results."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class IntegrityScanner:
 
     @property
     def diverged(self) -> tuple[tuple[int, str, str], ...]:
-        """The first zones that are not what the agent wrote, by id."""
+        """The first zones that differ from what the agent wrote, ordered by zone id."""
         with self._lock:
             first = sorted(self._diverged.items())[:MAX_LISTED_DIVERGED]
         return tuple((zone.zone_id, zone.name, zone.reason) for _, zone in first)
@@ -82,22 +82,22 @@ class IntegrityScanner:
         return len(self._diverged)
 
     def check_now(self) -> None:
-        """Check every row now. A running check starts again."""
+        """Request a check of every row now. A running check starts again."""
         self._is_requested = True
         self._wake.set()
 
     def suspect(self, zone_ids: Iterable[int]) -> None:
-        """Check these zones first."""
+        """Check these zones before anything else."""
         self._suspects.extend(zone_ids)
         self._wake.set()
 
     def recheck(self, zone_ids: Iterable[int]) -> None:
-        """Check these zones now, in the caller's thread: they were repaired."""
+        """Check these zones now, in the caller's thread, because they were repaired."""
         for _ in self._check_zones(list(zone_ids)):
             pass
 
     def run(self) -> None:
-        """Check until `stop`."""
+        """Check rows until the scanner is stopped."""
         while not self._stop.is_set():
             if not self.step(time.monotonic()):
                 self._wake.wait(POLL_SECONDS)
@@ -108,7 +108,7 @@ class IntegrityScanner:
         self._wake.set()
 
     def step(self, now: float) -> bool:
-        """Do what is due; False if nothing was."""
+        """Run the check that is due. Return False if none was due."""
         if self._suspects:
             suspects = list(dict.fromkeys(self._suspects.popleft() for _ in range(len(self._suspects))))
             self._drive(self._check_zones(suspects), HURRIED_SHARE)
@@ -140,7 +140,7 @@ class IntegrityScanner:
             logger.debug("checked rows=%d faults=%d s=%.1f", check.rows, len(check.diverged), time.monotonic() - began)
 
     def _check_zones(self, zone_ids: list[int]) -> Steps:
-        """Check these alone; what is known of others stays."""
+        """Check only these zones. Results for other zones are kept."""
         check = self._store.check()
         yield from check.zones(zone_ids)
         if check.is_done:
@@ -149,7 +149,7 @@ class IntegrityScanner:
             self._replace(known | check.diverged)
 
     def _drive(self, steps: Steps, share: float, check: Check | None = None) -> bool:
-        """Run the steps with pauses between them; False if something more urgent interrupted them."""
+        """Run the steps with pauses between them. Return False if something more urgent interrupted them."""
         self._slices = 0
         while self._slice(steps):
             self._slices += 1
@@ -167,7 +167,7 @@ class IntegrityScanner:
         return True
 
     def _slice(self, steps: Steps) -> bool:
-        """Read for SLICE_SECONDS; False at the end."""
+        """Read rows for SLICE_SECONDS. Return False at the end of the check."""
         until = time.monotonic() + SLICE_SECONDS
         return any(time.monotonic() >= until for _ in steps)
 
@@ -179,7 +179,7 @@ class IntegrityScanner:
             time.sleep(SLICE_SECONDS)
 
     def _replace(self, diverged: dict[int, DivergedZone]) -> None:
-        """Remember what is wrong now; log what is new and what is over."""
+        """Store the zones that are diverged now. Log zones that are newly diverged or no longer diverged."""
         with self._lock:
             before, self._diverged = self._diverged, dict(diverged)
         for zone_id, zone in diverged.items():
@@ -191,6 +191,8 @@ class IntegrityScanner:
 
 
 def share_of(reading_seconds: float) -> float:
-    """Return the share of its time that a check with this reading time spends reading: the average is AVERAGE_SHARE."""
+    """Return the share of time that a check with this reading time spends reading, so that the average is
+    AVERAGE_SHARE.
+    """
     lasts = reading_seconds / AVERAGE_SHARE - PAUSE_SECONDS
     return min(SHARE, reading_seconds / lasts) if lasts > 0 else SHARE

@@ -1,7 +1,7 @@
-"""The keys that open the DNSSEC keys of this node's zones, as the panel sent them, in a file only for this user.
+"""The keys that decrypt the DNSSEC keys of this node's zones, in a file that only this user can read.
 
-`<state_dir>/sealing-keys.json` holds the panel's last message. Root and PowerDNS can read it, and the opened keys
-in the LMDB as well.
+`<state_dir>/sealing-keys.json` contains the panel's last message. Root and PowerDNS can read the file, but they can
+also read the decrypted keys in the LMDB.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class SealingKeys:
-    """The sealing keys that are known now; seen at once by all who share this object."""
+    """The current sealing keys. All users of this object see a change at once."""
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / SEALING_KEYS_FILE
@@ -32,20 +32,20 @@ class SealingKeys:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Which keys are known, in order."""
+        """The ids of the known sealing keys, in ascending order."""
         return tuple(sorted(self._secrets))
 
     @property
     def newest(self) -> SealingKey | None:
-        """The key to seal with; None before the panel gave any."""
+        """The key to seal with, or None until the panel has sent a key."""
         return SealingKey(max(self._secrets), self._secrets[max(self._secrets)]) if self._secrets else None
 
     def secret(self, key_id: int) -> bytes | None:
-        """Return the key of this id, or None while it is unknown."""
+        """Return the sealing key with this id, or None if it is unknown."""
         return self._secrets.get(key_id)
 
     def take(self, message: bytes) -> None:
-        """Store exactly these keys, also for the time after a crash. Raise BadBytes, OSError."""
+        """Store exactly these keys, durably across a crash. Raise BadBytes or OSError."""
         keys = decode_sealing_keys(message)
         write_atomically(self._path, encode_sealing_keys(keys).decode("ascii"))
         self._secrets = {key.id: key.secret for key in keys}

@@ -1,4 +1,4 @@
-"""A file whose lock keeps a second agent from what is this one's. The lock ends with the process."""
+"""A lock file that keeps a second agent from using this agent's files. The lock ends with the process."""
 
 import fcntl
 import os
@@ -8,7 +8,10 @@ from replication.errors import Busy
 
 
 def take_lock(path: Path, what: str) -> int:
-    """Take the lock and return its descriptor. Raise Busy, which names `what`, if another process holds it."""
+    """Take the lock and return its file descriptor.
+
+    Raise Busy, which names `what`, if another process holds the lock.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,15 +1,16 @@
-"""What names this machine, so that the panel notices when the same identity shows up on another one.
+"""An id of this machine, so that the panel notices when the same identity appears on another machine.
 
-An identity is a few files, and files get copied: with a disk image, a container's volume, a restored backup. So
-what is reported to the panel hashes three things that do not all travel together:
+An identity is a few files, and files get copied: with a disk image, a container's volume or a restored backup. So the
+id is a hash over three values that are rarely all copied together:
 
     /etc/machine-id     of the operating system; new on every installation, often copied with an image
     product_uuid        of the (virtual) hardware; most hypervisors give a clone another one; readable by root only
-    state_dir/machine   a random id, and the inode of the file that holds it: a copy of the file has another inode,
-                        notices that it is one, and takes an id of its own
+    state_dir/machine   a random id, and the inode of the file that contains it: the agent notices a copy of the file by
+                        its other inode, and then writes a new random id
 
-A block-level clone whose hypervisor keeps product_uuid has all three. The panel tells those two apart by when they
-were started: the former one answers again after the newer one did, which no restart ever does.
+A block-level clone has all three values if its hypervisor keeps product_uuid. The panel distinguishes original and
+clone by their start times: the machine that started earlier answers again after the later one, which never happens with
+a restart.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ def machine_id(state_dir: Path, *, machine: Path = _MACHINE_ID, product: Path = 
 
 
 def _own_id(state_dir: Path) -> str:
-    """Return the random id stored in the directory; make a new one if it is missing, or if the file is a copy."""
+    """Return the random id stored in the directory. Make a new one if the file is missing or a copy."""
     path = state_dir / ID_FILE
     own, _, inode = _text(path).partition(" ")
     if own and inode == str(path.stat().st_ino):

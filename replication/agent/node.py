@@ -1,4 +1,4 @@
-"""The agent put together: store, applier, observer and server of one node, and the loop that keeps time."""
+"""The whole agent of one node: its store, applier, observer and server, and the loop that runs every second."""
 
 import logging
 import os
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 
 class AgentNode:
-    """One running agent. Entering it takes the node's lock and opens the port; leaving gives both back."""
+    """One running agent. Entering the context takes the node's lock and opens the port; leaving it releases both."""
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
@@ -116,7 +116,7 @@ class AgentNode:
 
     @property
     def starts_anew(self) -> bool:
-        """Whether what is served has been replaced: the process has to begin again."""
+        """True if the served files have been replaced, so that the process has to restart."""
         return self.rebuild.anew.is_set()
 
     def serve(self, stop: threading.Event) -> None:
@@ -161,7 +161,9 @@ class AgentNode:
         logger.info("stopped node=%s position=%s", self._config.identity.node, self._store.position() or "none")
 
     def _check_powerdns(self, stop: threading.Event) -> None:
-        """Check once a second whether PowerDNS answers. In a thread, because a broken one may not even refuse."""
+        """Check once a second whether PowerDNS answers. This runs in a thread, because a broken PowerDNS can block the
+        check.
+        """
         while not stop.is_set() and not self.starts_anew:
             self.applier.check_powerdns()
             self._has_checked.set()
@@ -169,18 +171,18 @@ class AgentNode:
             stop.wait(INTERVAL_SECONDS)
 
     def _read_list(self, stop: threading.Event) -> None:
-        """Make PowerDNS read its list of zones when zones are new."""
+        """Make PowerDNS read its list of zones when there are new zones."""
         while not stop.is_set() and not self.starts_anew:
             self.applier.wait_for_new_zones(INTERVAL_SECONDS)
             self.applier.read_list()
 
     def _scan(self) -> None:
-        """Check rows until the end, but not before they can be read at all."""
+        """Check rows until the agent stops, but only after the probe has shown that the files can be read."""
         self.rebuild.probed.wait()
         self.scanner.run()
 
     def step(self) -> None:
-        """Do the work of each second, other than looking and checking: a sample, and cleaning up."""
+        """Do the work of each second other than checks: take a sample and clean up."""
         if self._config.api_key:
             self.observer.step()
         self.snapshots.resume()
@@ -188,7 +190,7 @@ class AgentNode:
         self._store.release_pages()
 
     def _agent_server(self, api: PdnsApi) -> AgentServer:
-        """Return the server that the panel asks. Its port is open."""
+        """Create the server for the panel's requests, with its port open."""
         top_lists = TopLists(
             api,
             rcodes=self.observer.recent_rcodes,
@@ -216,7 +218,7 @@ class AgentNode:
         )
 
     def _metrics_server(self) -> "MetricsServer | None":
-        """Start the server for Prometheus. A port in use costs the metrics, never the node."""
+        """Start the server for Prometheus. If its port is in use, the node runs without metrics."""
         # Imported here: the library is 2 MB of memory that most nodes can do without.
         from replication.agent.agent_metrics import MetricsServer
 
@@ -324,7 +326,7 @@ class AgentNode:
 
 
 def _take_locks(config: AgentConfig) -> tuple[int, int]:
-    """Take the locks against a second agent in the same directory or with the same LMDB files. Raise Busy."""
+    """Take the locks that exclude a second agent with the same directory or the same LMDB files. Raise Busy."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = take_lock(config.state_dir / LOCK_FILE, f"{config.state_dir} (an agent)")
     lmdb_lock = Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}")

@@ -1,13 +1,13 @@
-"""Read every row of the node's files once, in a process of its own that a damaged file may take down.
+"""Read every row of the node's files once, in a separate process that a damaged file can crash.
 
-LMDB trusts what it maps: a torn page can end the process that touches it with a signal. So an agent whose predecessor
-did not end by itself has this read everything first.
+LMDB trusts the file that it maps. A torn page can end the process that touches it with a signal. So if the previous
+agent was killed, the agent first has this process read everything.
 
-The panel reads uploaded LMDB files with a page reader of its own instead (`dnspanel.transfer.sources.lmdb_pages`), and
-neither way serves for both. A hostile upload must not reach the LMDB library at all, not even in a process of its own.
-A node's files are written to while they are read: only a reader that LMDB knows of is safe from pages being reused.
-What counts here is whether LMDB, and so PowerDNS, can read them; a stricter reader would quarantine files that are
-served without trouble. And the page reader takes four times as long (250,000 rows: 1.9 s instead of 0.4 s).
+The panel reads uploaded LMDB files with its own page reader instead (`dnspanel.transfer.sources.lmdb_pages`). Neither
+way works for both. A hostile upload must not reach the LMDB library at all, not even in a separate process. A node's
+files are written while they are read, and LMDB only protects readers that it knows from page reuse. What counts here is
+whether LMDB, and so PowerDNS, can read the files; a stricter reader would quarantine files that are served without
+trouble. And the page reader takes four times as long (250,000 rows: 1.9 s instead of 0.4 s).
 
 python -m replication.agent.probe LMDB_PATH      status 0: all of it could be read
 """
@@ -22,7 +22,7 @@ _PIECE = 10_000
 
 
 def read_everything(path: str) -> int:
-    """Count the rows in both files at `path`. Raise lmdb.Error for an unreadable one."""
+    """Count the rows in both files at `path`. Raise lmdb.Error if a file is unreadable."""
     return sum(_read_file(name) for name in (path, f"{path}-0"))
 
 

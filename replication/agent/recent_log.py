@@ -9,7 +9,7 @@ LINE_LENGTH = 500
 
 
 class RecentLog(logging.Handler):
-    """Keeps the newest KEPT_LINES lines."""
+    """A log handler that keeps the newest KEPT_LINES lines."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -23,7 +23,7 @@ class RecentLog(logging.Handler):
             self.handleError(record)
 
     def lines(self) -> list[str]:
-        """Return the lines, oldest first. A traceback is one line."""
+        """Return the kept lines, oldest first. A traceback is one line."""
         self.acquire()  # `emit` is called with the handler's lock too
         try:
             return list(self._kept)

@@ -1,8 +1,8 @@
-"""Connections of clients without authentication: few at once, few of one network, and no new one is kept out.
+"""Limits for unauthenticated connections: few at once, few from one network, and a new connection is always accepted.
 
-If all places are taken, a new client is let in, and the one that has waited longest is cut. So a flood harms waiting
-clients, and never the panel: its handshake takes milliseconds, and an address that it used before keeps places that
-strangers cannot take.
+If all places are taken, the new client replaces the client that has waited longest. So a flood harms waiting clients,
+but never the panel. The panel's handshake takes milliseconds, and an address that it used before has places that
+strangers can't take.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ MOST_KNOWN = 8
 
 
 class Strangers:
-    """The connections that are in this state now. Threads share it."""
+    """The connections that haven't authenticated yet. Threads share this object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,7 +29,9 @@ class Strangers:
         return len(self._waiting)
 
     def add(self, connection: socket.socket, address: str) -> None:
-        """Add a waiting connection. If that is one too many, cut the oldest of its network, or of all."""
+        """Add a waiting connection. If there are too many then, close the oldest one of its network, or of all
+        networks.
+        """
         network = network_of(address)
         with self._lock:
             cut = self._too_many(network)
@@ -42,7 +44,7 @@ class Strangers:
                 socket.socket.shutdown(cut, socket.SHUT_RDWR)
 
     def remove(self, connection: socket.socket, *, known: bool = False) -> None:
-        """Remove a connection; `known` if it has authenticated."""
+        """Remove a connection. `known` is True if it has authenticated."""
         with self._lock:
             network = self._waiting.pop(connection, None)
             if known and network is not None:
@@ -52,7 +54,7 @@ class Strangers:
                     del self._known[next(iter(self._known))]
 
     def _too_many(self, network: str) -> socket.socket | None:
-        """Return the connection to cut before another one of this network is added, or None."""
+        """Return the connection to close before another one of this network is added, or None."""
         of_network = OF_KNOWN_NETWORK if network in self._known else OF_ONE_NETWORK
         same = [connection for connection, its in self._waiting.items() if its == network]
         if len(same) >= of_network:
@@ -64,7 +66,7 @@ class Strangers:
 
 
 def network_of(address: str) -> str:
-    """Return the addresses of one machine: an IPv4 address, or the /64 of an IPv6 one."""
+    """Return the network that one machine can use: an IPv4 address, or the /64 of an IPv6 address."""
     parsed = ip_address(address.partition("%")[0])
     if not isinstance(parsed, IPv6Address):
         return str(parsed)

@@ -1,4 +1,4 @@
-"""What the files hold, zone by zone, for a panel that wants to compare."""
+"""The contents of the node's files, zone by zone, for a panel that compares them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ _ATTACHED_PATH = re.compile(re.escape(ZONES_PATH) + r"/(\d{1,10})/attached")
 def zones_answer(
     store: Store, path: str, query: Mapping[str, Sequence[str]], sealing_key: SealingKey | None
 ) -> Any | None:
-    """Return the answer to a GET of this path, or None if it isn't one of ours.
+    """Return the answer to a GET of this path, or None if the path isn't one of these.
 
-    Private keys are sealed with `sealing_key`. Raise TooMuch, UnknownSealingKey without that key, or ValueError.
+    Private keys are sealed with `sealing_key`. Raise TooMuch, ValueError, or UnknownSealingKey if there is no such key.
     """
     if path == ZONES_PATH:
         return zones_after(store, int(query.get("after", ["0"])[0]))
@@ -43,7 +43,7 @@ def zones_after(store: Store, after: int) -> list[ServedZone]:
 
 
 def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
-    """Return keys and bodies of a zone's records, hex. Raise TooMuch."""
+    """Return keys and bodies of a zone's records, both in hex. Raise TooMuch."""
     rows: list[tuple[str, str]] = []
     for key, body in store.rows(zone_id).raw():
         if len(rows) == MAX_ROWS_AT_ONCE:
@@ -53,9 +53,9 @@ def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
 
 
 def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None) -> list[tuple[int, int, str]]:
-    """Return table, row id and body (hex) of a zone's metadata and DNSSEC keys, the private parts sealed.
+    """Return table, row id and body (hex) of a zone's metadata and DNSSEC keys, with sealed private parts.
 
-    Empty for a missing zone. Raise UnknownSealingKey for a node that never got a key to seal with.
+    Return an empty list if the zone is missing. Raise UnknownSealingKey if the node never got a key to seal with.
     """
     zone = next((zone for zone in store.zones_from(zone_id, limit=1) if zone.zone_id == zone_id), None)
     found = []
@@ -73,5 +73,5 @@ def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None)
 
 
 def zone_rows_page(store: Store, zone_id: int, after: bytes) -> list[tuple[str, str]]:
-    """Return keys and bodies of a zone's next records, hex: those after this key, at most MAX_ROWS_AT_ONCE."""
+    """Return the hex keys and bodies of a zone's next records: those after this key, at most MAX_ROWS_AT_ONCE."""
     return [(key.hex(), body.hex()) for key, body in islice(store.rows(zone_id).raw(after=after), MAX_ROWS_AT_ONCE)]

@@ -1,1 +1,1 @@
-"""PowerDNS's LMDB bytes, encoded and decoded. Pure."""
+"""Encoding and decoding of PowerDNS's LMDB bytes. Pure."""

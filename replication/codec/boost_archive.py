@@ -1,11 +1,11 @@
-"""Boost binary archives without archive header, as far as PowerDNS's objects use them. Pure.
+"""Boost binary archives without archive header, limited to what PowerDNS's objects use. Pure.
 
     class header   00, u32 LE class version; only the first time a class appears in one value
     string         u64 LE byte count, bytes
     numbers        raw, little endian: i64, u32, u8
-    name           string with the lower-case wire form; empty string when unset
+    name           string with the lowercase wire form; empty string when unset
 
-Byte-identical for Boost 1.74, 1.83 and 1.92.
+The bytes are identical for Boost 1.74, 1.83 and 1.92.
 """
 
 import struct
@@ -18,22 +18,22 @@ _CLASS = struct.Struct("<BI")
 
 
 def encode_class(version: int) -> bytes:
-    """Encode a class header."""
+    """Encode the header of a class with this version."""
     return _CLASS.pack(0, version)
 
 
 def encode_string(text: bytes) -> bytes:
-    """Encode a string."""
+    """Encode a byte string with its length."""
     return _U64.pack(len(text)) + text
 
 
 def encode_name(name: str) -> bytes:
-    """Encode a name, or an unset one for an empty text."""
+    """Encode a name. An empty text encodes an unset name."""
     return encode_string(names.to_wire(name) if name else b"")
 
 
 class Reader:
-    """Reads one value field by field; every method raises BadBytes rather than guess."""
+    """A reader of one value, field by field. Every method raises BadBytes rather than guess."""
 
     def __init__(self, body: bytes, what: str) -> None:
         self._body = bytes(body)
@@ -41,30 +41,30 @@ class Reader:
         self._what = what
 
     def number(self, layout: struct.Struct) -> int:
-        """Read one number of the layout."""
+        """Read one number with this struct layout."""
         value: int = layout.unpack(self.take(layout.size))[0]
         return value
 
     def class_version(self, known: tuple[int, ...]) -> int:
-        """Read the version of a class header, which must be one of `known`."""
+        """Read the version of a class header. Raise BadBytes unless it is one of `known`."""
         tracking, version = _CLASS.unpack(self.take(_CLASS.size))
         if tracking != 0 or version not in known:
             raise self._bad(f"class version {version} is unknown")
         return int(version)
 
     def string(self) -> bytes:
-        """Read a string."""
+        """Read a byte string."""
         return self.take(self.number(_U64))
 
     def text(self) -> str:
-        """Read a string of UTF-8."""
+        """Read a UTF-8 string."""
         try:
             return self.string().decode()
         except UnicodeDecodeError as exc:
             raise self._bad("a text is not UTF-8") from exc
 
     def name(self) -> str:
-        """Read a name; "" if unset."""
+        """Read a name, or "" if it is unset."""
         wire = self.string()
         return names.from_wire(wire) if wire else ""
 
@@ -76,7 +76,7 @@ class Reader:
         return bool(value)
 
     def take(self, size: int) -> bytes:
-        """Read the next bytes."""
+        """Read the next `size` bytes."""
         if self._at + size > len(self._body):
             raise self._bad("it ends too early")
         self._at += size
@@ -84,7 +84,7 @@ class Reader:
 
     @property
     def at(self) -> int:
-        """How many bytes were read."""
+        """The number of bytes that were read."""
         return self._at
 
     @property

@@ -1,10 +1,10 @@
 """The comments table of PowerDNS 5.1, `comments_v7`, which is in the shard files. Pure.
 
     key    record key of the RRset (see `keys`), 32 bytes SHA-256 of the value's body
-    value  header, body: a protobuf message whose three fields are always there, in this order
+    value  header, body: a protobuf message whose three fields are always present, in this order
            field 1 (sfixed64) time of the last change, field 2 (string) account, field 3 (string) text
 
-The table is there even though the schema is 6.
+The table has version 7 although the schema is 6.
 """
 
 import struct
@@ -29,7 +29,7 @@ class CommentObject:
 
 
 def decode_comment(body: bytes) -> CommentObject:
-    """Decode the comment that PowerDNS wrote. Raise BadBytes."""
+    """Decode a comment that PowerDNS wrote. Raise BadBytes."""
     at = 1 + _TIME.size
     if len(body) < at or body[0] != _TIME_TAG:
         raise BadBytes(what="comment", reason="it does not begin with a time")

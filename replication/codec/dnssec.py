@@ -48,7 +48,7 @@ class MetadataObject:
 
 @dataclass(frozen=True, slots=True)
 class KeyObject:
-    """One DNSSEC key; `content` is BIND's private-key text. Not shown in logs."""
+    """One DNSSEC key. `content` is BIND's private-key text and isn't shown in logs."""
 
     zone: str
     content: str
@@ -63,7 +63,7 @@ class KeyObject:
 
 @dataclass(frozen=True, slots=True)
 class TsigObject:
-    """One TSIG key; `secret` is Base64 text. Not shown in logs."""
+    """One TSIG key. `secret` is Base64 text and isn't shown in logs."""
 
     name: str
     algorithm: str
@@ -75,7 +75,7 @@ class TsigObject:
 
 @dataclass(frozen=True, slots=True)
 class Nsec3:
-    """Parameters of a zone's hashed denial of existence."""
+    """The NSEC3 parameters of a zone."""
 
     iterations: int = 0
     salt: bytes = b""
@@ -114,7 +114,7 @@ def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
 
 
 def decode_metadata(body: bytes, schema: int) -> MetadataObject:
-    """Decode the metadata that PowerDNS wrote. Raise BadBytes."""
+    """Decode a metadata row that PowerDNS wrote. Raise BadBytes."""
     reader = boost_archive.Reader(body, "metadata object")
     reader.class_version((0,))
     zone, variant = _decode_zone(reader, schema)
@@ -135,7 +135,7 @@ def encode_key(obj: KeyObject, schema: int) -> bytes:
 
 
 def decode_key(body: bytes, schema: int) -> KeyObject:
-    """Decode the key that PowerDNS wrote. Raise BadBytes."""
+    """Decode a keydata row that PowerDNS wrote. Raise BadBytes."""
     reader = boost_archive.Reader(body, "key object")
     version = reader.class_version((0, 1))
     zone, variant = _decode_zone(reader, schema)
@@ -146,14 +146,17 @@ def decode_key(body: bytes, schema: int) -> KeyObject:
 
 
 def zone_of(body: bytes) -> str:
-    """Return the zone of a metadata or key object, for any schema. Raise BadBytes or BadName."""
+    """Return the zone of a metadata or key object in any schema. Raise BadBytes or BadName."""
     reader = boost_archive.Reader(body, "metadata or key object")
     reader.class_version((0, 1))
     return _decode_zone(reader, _READS_ALL)[0]
 
 
 def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
-    """Split into zone, bytes before the content, the content, and bytes after it. Raise BadBytes or BadName."""
+    """Split a key body into zone, bytes before the content, the content, and bytes after it.
+
+    Raise BadBytes or BadName.
+    """
     reader = boost_archive.Reader(body, "key object")
     reader.class_version((0, 1))
     zone, _ = _decode_zone(reader, _READS_ALL)
@@ -163,12 +166,12 @@ def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
 
 
 def join_key(before: bytes, content: bytes, after: bytes) -> bytes:
-    """Join a key body: the inverse of `split_key`."""
+    """Join the parts of a key body. This is the inverse of `split_key`, without the zone."""
     return before + boost_archive.encode_string(content) + after
 
 
 def decode_tsig(body: bytes) -> TsigObject:
-    """Decode the TSIG key that PowerDNS wrote. Raise BadBytes."""
+    """Decode a TSIG key that PowerDNS wrote. Raise BadBytes."""
     reader = boost_archive.Reader(body, "TSIG object")
     reader.class_version((0,))
     reader.class_version((0,))
@@ -178,7 +181,7 @@ def decode_tsig(body: bytes) -> TsigObject:
 
 
 def nsec3_hash(name: str, salt: bytes, iterations: int) -> bytes:
-    """Return the 32 characters of a name's NSEC3 label: base32hex of SHA-1 of the full wire name and salt, repeated."""
+    """Return the 32 characters of a name's NSEC3 label: base32hex of the repeated SHA-1 of full wire name and salt."""
     digest = hashlib.sha1(names.to_wire(name) + salt, usedforsecurity=False).digest()
     for _ in range(iterations):
         digest = hashlib.sha1(digest + salt, usedforsecurity=False).digest()

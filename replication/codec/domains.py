@@ -41,7 +41,7 @@ MAX_PRIMARIES = 65536  # more can only be damage
 
 
 class ZoneKind(IntEnum):
-    """What PowerDNS does with a zone. Ours are all native: PowerDNS then writes nothing to the files itself."""
+    """PowerDNS's kinds of zones. Ours are all native, so that PowerDNS itself writes nothing to the files."""
 
     PRIMARY = 0
     SECONDARY = 1
@@ -52,7 +52,7 @@ class ZoneKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """Where a secondary zone is transferred from."""
+    """A server that a secondary zone is transferred from."""
 
     address: str
     port: int = 53
@@ -61,7 +61,7 @@ class Primary:
 
 @dataclass(frozen=True, slots=True)
 class ZoneObject:
-    """One zone as PowerDNS knows it; `variant` and `catalog_variant` exist from schema 6."""
+    """One zone as PowerDNS stores it. `variant` and `catalog_variant` exist from schema 6."""
 
     name: str
     id: int
@@ -110,14 +110,14 @@ def encode_domain(obj: ZoneObject, schema: int) -> bytes:
 
 
 def encode_native(name: str, id: int, schema: int) -> bytes:
-    """Encode as `encode_domain`, for a zone with only name and id known, but fast for many."""
+    """Encode a domains row like `encode_domain`, but only with name and id, and fast for many zones."""
     before, between, behind = _native_frame(schema)
     return before + boost_archive.encode_name(name) + between + _U32.pack(id) + behind
 
 
 @cache
 def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
-    """Return the bytes before the name, between it and the id, and after the id."""
+    """Return the bytes before the name, the bytes between name and id, and the bytes after the id."""
     name, id = "name.frame.", 0x7EADBEEF
     before, _, rest = encode_domain(ZoneObject(name, id), schema).partition(boost_archive.encode_name(name))
     between, _, behind = rest.partition(_U32.pack(id))
@@ -125,7 +125,7 @@ def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
 
 
 def native_name(body: bytes, schema: int) -> str | None:
-    """Return the name in a body that `encode_native` may have written, or None; fast for many. Raise BadName."""
+    """Return the name in a body that `encode_native` can have written, or None. Fast for many bodies. Raise BadName."""
     before, between, behind = _native_frame(schema)
     start = len(before) + _U64.size
     if not body.startswith(before) or len(body) < start:
@@ -166,7 +166,7 @@ def decode_domain(body: bytes) -> ZoneObject:
 
 
 def _reads_zone_name(reader: boost_archive.Reader) -> bool:
-    """Pass the class headers of a ZoneName; True if a variant text follows its name (version 1)."""
+    """Skip the class headers of a ZoneName. Return True if a variant follows its name (version 1)."""
     has_variant = reader.class_version((0, 1)) == 1
     reader.class_version((0,))
     return has_variant
@@ -183,7 +183,7 @@ def encode_primary(primary: Primary) -> bytes:
 
 
 def decode_primary(body: bytes) -> Primary:
-    """Decode a primary: the inverse of `encode_primary`. Raise BadBytes."""
+    """Decode the socket address of a primary. This is the inverse of `encode_primary`. Raise BadBytes."""
     if len(body) != PRIMARY_SIZE:
         raise BadBytes(what="primary", reason=f"it has {len(body)} bytes, not {PRIMARY_SIZE}")
     family = _PRIMARY_HEAD.unpack_from(body)[0]

@@ -8,7 +8,7 @@
     18      4     reserved, 0
     22      2     u16 BE  number of 8-byte extension blocks that follow
 
-No software writes extension blocks today; a reader has to skip them.
+No software writes extension blocks today, but a reader has to skip them.
 """
 
 import struct
@@ -25,7 +25,7 @@ EXTENSION_SIZE = 8
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The writer of a row, and whether it only marks a deletion."""
+    """The time and transaction that wrote a row, and whether the row only marks a deletion."""
 
     time_ns: int
     txn_id: int
@@ -33,12 +33,15 @@ class Header:
 
 
 def encode_header(time_ns: int, txn_id: int, *, deleted: bool = False) -> bytes:
-    """Encode the 24 bytes before a body."""
+    """Encode the 24-byte header that precedes a body."""
     return _HEADER.pack(time_ns, txn_id, VERSION, DELETED if deleted else 0, 0)
 
 
 def decode_header(value: bytes) -> tuple[Header, bytes]:
-    """Decode the header of a value, and return the body after it and its extension blocks. Raise BadBytes."""
+    """Decode the header of a value. Return it with the body after the header and its extension blocks.
+
+    Raise BadBytes.
+    """
     if len(value) < SIZE:
         raise BadBytes(what="value header", reason=f"the value has {len(value)} bytes, a header alone takes {SIZE}")
     time_ns, txn_id, version, flags, blocks = _HEADER.unpack_from(value)

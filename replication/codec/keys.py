@@ -1,10 +1,10 @@
 """Keys of PowerDNS's tables. Pure.
 
-    name key       lower-case labels in reverse order, each followed by 00; root = 00
+    name key       lowercase labels in reverse order, each followed by 00; root = 00
     relative key   name key of the owner relative to its zone; apex = 00
     record key     u32 BE zone id | relative key | 00 | u16 BE type
 
-Byte order of record keys is the DNSSEC canonical order of the names.
+The byte order of record keys is the DNSSEC canonical order of the names.
 """
 
 import struct
@@ -32,7 +32,7 @@ def name_key(name: str) -> bytes:
 
 
 def name_from_key(key: bytes) -> str:
-    """Return the name of a name key. Raise BadBytes."""
+    """Return the name that a name key encodes. Raise BadBytes."""
     return names.from_labels(_labels_of(key))
 
 
@@ -48,7 +48,7 @@ def relative_key(name: str, zone: str) -> bytes:
 
 
 def name_from_relative_key(key: bytes, zone: str) -> str:
-    """Return the owner name of a relative key. Raise BadBytes."""
+    """Return the owner name that a relative key encodes. Raise BadBytes."""
     if key == APEX:
         return zone
     relative = names.from_labels(_labels_of(key))
@@ -65,13 +65,13 @@ def _labels_of(key: bytes) -> tuple[bytes, ...]:
 
 
 def parent_key(key: bytes) -> bytes:
-    """Return the relative key of the name one label up; the apex for names directly below it."""
+    """Return the relative key of the name one label up. For names directly below the apex, that is the apex."""
     end = key.rfind(b"\0", 0, len(key) - 1)
     return key[: end + 1] if end >= 0 else APEX
 
 
 def zone_prefix(zone_id: int) -> bytes:
-    """Return the beginning of every record key of a zone."""
+    """Return the prefix of every record key of a zone."""
     return _ID.pack(zone_id)
 
 
@@ -81,19 +81,19 @@ def record_key(zone_id: int, relative_key: bytes, type: int) -> bytes:
 
 
 def decode_record_key(key: bytes) -> tuple[int, bytes, int]:
-    """Decode zone id, relative key and type of a record key. Raise BadBytes."""
+    """Decode a record key into zone id, relative key and type. Raise BadBytes."""
     if len(key) < 8 or key[-3] != 0 or key[-4] != 0:
         raise BadBytes(what="record key", reason=f"{key.hex()} has no id, name, separator and type")
     return _ID.unpack_from(key)[0], key[4:-3], _TYPE.unpack_from(key, len(key) - 2)[0]
 
 
 def encode_row_id(row_id: int, *, big_endian: bool) -> bytes:
-    """Encode a key of the domains, metadata, keydata and tsig tables: LE in schema 4, BE later."""
+    """Encode a key of the domains, metadata, keydata and tsig tables: little endian in schema 4, big endian later."""
     return struct.pack(">I" if big_endian else "<I", row_id)
 
 
 def decode_row_id(key: bytes, *, big_endian: bool) -> int:
-    """Decode a row id: the inverse of `encode_row_id`. Raise BadBytes."""
+    """Decode a row id. This is the inverse of `encode_row_id`. Raise BadBytes."""
     if len(key) != 4:
         raise BadBytes(what="row id", reason=f"it has {len(key)} bytes, not 4")
     return int.from_bytes(key, "big" if big_endian else "little")
@@ -106,7 +106,7 @@ def encode_index_key(name: str, row_id: int) -> bytes:
 
 
 def decode_index_key(key: bytes) -> tuple[str, int]:
-    """Decode an index key: the inverse of `encode_index_key`. Raise BadBytes."""
+    """Decode an index key. This is the inverse of `encode_index_key`. Raise BadBytes."""
     if len(key) < 7 or len(key) != 2 + _TYPE.unpack_from(key)[0] + 4:
         raise BadBytes(what="index key", reason=f"{key.hex()} has not the length it states")
     return name_from_key(key[2:-4]), _ID.unpack_from(key, len(key) - 4)[0]

@@ -1,12 +1,11 @@
-"""Which tables a PowerDNS schema has, with which flags, and how a row of each looks. Pure.
+"""The tables of each PowerDNS schema, with their flags and the format of their rows. Pure.
 
     schema  PowerDNS   names       integers    value            index
     4       4.7        domains …   u32 LE      body             name key → id, several ids per name
     5       4.8, 4.9   domains_v5  u32 BE      header, body     length, name key, id → header
     6       5.0, 5.1   domains_v5  u32 BE      header, body     as 5; objects in newer class versions
 
-Everything is written with one shard (`lmdb-shards=1`): a main file, and
-beside it a shard file with the records.
+Everything is written with one shard (`lmdb-shards=1`): a main file, and a shard file with the records beside it.
 """
 
 import struct
@@ -20,7 +19,7 @@ from replication.errors import UnknownSchema
 
 
 class Dbi(IntEnum):
-    """A table, by what it holds. The numbers travel in segments: they never change."""
+    """The tables, named by their contents. Segments contain the numbers, so the numbers never change."""
 
     RECORDS = 0
     DOMAINS = 1
@@ -39,7 +38,7 @@ ATTACHED_TABLES = frozenset((Dbi.METADATA, Dbi.METADATA_INDEX, Dbi.KEYDATA, Dbi.
 
 
 class File(Enum):
-    """Which LMDB environment a table is in."""
+    """The LMDB environment of a table."""
 
     MAIN = "main"
     SHARD = "shard"
@@ -47,7 +46,7 @@ class File(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DbiSpec:
-    """Name and flags to create a table with. Wrong flags make PowerDNS order it wrongly, silently."""
+    """The name and flags to create a table with. With wrong flags PowerDNS silently orders the table wrongly."""
 
     name: bytes
     file: File
@@ -76,7 +75,7 @@ class Schema:
 
     @property
     def has_header(self) -> bool:
-        """Whether values start with the Lightning Stream header."""
+        """True if values start with the Lightning Stream header."""
         return self.number >= 5
 
     @property
@@ -85,11 +84,11 @@ class Schema:
         return tuple(self.specs)
 
     def dbi(self, dbi: Dbi) -> DbiSpec:
-        """Return name and flags of a table."""
+        """Return the name and flags of a table."""
         return self.specs[dbi]
 
     def wrap(self, body: bytes, time_ns: int, txn_id: int) -> bytes:
-        """Return the value to store for a body."""
+        """Return the value to store for a body, with a header if the schema has one."""
         return header.encode_header(time_ns, txn_id) + body if self.has_header else body
 
     def unwrap(self, value: bytes) -> bytes:
@@ -97,13 +96,13 @@ class Schema:
         return header.decode_header(value)[1] if self.has_header else value
 
     def is_deleted(self, value: bytes) -> bool:
-        """Return True for a row that only marks a deletion (Lightning Stream). PowerDNS treats it as absent."""
+        """Return True if a row only marks a deletion (Lightning Stream). PowerDNS treats such a row as absent."""
         return self.has_header and header.decode_header(value)[0].deleted
 
     def pdns_rows(self, uuid: UUID, shards: int = 1) -> list[tuple[bytes, bytes]]:
         """Return keys and *bodies* of the settings table, which must be committed before the shard file is created.
 
-        Without them PowerDNS takes the file for an older one and rebuilds it.
+        Without these rows PowerDNS treats the file as an older one and rebuilds it.
         """
         number = struct.Struct(">I" if self.has_header else "<I")
         return [
@@ -117,25 +116,25 @@ class Schema:
         return keys.encode_row_id(row_id, big_endian=self.has_header)
 
     def row_id(self, key: bytes) -> int:
-        """Decode a row id: the inverse of `row_id_key`. Raise BadBytes."""
+        """Decode a row id. This is the inverse of `row_id_key`. Raise BadBytes."""
         return keys.decode_row_id(key, big_endian=self.has_header)
 
     def index_row(self, name: str, row_id: int) -> tuple[bytes, bytes]:
-        """Return key and body of the index row that leads from a name to an object row."""
+        """Return key and body of the index row that maps a name to an object row."""
         if self.has_header:
             return keys.encode_index_key(name, row_id), b""
         return keys.name_key(name), keys.encode_row_id(row_id, big_endian=False)
 
     def index_prefix(self, name: str) -> bytes:
-        """Return the prefix of the keys of exactly this name's index rows; in schema 4 it is the key."""
+        """Return the key prefix of the index rows of exactly this name. In schema 4 the prefix is the whole key."""
         return self.index_prefix_of(self.index_row(name, 0)[0])
 
     def index_prefix_of(self, key: bytes) -> bytes:
-        """Return the prefix of a key in an index, as `index_prefix` does."""
+        """Return the prefix of an index key, as `index_prefix` does."""
         return key[:-4] if self.has_header else key
 
     def key_rows(self, row_id: int, obj: dnssec.KeyObject) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the rows of a DNSSEC key: its object, and the index row that leads to it from its zone's name."""
+        """Return the rows of a DNSSEC key: its object, and the index row that maps its zone's name to it."""
         key, value = self.index_row(obj.zone, row_id)
         return [
             (Dbi.KEYDATA, self.row_id_key(row_id), dnssec.encode_key(obj, self.number)),
@@ -151,7 +150,7 @@ class Schema:
         ]
 
     def zone_rows(self, zone_id: int, name: str) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the rows that make a zone known: its object, native, and its index row."""
+        """Return the rows that create a zone: its object of kind native, and its index row."""
         key, value = self.index_row(name, zone_id)
         return [
             (Dbi.DOMAINS, self.row_id_key(zone_id), domains.encode_native(name, zone_id, self.number)),
@@ -174,7 +173,7 @@ _SCHEMAS = {number: Schema(number, _specs(number)) for number in (4, 5, 6)}
 
 
 def schema_for(number: int) -> Schema:
-    """Return the schema of a number. Raise UnknownSchema."""
+    """Return the schema with this number. Raise UnknownSchema."""
     try:
         return _SCHEMAS[number]
     except KeyError as exc:

@@ -1,7 +1,7 @@
-"""The private part of a DNSSEC key in transit and at rest, except next to PowerDNS: sealed. Pure.
+"""Sealing of the private part of a DNSSEC key, in transit and at rest, except next to PowerDNS. Pure.
 
-In the panel's LMDB, in segments and in snapshots the content of a key object is one line of text; on a node, where
-PowerDNS signs with it, it is BIND's private-key text:
+In the panel's LMDB, in segments and in snapshots the content of a key object is one line of text. On a node, where
+PowerDNS signs with the key, the content is BIND's private-key text:
 
     dnspanel-sealed: 1 <id of the sealing key> <fingerprint> <Base64 of the ciphertext>
 
@@ -10,11 +10,12 @@ PowerDNS signs with it, it is BIND's private-key text:
                  (u32 big endian), the fingerprint (32 bytes)
     fingerprint  SHA-256 of `dnspanel key content 1` 00 and the clear content, in hex
 
-Sealing is deterministic: the same key, sealed again, is the same bytes. What is sealed for one row opens as no other.
+Sealing is deterministic: sealing the same key again results in the same bytes. Content that is sealed for one row can't
+be opened for another row.
 
-The fingerprint is readable, next to the ciphertext. It reveals nothing about the key: there are too many private
-keys to try them all, unlike passwords. The digest of a row is therefore the same wherever the row is, sealed with
-whichever sealing key, or clear (`digested_body`).
+The fingerprint is readable, next to the ciphertext. It reveals nothing about the key, because there are too many
+private keys to try them all, unlike passwords. The digest of a row is therefore the same everywhere, with any sealing
+key or in the clear (`digested_body`).
 """
 
 import base64
@@ -49,7 +50,7 @@ SecretOf = Callable[[int], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class SealingKey:
-    """What seals private keys; `id` names it. Not shown in logs."""
+    """A key that seals private keys. Its `secret` isn't shown in logs."""
 
     id: int
     secret: bytes = field(repr=False)
@@ -60,17 +61,20 @@ class SealingKey:
 
 
 def is_sealed(content: str) -> bool:
-    """Return True if this content of a key is sealed, or was meant to be."""
+    """Return True if this content of a key is sealed, even if invalidly."""
     return content.startswith(_PREFIX)
 
 
 def fingerprint(content: str) -> str:
-    """Return the fingerprint of a key's content, 64 hex digits: of a sealed one, its stated one. Raise BadBytes."""
+    """Return the fingerprint of a key's content, 64 hex digits. Sealed content states its fingerprint.
+
+    Raise BadBytes.
+    """
     return _fingerprint(content.encode())
 
 
 def seal_content(content: str, key: SealingKey, *, zone: str, row_id: int) -> str:
-    """Seal the clear content of a zone's key for the row of this id. Raise BadBytes if it is sealed already."""
+    """Seal the clear content of a zone's key for the row with this id. Raise BadBytes if it is sealed already."""
     if is_sealed(content):
         raise BadBytes(what=_WHAT, reason="it is sealed already")
     mark = fingerprint(content)
@@ -81,18 +85,18 @@ def seal_content(content: str, key: SealingKey, *, zone: str, row_id: int) -> st
 def open_content(content: str, secret_of: SecretOf, *, zone: str, row_id: int) -> str:
     """Return the clear content of sealed content. Clear content is returned unchanged.
 
-    Raise UnknownSealingKey, or BadBytes for content that does not open as the key of this zone and row.
+    Raise UnknownSealingKey, or BadBytes if the content can't be opened for this zone and row.
     """
     return _open(content.encode(), secret_of, zone, row_id).decode()
 
 
 def seal_key(obj: KeyObject, key: SealingKey, *, row_id: int) -> KeyObject:
-    """Seal the key, so that it may leave the panel."""
+    """Seal the key, so that it can leave the panel."""
     return replace(obj, content=seal_content(obj.content, key, zone=obj.zone, row_id=row_id))
 
 
 def is_sealed_body(body: bytes) -> bool:
-    """Return True if the body of a key's row has sealed content; False for an unreadable one."""
+    """Return True if the body of a key's row has sealed content. Return False if the body is unreadable."""
     try:
         return dnssec.split_key(body)[2].startswith(_PREFIX_BYTES)
     except (BadBytes, BadName):
@@ -108,9 +112,9 @@ def opened_body(body: bytes, secret_of: SecretOf, *, row_id: int) -> bytes:
 
 
 def digested_body(body: bytes) -> bytes:
-    """Return the bytes for the digest of a key's row: the body with the fingerprint instead of its content.
+    """Return the bytes to digest for a key's row: its body with the fingerprint instead of the content.
 
-    An invalid body, or invalid sealed content, is returned unchanged: a check must continue.
+    An invalid body, or invalid sealed content, is returned unchanged, so that a check can continue.
     """
     try:
         _, before, content, after = dnssec.split_key(body)
@@ -143,7 +147,7 @@ def _open(content: bytes, secret_of: SecretOf, zone: str, row_id: int) -> bytes:
 
 
 def _parse(content: bytes) -> tuple[int, str, bytes]:
-    """Parse id of the sealing key, fingerprint and ciphertext of sealed content. Raise BadBytes."""
+    """Parse sealed content into the id of the sealing key, fingerprint and ciphertext. Raise BadBytes."""
     found = _SEALED.fullmatch(content)
     if found is None or int(found[1]) > MAX_ID:
         raise BadBytes(what=_WHAT, reason="it is not of version 1, or damaged")

@@ -8,10 +8,9 @@
     1     disabled 0/1
     1     ordername 0/1
 
-We write rdata uncompressed. PowerDNS compresses names of the oldest types
-against an imaginary message: 12 bytes of header, a root question of 5 bytes,
-then the owner name in full. An empty non-terminal is one record of type 0
-with empty content and TTL 0.
+We write rdata uncompressed. PowerDNS compresses names of the oldest types relative to an imaginary message: 12 bytes of
+header, a root question of 5 bytes, then the full owner name. An empty non-terminal is one record of type 0 with empty
+content and TTL 0.
 """
 
 import struct
@@ -34,7 +33,7 @@ _ENABLED = 0
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """One record as PowerDNS stores it; `content` is wire form."""
+    """One record as PowerDNS stores it. `content` is in wire form."""
 
     content: bytes
     ttl: int
@@ -54,7 +53,7 @@ def encode_records(records: Iterable[StoredRecord]) -> bytes:
 
 
 def encode_rrset(contents: Sequence[bytes], ttl: int, *, auth: bool, ordername: bool = False) -> bytes:
-    """Encode the body of one RRset's row, from the wire forms of its rdata."""
+    """Encode the body of one RRset's row from the wire forms of its rdata."""
     tail = _tail(ttl, auth, ordername)
     if len(contents) == 1:
         content = contents[0]
@@ -64,7 +63,10 @@ def encode_rrset(contents: Sequence[bytes], ttl: int, *, auth: bool, ordername: 
 
 @lru_cache(maxsize=1024)
 def _tail(ttl: int, auth: bool, ordername: bool) -> bytes:  # noqa: FBT001  # by name, the cache is slower
-    """Encode the bytes after each rdata of an RRset. Few different ones occur, millions of times."""
+    """Encode the bytes after each rdata of an RRset.
+
+    The result is cached, because few values occur millions of times.
+    """
     return _TAIL.pack(ttl, auth, _ENABLED, ordername)
 
 
@@ -90,7 +92,7 @@ def decode_records(body: bytes) -> tuple[StoredRecord, ...]:
 
 
 def with_flags(body: bytes, *, auth: bool, ordername: bool) -> bytes:
-    """Return the records with other flags."""
+    """Return the body with other flags in all its records."""
     out = bytearray(body)
     at = 0
     while at < len(out):
@@ -102,7 +104,7 @@ def with_flags(body: bytes, *, auth: bool, ordername: bool) -> bytes:
 
 
 def first_flags(body: bytes) -> tuple[bool, bool]:
-    """Return the flags auth and ordername of a row; all its records have the same."""
+    """Return the flags auth and ordername of a row. All records of a row have the same flags."""
     at = _LENGTH.size + _LENGTH.unpack_from(body)[0]
     return bool(body[at + 4]), bool(body[at + 6])
 
@@ -129,9 +131,9 @@ _COMPRESSED = frozenset(
 
 
 def decompress(type: int, content: bytes, owner: str, zone: str) -> bytes:
-    """Expand every name in content that PowerDNS wrote. Letter case stays. Raise BadBytes.
+    """Expand every compressed name in content that PowerDNS wrote, and keep letter case. Raise BadBytes.
 
-    `owner` is the absolute owner name; `zone` is only for errors.
+    `owner` is the absolute owner name. `zone` is used only in errors.
     """
     if type not in _COMPRESSED:
         return content

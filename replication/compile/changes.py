@@ -21,33 +21,27 @@ def compile_changes(
 ) -> dict[tuple[bytes, int], bytes | None]:
     """Return the rows to put (body) or delete (None) so that `rows` become the zone with `changed` applied.
 
-    Equal to the difference of two calls of `compile_zone` with this `nsec3`,
-    which `rows` must have been compiled with. Values of `changed` are the
-    RRsets afterwards, None for absent ones.
+    The result equals the difference of two calls of `compile_zone` with this `nsec3`. `rows` must have been compiled
+    with the same `nsec3`. Values of `changed` are the RRsets after the change, or None for absent ones.
 
-    The cost does not grow with the zone: a change reads the rows of its name
-    and of the names above it. What is in the NSEC3 chain, and each flag, follow
-    from these: see `denial`. Four things read more.
+    The cost does not grow with the zone: a change reads the rows of its name and of the names above it. Membership in
+    the NSEC3 chain and all flags follow from these rows (see `denial`). Four cases read more.
 
-    1. A delegation that appears or disappears, and is not below another one,
-       reads its subtree, because every auth below it turns, and with it the
-       chain.
-    2. The last RRset of a name that disappears reads below each empty name
-       above it up to the first name still present: rows of names that go in
-       the same call, and of empty names on the way to the first one.
-    3. Where a name that made an empty non-terminal authoritative, or put it
-       into the chain, goes or is delegated, the reading goes on to the next
-       name of the same rank. That is far only among delegations (with opt-out,
-       among insecure ones) and what is below them; never in NSEC3 without
-       opt-out, where a delegation will do.
-    4. In NSEC3 a zone whose apex owns nothing, which no server answers, is read
-       up to the first name of the chain.
+    1. A delegation that appears or disappears, and is not below another one, reads its subtree. Every auth flag below
+       it changes, and so does the chain.
+    2. If the last RRset of a name disappears, the rows below each empty name above it are read up to the first name
+       that is still present. Rows of names that disappear in the same call, and of empty names on the way, are read
+       too.
+    3. If a name disappears or is delegated that made an empty non-terminal authoritative, or put it into the chain,
+       reading continues to the next name of the same rank. That is far only among delegations (with opt-out, among
+       insecure ones) and below them. It never happens in NSEC3 without opt-out, where a delegation has the same rank.
+    4. In NSEC3 a zone whose apex owns nothing, which no server answers, is read up to the first name of the chain.
     """
     return _Compiler(zone, rows, changed, Denial(zone, nsec3)).result()
 
 
 class _State:
-    """What exists in a zone at one time: the rows that `read` gives, with some RRsets changed."""
+    """The contents of a zone at one time: the rows that `read` returns, with some RRsets changed."""
 
     def __init__(
         self,
@@ -60,7 +54,7 @@ class _State:
         self._occluded: dict[bytes, bool] = {}  # whether names directly below these are
 
     def types(self, rel: bytes) -> Collection[int]:
-        """Return the types of the rows of a name, with unchanged types that compiling adds."""
+        """Return the types of a name's rows. If the name is unchanged, they include the types that compiling adds."""
         if rel not in self._changed:
             return self._read(rel)
         found = self._types.get(rel)
@@ -87,15 +81,15 @@ class _State:
         return not self.is_cut(rel) and not self.is_occluded(rel)
 
     def rank(self, rel: bytes) -> int:
-        """Return the rank of a name."""
+        """Return the rank of a name (see `denial`)."""
         return self._rank(rel, self.types(rel))
 
     def is_in_chain(self, rel: bytes) -> bool:
-        """Return True if the name owns something and is in the NSEC3 chain."""
+        """Return True if the name owns RRsets and is in the NSEC3 chain."""
         return self._denial.is_in_chain(self.rank(rel), self.types(rel), at_cut=self.is_cut(rel))
 
     def ranks_below(self, rel: bytes, rows: Rows) -> Iterator[int]:
-        """Yield the ranks of names with rows below one. Names that changes add elsewhere are not found."""
+        """Yield the ranks of the names below `rel` that have rows. Names that only the changes add are not included."""
         for name, stored in by_name(rows.below(rel)):
             yield self._rank(name, self._with_changes(name, stored) if name in self._changed else stored)
 
@@ -117,7 +111,7 @@ class _State:
 
 @dataclass(slots=True)
 class _Below:
-    """What the changes did somewhere below a name."""
+    """The effect of the changes on ranks below a name."""
 
     gained: int = ABSENT  # the highest rank that a name has now which had another one
     lost: int = ABSENT  # the highest rank that a name had which has a lower one now
@@ -170,7 +164,7 @@ class _Compiler:
             self._result[rel, type] = body
 
     def _lower_names(self, rel: bytes) -> None:
-        """Write the stored RRsets of a name that lost its signatures as PowerDNS has to sign them."""
+        """Write the stored RRsets of a name that lost its signatures in lowercase, as PowerDNS has to sign them."""
         for type, body in self._read(rel).items():
             if type not in rdata.SIGNED_IN_LOWER_CASE or type in self._after[rel]:
                 continue
@@ -185,7 +179,7 @@ class _Compiler:
         return self._encode(rel, rrset.type, rrset.ttl, wires)
 
     def _encode(self, rel: bytes, type: int, ttl: int, wires: Sequence[bytes]) -> bytes:
-        """Encode an RRset with the flags that its name has now."""
+        """Encode an RRset with the current flags of its name."""
         auth, ordername = self._flags(rel, type)
         return values.encode_rrset(wires, ttl, auth=auth, ordername=ordername)
 
@@ -198,7 +192,7 @@ class _Compiler:
         return auth, self._denial.has_ordername(type, new.types(rel), new.rank(rel), at_cut=new.is_cut(rel))
 
     def _renew(self, rel: bytes) -> None:
-        """Give the RRsets of a name that stay as they are the flags they have now."""
+        """Update the flags of the unchanged RRsets of a name."""
         changed = self._after.get(rel, {})
         for type, body in self._read(rel).items():
             if type in (ENT, HELPER) or type in changed:
@@ -208,8 +202,9 @@ class _Compiler:
                 self._result[rel, type] = values.with_flags(body, auth=auth, ordername=ordername)
 
     def _turned_cuts(self) -> list[bytes]:
-        """Return delegations that appeared or disappeared, without those below another one of them or one
-        that stays.
+        """Return delegations that appeared or disappeared.
+
+        Delegations below another one of them, or below a delegation that stays, are left out.
         """
         found: list[bytes] = []
         old, new = self._old, self._new
@@ -221,14 +216,14 @@ class _Compiler:
         return found
 
     def _renew_subtree(self, cut: bytes) -> None:
-        """Give every row at and below a turned delegation the flags it has now."""
+        """Update the flags of every row at and below a delegation that appeared or disappeared."""
         for rel, stored in chain([(cut, self._read(cut))], by_name(self._rows.below(cut))):
             self._stored.setdefault(rel, stored)
             self._renew(rel)
             self._tell_ancestors(rel)
 
     def _tell_ancestors(self, rel: bytes) -> None:
-        """Note above a name what became of it, and that it may enter or leave the chain."""
+        """Record a name's change of rank at the names above it, and whether the name enters or leaves the chain."""
         was, becomes = self._old.rank(rel), self._new.rank(rel)
         if self._denial.has_helpers and self._old.is_in_chain(rel) != self._new.is_in_chain(rel):
             self._touched.add(rel)
@@ -249,7 +244,7 @@ class _Compiler:
             below.lost = was
 
     def _set_added_rows(self, rel: bytes) -> None:
-        """Make the rows of a name as they must be: of an empty non-terminal, and of the NSEC3 chain."""
+        """Write the rows that compiling adds for a name: of an empty non-terminal, and of the NSEC3 chain."""
         own = rank = self._new.rank(rel)
         if rel != APEX:
             ent_rank = ABSENT if rank else self._ent_rank(rel)
@@ -263,7 +258,7 @@ class _Compiler:
                 self._set_helpers(rel, in_chain=is_in_chain)
 
     def _ent_rank(self, rel: bytes) -> int:
-        """Return the highest rank below a name that owns nothing; ABSENT if nothing is there."""
+        """Return the highest rank below a name that owns nothing, or ABSENT if nothing is below it."""
         below = self._below[rel]
         before = self._denial.ent_rank(self._read(rel).get(ENT))
         if before == ABSENT and not self._old.rank(rel):
@@ -275,7 +270,7 @@ class _Compiler:
         return self._highest_below(rel, below.gained, ceiling)
 
     def _highest_below(self, rel: bytes, found: int, ceiling: int) -> int:
-        """Return the highest rank among `found` and names below one, read until the ceiling."""
+        """Return the highest rank among `found` and the names below `rel`. Reading stops at rank `ceiling`."""
         if found < ceiling:
             for rank in self._new.ranks_below(rel, self._rows):
                 found = max(found, rank)
@@ -284,7 +279,10 @@ class _Compiler:
         return found
 
     def _was_in_chain(self, rel: bytes) -> bool:
-        """Return True if the name was in the NSEC3 chain. Its helper row is not used, which names like hashes lack."""
+        """Return True if the name was in the NSEC3 chain.
+
+        This doesn't use helper rows, which names like hashes lack.
+        """
         stored = self._read(rel)
         if rel == APEX:
             return HELPER in stored

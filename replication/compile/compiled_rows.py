@@ -1,4 +1,4 @@
-"""The rows of one zone: as a file has them, and with changes laid over them. Pure."""
+"""The rows of one zone: as a file has them, and with changes on top of them. Pure."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ Change = tuple[bytes, int, bytes | None]  # the same; None for a row that goes
 
 
 class Rows(Protocol):
-    """The rows of one zone as they are now."""
+    """The current rows of one zone."""
 
     def get(self, rel: bytes, type: int) -> bytes | None:
         """Return the body at a name and type, or None."""
@@ -26,9 +26,9 @@ class Rows(Protocol):
 
 
 class ChangedRows:
-    """Rows with some put (body) or deleted (None): what `compile_changes` returned, for what is compiled after it.
+    """Rows with some of them put (body) or deleted (None), in the form that `compile_changes` returns.
 
-    Holds the changes, sorted once, and nothing of the rows.
+    Stores the changes, sorted once, and no other rows.
     """
 
     def __init__(self, rows: Rows, changes: Mapping[tuple[bytes, int], bytes | None]) -> None:
@@ -76,6 +76,6 @@ class ChangedRows:
 
 
 def by_name(rows: Iterable[Row]) -> Iterator[tuple[bytes, dict[int, bytes]]]:
-    """Yield the rows of one name after the other, from rows in key order."""
+    """Group rows in key order by name. Yield each name with its bodies by type."""
     for rel, group in groupby(rows, key=itemgetter(0)):
         yield rel, {type: body for _, type, body in group}

@@ -1,25 +1,23 @@
-"""What a zone's denial of existence makes of its names: rank, flags and NSEC3's helper rows. Pure.
+"""The effects of a zone's denial of existence on its names: rank, flags and NSEC3's helper rows. Pure.
 
-The *rank* of a name says what it makes of empty names above it; an empty
-non-terminal is what the strongest name below it makes of it.
+The *rank* of a name is its effect on the empty names above it. The strongest name below an empty non-terminal
+determines the empty non-terminal's state.
 
     rank      an empty name above it      which names
-    ABSENT    -                           those that own nothing
-    PRESENT   has a row                   below a cut; cuts, but in NSEC3
-    HASHED    is in the NSEC3 chain too   opt-out: cuts that own more than NS
-    FULL      has auth 1 too              all others
+    ABSENT    -                           names that own nothing
+    PRESENT   has a row                   names below a cut; cuts, except in NSEC3
+    HASHED    is also in the NSEC3 chain  opt-out: cuts that own more than NS
+    FULL      also has auth 1             all others
 
-NSEC3 without opt-out gives an empty non-terminal auth 1 whenever it is in the
-chain, so there every name is FULL that is not below a cut. Narrow mode has no
-rows for its chain, so with opt-out its cuts are PRESENT.
+NSEC3 without opt-out sets auth 1 for an empty non-terminal whenever it is in the chain, so there every name that is not
+below a cut is FULL. Narrow mode has no rows for its chain, so with opt-out its cuts are PRESENT.
 
 RRSIG does not count: a name with only RRSIG owns nothing. Its rows never have the ordername flag.
 
-A name is in the chain if its rank is at least HASHED, except one kind: with
-opt-out, a cut that owns nothing but NS and addresses. `pdnsutil rectify-zone`
-puts the empty names above it into the chain and leaves it out itself. A cut in
-opt-out that owns nothing but NS has only names below it that are not in the
-chain, and no other name can be out of it and above one that is in it.
+A name is in the chain if its rank is at least HASHED, with one exception: with opt-out, a cut that owns only NS and
+addresses. `pdnsutil rectify-zone` puts the empty names above such a cut into the chain, but not the cut itself. A cut
+in opt-out that owns only NS has only names below it that are not in the chain. No other name that is above a name in
+the chain can be out of the chain.
 """
 
 import re
@@ -44,7 +42,7 @@ _HASH_IN_FORWARD = slice(3, 3 + NSEC3_HASH_LENGTH)  # behind the lengths of cont
 
 
 class Denial:
-    """One way of denying existence in one zone. `nsec3`: None for unsigned zones and for NSEC."""
+    """One way of denying existence in one zone. `nsec3` is None for unsigned zones and for NSEC."""
 
     __slots__ = ("_lone_cut", "_nsec3", "_other_cut", "_zone", "has_helpers", "is_opt_out")
 

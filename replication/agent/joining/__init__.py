@@ -1,1 +1,1 @@
-"""How a server becomes a node or a front."""
+"""Turning a server into a node or a front."""

@@ -1,8 +1,8 @@
-"""How a server asks to become a node: with a one-time code, and a key that never leaves it.
+"""Enrollment of a server with a one-time code, and a key that never leaves the server.
 
 The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`, and a certificate of that CA
-signs the whole answer. So it proves that it comes from the panel that made the code, and for this request, even if the
-connection to it proves nothing.
+signs the whole answer. So the answer proves that it comes from the panel that made the code, and that it is for this
+request, even if the connection itself proves nothing.
 """
 
 import hashlib
@@ -44,18 +44,18 @@ _MAX_ANSWER = 1 << 20
 
 
 class NotEnrolled(Permanent):
-    """The panel refused, or is not the panel that made the code."""
+    """An error: the panel refused the enrollment, or it isn't the panel that made the code."""
 
 
 class PanelUnreachable(Transient):
-    """The panel did not answer."""
+    """An error: the panel did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A person has to approve; `fingerprint` is what that person should see.
+    """The panel's answer while a person has to approve. That person compares `fingerprint` with the panel's page.
 
-    `settings` are not proved to be the panel's yet: what they contradict is refused early, and nothing is made of them.
+    `settings` are not proved to come from the panel yet. They are used only to refuse contradictions early.
     """
 
     fingerprint: str
@@ -64,7 +64,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """What came as the panel's answer; it is the panel's once `_check_answer` has said so."""
+    """The panel's unchecked answer to an enrollment. Only `_check_answer` proves that it comes from the panel."""
 
     message: Mapping[str, Any]
 
@@ -78,15 +78,15 @@ def enroll(
     check: Callable[[JoinSettings], None] = lambda settings: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Identity:
-    """Make this server a node: `directory` then holds its key, certificate and identity.
+    """Make this server a node: write its key, certificate and identity to `directory`.
 
-    1. Make a key and a signing request, unless an earlier try left them: the panel knows us by the request.
-    2. Ask, and while a person has to approve, ask again.
+    1. Make a key and a signing request, unless an earlier attempt left them. The request identifies this server.
+    2. Send the request, and repeat it while a person has to approve.
     3. Check the CA against the code, the answer's signature against the CA, and the certificate against the key.
-    4. Write the files, the identity last: only then does the agent find the directory complete.
+    4. Write the files, the identity last, because the agent treats the directory as complete once the identity exists.
 
-    `check` sees what the panel has for this server before a person approves, and may raise. Raises NotEnrolled.
-    Interrupted anywhere, it can be repeated with the same code.
+    `check` gets the panel's settings for this server before a person approves, and can raise. Raise NotEnrolled. After
+    an interruption at any point, the call can be repeated with the same code.
     """
     _, _, expected_ca = code.partition(".")
     if len(expected_ca) != FINGERPRINT_DIGITS:
@@ -130,10 +130,10 @@ def enroll(
 def ensure_enrolled(
     panel: str, code: str, directory: Path, *, say: Callable[[str], None], check: Callable[[JoinSettings], None]
 ) -> None:
-    """Enroll with this code, unless the identity in `directory` was made with it. Raises NotEnrolled.
+    """Enroll with this code, unless the identity in `directory` was made with it. Raise NotEnrolled.
 
-    A server that has an identity already gets a new one beside it, which replaces the old one when it is complete.
-    Until a person has approved, the agent that runs here goes on with the old key.
+    If the server already has an identity, the new one is made beside it and replaces it when it is complete. Until a
+    person has approved, the running agent keeps using the old key.
     """
     beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
     if (beside / IDENTITY_FILE).exists():  # an earlier run ended before this step
@@ -165,7 +165,7 @@ def _replace_directory(directory: Path, by: Path) -> None:
 
 
 def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
-    """Send the request once. Raises NotEnrolled or PanelUnreachable."""
+    """Send the enrollment request once. Raise NotEnrolled or PanelUnreachable."""
     url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
     body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")
@@ -207,7 +207,7 @@ def _identity(fields: Mapping[str, Any]) -> Identity:
 
 
 def _message_in(answer: bytes) -> str:
-    """Return the message in a refusal, or ""."""
+    """Return the message in the panel's refusal, or ""."""
     try:
         return str(json.loads(answer)["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -215,7 +215,7 @@ def _message_in(answer: bytes) -> str:
 
 
 def _signing_request(directory: Path) -> str:
-    """Return the request that waits in the directory, or a new one with a new key."""
+    """Return the signing request that is kept in the directory, or a new one with a new key."""
     kept = directory / REQUEST_FILE
     if kept.exists():
         return kept.read_text()
@@ -229,10 +229,10 @@ def _signing_request(directory: Path) -> str:
 
 
 def _check_answer(message: Mapping[str, Any], expected_ca: str, fingerprint: str, directory: Path) -> Mapping[str, Any]:
-    """Return the panel's message. Raise NotEnrolled if it is not authentic.
+    """Return the panel's message. Raise NotEnrolled if the answer isn't authentic.
 
-    The CA must be the code's, a panel of that CA must have signed the whole answer to this request, and the certificate
-    must be for our key.
+    The CA must be the one in the code, a panel of that CA must have signed the whole answer to this request, and the
+    certificate must be for our key.
     """
     try:
         ca = x509.load_pem_x509_certificate(str(message["ca"]).encode())

@@ -1,4 +1,6 @@
-"""What `join` does for a node and for a front alike: options, files of a user, systemd's units, and starting them."""
+"""The steps of `join` for both nodes and fronts: options, files owned by a user, systemd units, and starting the
+units.
+"""
 
 import argparse
 import os
@@ -19,7 +21,7 @@ Say = Callable[[str], None]
 
 
 class CannotJoin(Permanent):
-    """The server cannot join as it is; `faults` names everything in the way."""
+    """An error: the server can't join in its current state. `faults` lists every reason."""
 
     def __init__(self, *, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
@@ -27,7 +29,7 @@ class CannotJoin(Permanent):
 
 
 def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any]]", texts: Mapping[str, str]) -> None:
-    """Add an option for each field that has a text here. A number without a default is one that the panel knows."""
+    """Add an option for each field in `texts`. The panel supplies numbers that don't have a default."""
     for field, text in texts.items():
         default = fields[field].default
         displayed = default or ("as the panel has it" if isinstance(default, int) else "none")
@@ -36,9 +38,10 @@ def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any
 
 
 def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mapping[str, tuple[object, object]]) -> None:
-    """Raise CannotJoin if the panel has this server for another program, or has other values than were given.
+    """Raise CannotJoin if the panel has this server for another program, or has other values than the operator typed.
 
-    `given` has for each option what was typed, which is empty or 0 where nothing was, and what the panel has.
+    `given` maps each option to a pair: the typed value, which is empty or 0 if the option was omitted, and the panel's
+    value.
     """
     if (settings.role == Role.FRONT) != (program == "dnspanel-front"):
         other = "dnspanel-front" if settings.role == Role.FRONT else "dnspanel-agent"
@@ -53,14 +56,14 @@ def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mappin
 
 
 def describe_differences(path: Path, values: Mapping[str, tuple[object, object]], say: Say) -> None:
-    """Say which values of a configuration that was here before are not what the panel has: it is not overwritten."""
+    """Report which values of an existing configuration differ from the panel's. The configuration isn't overwritten."""
     for name, (written, known) in values.items():
         if written != known:
             say(f"{path} has {name} = {written}, and the panel has {known}. Change the file, then run this again.")
 
 
 def refuse_unfit(*, user: str, program: str, packages: str) -> None:
-    """Raise CannotJoin unless this may be set up here: a program for a user that its packages make."""
+    """Raise CannotJoin unless the program can be set up here: the packages must have created its user."""
     faults = []
     account = None
     try:
@@ -76,7 +79,9 @@ def refuse_unfit(*, user: str, program: str, packages: str) -> None:
 
 
 def make_directories(directory: Path, names: Iterable[str], *, config: Path, user: str) -> None:
-    """Create the directory and its subdirectories, for the user only, and the one of the configuration."""
+    """Create the directory and its subdirectories, accessible only to the user, and the directory of the
+    configuration.
+    """
     for path in (directory, *(directory / name for name in names)):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     give(directory, user)
@@ -84,7 +89,7 @@ def make_directories(directory: Path, names: Iterable[str], *, config: Path, use
 
 
 def write_for(user: str, path: Path, text: str) -> None:
-    """Write a file with a secret in it, in one rename, for the user only."""
+    """Write a file that contains a secret, in one rename, readable only by the user."""
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
@@ -93,29 +98,29 @@ def write_for(user: str, path: Path, text: str) -> None:
 
 
 def write_config(user: str, path: Path, values: Mapping[str, str | int | bool | Sequence[str]]) -> None:
-    """Write the configuration unless it exists. An operator's changes stay."""
+    """Write the configuration unless it exists, so that an operator's changes are kept."""
     if not path.exists():
         write_for(user, path, format_toml(values))
 
 
 def give(path: Path, user: str) -> None:
-    """Give the path, and everything below it, to the user."""
+    """Make the user the owner of the path and of everything below it."""
     account = pwd.getpwnam(user)
     for each in (path, *(path.rglob("*") if path.is_dir() else ())):
         os.chown(each, account.pw_uid, account.pw_gid, follow_symlinks=False)
 
 
 def write_unit_files(package: str, files: Mapping[Path, str], values: Mapping[str, str]) -> None:
-    """Write each file from the named template below `units` of this package, with these values."""
+    """Write each file from its template in the package's `units` directory, filled in with these values."""
     for path, template in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(resources.files(package).joinpath("units", template).read_text().format(**values))
 
 
 def start(units: tuple[str, ...], say: Say, *, running: str, otherwise: str, waits: bool = True) -> None:
-    """Start the units, now and after each boot. Without systemd, say what to start instead. Raise CannotJoin.
+    """Start the units now and after each boot. Without systemd, print what to start instead. Raise CannotJoin.
 
-    Without waiting, systemd retries units that cannot start yet, and that is no error.
+    With `waits` false, units that can't start yet aren't an error, because systemd retries them.
     """
     if not Path("/run/systemd/system").is_dir():
         say(f"systemd does not run here. {otherwise}")

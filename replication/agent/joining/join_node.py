@@ -1,14 +1,14 @@
 """Make a server a node with one command: enrollment, configuration, LMDB files, and the two systemd units.
 
-    /etc/dnspanel-agent/agent.toml       the agent's configuration; what an operator may change
+    /etc/dnspanel-agent/agent.toml       the agent's configuration, which an operator can change
     /var/lib/dnspanel-agent/identity/    key and certificate; the key never leaves the server
-    /var/lib/dnspanel-agent/state/       the agent's lock, and what is being received
+    /var/lib/dnspanel-agent/state/       the agent's lock, and segments being received
     /var/lib/dnspanel-agent/lmdb/        PowerDNS's files, written by the agent
     /var/lib/dnspanel-agent/pdns/        pdns.conf, written by the agent
 
-/etc/powerdns and the files of a PowerDNS that ran here before stay as they are. Run again after an interruption,
-it goes on where it was; on a server that is a node already it renews pdns.conf and units, and with a new code it
-enrolls the server again.
+/etc/powerdns and the files of a PowerDNS that ran here before are not changed. After an interruption the command
+continues with the next step. On a server that is a node already it renews pdns.conf and the units; with a new code it
+also enrolls the server again.
 """
 
 import os
@@ -49,7 +49,7 @@ OLD_DNS_PORT, OLD_LISTEN_PORT = 53, 8533
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What the operator chose, and the paths to write to."""
+    """The operator's choices, and the paths to write to."""
 
     panel: str
     code: str
@@ -75,16 +75,16 @@ class Joining:
 
 
 def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], say: Say) -> AgentConfig:
-    """Make the server a node: enrolled, configured, its units written. Starting them is the caller's.
+    """Make the server a node: enroll it, and write its configuration and units. The caller starts the units.
 
     1. Check that everything needed is present, before anything is written.
-    2. Enroll, unless that was done with this code; waits for a person's approval. What was typed and contradicts the
-       panel is refused before an administrator approves.
-    3. agent.toml, with the addresses and ports that the panel has. One that an operator has already is kept.
-    4. LMDB files and pdns.conf, as the user that PowerDNS runs as.
-    5. Units.
+    2. Enroll, unless that was done with this code. This waits for a person's approval. Typed values that contradict the
+       panel are refused before an administrator approves.
+    3. Write agent.toml, with the panel's addresses and ports. An existing agent.toml is kept.
+    4. Write the LMDB files and pdns.conf, as the user that PowerDNS runs as.
+    5. Write the units.
 
-    Raises CannotJoin, NotEnrolled, BadConfig or OSError.
+    Raise CannotJoin, NotEnrolled, BadConfig or OSError.
     """
     refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
     directories = ("identity", "state", "lmdb", "pdns")
@@ -107,7 +107,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
 
 def write_units(joining: Joining) -> None:
-    """Write the agent's unit, and the drop-in that gives pdns.service the agent's pdns.conf, as in this release."""
+    """Write this release's unit of the agent, and the drop-in that makes pdns.service use the agent's pdns.conf."""
     values = {
         "python": sys.executable,
         "config": str(joining.config),
@@ -120,7 +120,7 @@ def write_units(joining: Joining) -> None:
 
 
 def start_units(say: Say) -> None:
-    """Start PowerDNS and the agent, now and after each boot. Without systemd, say what to start. Raise CannotJoin."""
+    """Start PowerDNS and the agent, now and after each boot. Without systemd, print what to start. Raise CannotJoin."""
     start(
         ("pdns.service", AGENT_UNIT),
         say,
@@ -146,7 +146,7 @@ def _written_settings(config: AgentConfig, settings: JoinSettings) -> dict[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings of this server; with an older panel, the typed ones. Raise CannotJoin."""
+    """Return the panel's settings for this server, or the typed ones if the panel is older. Raise CannotJoin."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:
@@ -160,7 +160,7 @@ def _settings(joining: Joining) -> JoinSettings:
 
 
 def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | bool]:
-    """Return what agent.toml begins with. The canary keeps no answers, so that nothing has to be purged there."""
+    """Return the initial values of agent.toml. The canary caches no answers, so that nothing has to be purged there."""
     return {
         "identity_dir": str(joining.identity),
         "state_dir": str(joining.directory / "state"),
@@ -179,7 +179,7 @@ def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | b
 
 
 def _run_as_user(joining: Joining, command: str) -> None:
-    """Run one of the agent's commands as the user whose files it makes. Raises CannotJoin."""
+    """Run one of the agent's commands as the user who must own the files that it creates. Raise CannotJoin."""
     account = pwd.getpwnam(joining.user)
     done = subprocess.run(
         [sys.executable, "-m", "replication.agent", command, "--config", str(joining.config)],

@@ -1,1 +1,1 @@
-"""PowerDNS beside the agent: its configuration, its API, its counters and its list of zones."""
+"""The agent's view of PowerDNS: its configuration, API, counters and list of zones."""

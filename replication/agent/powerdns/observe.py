@@ -1,9 +1,8 @@
-"""PowerDNS's own counters, once a second, kept for an hour as differences.
+"""PowerDNS's own counters, read once a second and kept for an hour as differences.
 
-A counter that went backwards, or an uptime that did, means that PowerDNS was restarted. Then, and after
-seconds in which it did not answer, there is nothing to compare with: the sample has 0 `seconds` and
-is drawn as a gap, never a spike and never a negative number. The agent's own questions are taken
-out, so that publishing does not look like traffic.
+If a counter or the uptime decreased, PowerDNS was restarted. After a restart, and after seconds in which PowerDNS did
+not answer, there is nothing to compare with. The sample then has 0 `seconds` and is drawn as a gap, never as a spike or
+a negative number. The agent's own queries are subtracted, so that publishing doesn't look like traffic.
 """
 
 import json
@@ -48,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What PowerDNS said at one moment: totals since it was started."""
+    """PowerDNS's counters at one moment, as totals since its start."""
 
     at: float  # unix time
     clock: float  # monotonic time
@@ -68,7 +67,7 @@ class Counters:
 
 
 def parse_counters(answer: bytes, *, at: float, clock: float, own_questions: int = 0) -> Counters:
-    """Parse the counters in the answer of PowerDNS's statistics. Raise BadBytes."""
+    """Parse the counters in PowerDNS's statistics. Raise BadBytes."""
     try:
         items: dict[str, Any] = {item["name"]: item["value"] for item in json.loads(answer)}
         rcodes = {
@@ -96,7 +95,7 @@ def parse_counters(answer: bytes, *, at: float, clock: float, own_questions: int
 
 
 def difference(before: Counters | None, now: Counters) -> Sample:
-    """Return the difference between two moments, or a gap if they cannot be compared."""
+    """Return the difference between the counters at two moments, or a gap if they can't be compared."""
     comparable = (
         before is not None
         and now.uptime >= before.uptime
@@ -130,7 +129,7 @@ def difference(before: Counters | None, now: Counters) -> Sample:
 
 
 def read_counters(api: PdnsApi) -> Counters:
-    """Return the current counters. Raise NotServed or BadBytes."""
+    """Return PowerDNS's current counters. Raise NotServed or BadBytes."""
     with api.request("GET", _PATH, question="statistics", seconds=_ANSWER_SECONDS) as connection:
         own = int(stats.OWN_QUESTIONS.value)
         response = connection.getresponse()
@@ -140,7 +139,7 @@ def read_counters(api: PdnsApi) -> Counters:
 
 
 class Observer:
-    """Takes a sample per second and keeps an hour of them, each as the JSON that travels."""
+    """An observer that takes a sample each second and keeps an hour of them, each as the JSON to send."""
 
     def __init__(self, read: Callable[[], Counters]) -> None:
         self._read = read
@@ -151,7 +150,7 @@ class Observer:
         self.counters: Counters | None = None  # PowerDNS's totals as of the last sample; None while it gives none
 
     def step(self) -> bool:
-        """Take one sample; False if PowerDNS gave none."""
+        """Take one sample. Return False if PowerDNS returned no counters."""
         try:
             now = self._read()
         except (NotServed, BadBytes) as exc:
@@ -171,7 +170,7 @@ class Observer:
         return True
 
     def recent_rcodes(self) -> Counter[str]:
-        """Count answers by rcode in the last five minutes."""
+        """Count the answers of the last five minutes by rcode."""
         with self._lock:
             recent = [encoded for _, encoded in islice(reversed(self._kept), RECENT_SAMPLES)]
         answers: Counter[str] = Counter()

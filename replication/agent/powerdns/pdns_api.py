@@ -1,4 +1,6 @@
-"""PowerDNS's HTTP API on loopback, as far as an agent uses it: statistics, and new zones for the list in memory."""
+"""The part of PowerDNS's HTTP API on loopback that an agent uses: statistics, and adding new zones to the zone
+cache.
+"""
 
 import http.client
 from collections.abc import Iterator
@@ -10,21 +12,21 @@ _SERVER = "/api/v1/servers/localhost"
 
 
 class PdnsApi:
-    """One PowerDNS's API. Each request has a connection of its own, as PowerDNS closes them."""
+    """The API of one PowerDNS. Each request uses its own connection, because PowerDNS closes connections."""
 
     def __init__(self, port: int, key: str) -> None:
         self._port, self._key = port, key
 
     @property
     def has_key(self) -> bool:
-        """Whether there is a key; without one PowerDNS has no API."""
+        """True if there is an API key. Without a key PowerDNS doesn't offer the API."""
         return bool(self._key)
 
     @contextmanager
     def request(self, method: str, path: str, *, question: str, seconds: float) -> Iterator[http.client.HTTPConnection]:
-        """Send a request and yield its connection; the block reads the answer from it.
+        """Send a request and yield its connection. The caller's block reads the answer.
 
-        Raise NotServed, in which `question` names the request, if the connection breaks or takes too long.
+        Raise NotServed if the connection breaks or takes too long. `question` names the request in the error.
         """
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=seconds)
         try:
@@ -37,6 +39,6 @@ class PdnsApi:
 
 
 def refuse_other_status(response: http.client.HTTPResponse, *, question: str) -> None:
-    """Raise NotServed unless the status is 200."""
+    """Raise NotServed unless the response status is 200."""
     if response.status != 200:
         raise NotServed(question=question, expected="status 200", found=f"status {response.status}")

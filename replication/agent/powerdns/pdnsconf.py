@@ -1,7 +1,7 @@
 """The `pdns.conf` of a node: one line per decision, each with its reason. Pure.
 
-What the agent relies on is marked `must`: without it new zones would stay unseen, stale answers could outlive
-an acknowledgement, or PowerDNS would write to files that are not its own to write.
+Settings that the agent relies on are marked `must`. Without them new zones would stay unseen, stale answers could
+outlive an acknowledgement, or PowerDNS would write to files that only the agent is allowed to write.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,10 @@ LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 @dataclass(frozen=True, slots=True)
 class PdnsSettings:
-    """What differs from node to node. `schema` says which releases read the result: 4 → 4.7, 5 → 4.8 and 4.9,
-    6 → 5.0 and later."""
+    """The settings that differ between nodes. `schema` selects the releases that can read the result: 4 → 4.7, 5 → 4.8
+    and
+    4.9, 6 → 5.0 and later.
+    """
 
     schema: int
     lmdb_path: str
@@ -41,7 +43,7 @@ class PdnsSettings:
 
 
 class Line(NamedTuple):
-    """One setting and why it has its value."""
+    """One setting and the reason for its value."""
 
     name: str
     value: str
@@ -49,7 +51,7 @@ class Line(NamedTuple):
 
 
 def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTypes) -> PdnsSettings:
-    """Return PowerDNS's settings from the agent's configuration and the panel's choice."""
+    """Return PowerDNS's settings from the agent's configuration and the panel's choice of computed types."""
     return PdnsSettings(
         schema=schema,
         lmdb_path=str(config.lmdb_path),
@@ -67,7 +69,7 @@ def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTyp
 
 
 def transfers_of(config: AgentConfig) -> tuple[str, ...]:
-    """Return the networks that may transfer zones: those of the configuration; for ring 0 without any, its own machine.
+    """Return the networks that are allowed to transfer zones: the configured ones; for ring 0 by default only loopback.
 
     The panel's gateway has ring 0 sign the zones that secondaries transfer.
     """

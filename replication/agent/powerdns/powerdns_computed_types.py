@@ -1,10 +1,10 @@
-"""The types that PowerDNS computes, ALIAS and LUA: configured as the panel says, and checked to be answered.
+"""The types that PowerDNS computes, ALIAS and LUA: configured as the panel chose, and checked for good answers.
 
-    <state_dir>/computed-types.json     what the panel chose last (`ComputedTypes`); pdns.conf is written from it
+    <state_dir>/computed-types.json     the panel's last choice (`ComputedTypes`); pdns.conf is written from it
     <state_dir>/unanswered.json         the records that lack a good answer: [[hex of the row's key, *Unanswered]]
 
-Configuring means that PowerDNS stops and starts again, on another pdns.conf. Afterwards the running PowerDNS's own
-statement counts, whatever wrote its pdns.conf.
+To configure them, PowerDNS stops and starts again with another pdns.conf. Afterwards only the configuration that the
+running PowerDNS reports counts, whatever wrote its pdns.conf.
 """
 
 import json
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def read_computed_types(state_dir: Path) -> ComputedTypes:
-    """Return the panel's last choice; neither ALIAS nor LUA before the first one."""
+    """Return the panel's last choice of computed types. The default is neither ALIAS nor LUA."""
     try:
         return ComputedTypes.from_json(json.loads((state_dir / CHOICE_FILE).read_text()))
     except FileNotFoundError:
@@ -53,12 +53,14 @@ def read_computed_types(state_dir: Path) -> ComputedTypes:
 
 
 def pdns_conf_of(config: AgentConfig, *, schema: int) -> str:
-    """Return the text of this node's pdns.conf, with the panel's last choice."""
+    """Return the text of this node's pdns.conf with the panel's last choice of computed types."""
     return render(settings_of(config, schema=schema, computed_types=read_computed_types(config.state_dir)))
 
 
 class ComputedTypesKeeper:
-    """Configures ALIAS and LUA, and knows whether they are answered. `running`: None while PowerDNS does not say."""
+    """A keeper that configures ALIAS and LUA, and checks their answers. `running` is None while PowerDNS doesn't
+    answer.
+    """
 
     def __init__(
         self,
@@ -83,12 +85,12 @@ class ComputedTypesKeeper:
 
     @property
     def may_choose(self) -> bool:
-        """Whether the agent writes pdns.conf."""
+        """True if the agent writes pdns.conf."""
         return self._config.pdns_conf is not None
 
     @property
     def unanswered(self) -> tuple[Unanswered, ...]:
-        """The ALIAS and LUA records that had no good answer when they were last asked for."""
+        """The ALIAS and LUA records that didn't have a good answer when they were last queried."""
         with self._lock:
             return tuple(self._unanswered.values())
 
@@ -96,11 +98,11 @@ class ComputedTypesKeeper:
         """Make the running PowerDNS answer the types that the panel chose. A second call does no harm.
 
         1. Store the choice, then write pdns.conf from it.
-        2. If the running PowerDNS differs, tell it to quit; its supervisor starts it again.
-        3. Wait until the new one says that it has the choice.
+        2. If the running PowerDNS differs, stop it. Its supervisor starts it again.
+        3. Wait until the new PowerDNS reports the choice.
 
-        Raise BadBytes for a bad choice and if pdns.conf is not the agent's, NotServed if PowerDNS does not come back. A
-        stopped PowerDNS gets the choice when it starts.
+        Raise BadBytes if the choice is invalid or the agent doesn't write pdns.conf, and NotServed if PowerDNS doesn't
+        come back. A PowerDNS that is stopped gets the choice when it starts.
         """
         chosen = ComputedTypes.from_json(message if isinstance(message, dict) else {})
         path = self._config.pdns_conf
@@ -145,7 +147,9 @@ class ComputedTypesKeeper:
         self.prove(lacking)
 
     def prove(self, record_keys: Iterable[bytes]) -> tuple[Unanswered, ...]:
-        """Ask for those of these rows that are computed, note which have no good answer, and return all that lack."""
+        """Query the computed records among these rows, store those without a good answer, and return all such
+        records.
+        """
         requested = {key for key in record_keys if verify.is_computed(key)}
         if not requested:
             return self.unanswered
@@ -165,7 +169,7 @@ class ComputedTypesKeeper:
         return self.unanswered
 
     def _learn(self) -> None:
-        """Take note of what PowerDNS says of itself, if another one runs."""
+        """Store the configuration that PowerDNS reports if another PowerDNS process runs."""
         found = self._powerdns.read()
         if found is self._known:
             return
@@ -177,7 +181,7 @@ class ComputedTypesKeeper:
 
 
 def _read_unanswered(state_dir: Path) -> dict[bytes, Unanswered]:
-    """Return what lacked an answer when the last agent ended."""
+    """Return the records that lacked an answer when the previous agent ended."""
     try:
         listed = json.loads((state_dir / UNANSWERED_FILE).read_text())
     except FileNotFoundError:
@@ -198,9 +202,7 @@ def computed_types_in(found: Configuration) -> ComputedTypes:
 
 
 def ask_resolver(resolver: str) -> str:
-    """Return why a resolver is unusable: it does not answer for the root's name servers, or refuses; "" if it
-    is usable.
-    """
+    """Return why a resolver is unusable, or "" if it is usable. It must answer a query for the root's name servers."""
     host, port = split_resolver(resolver)
     query = dns.message.make_query(".", "NS")
     query.id = secrets.randbelow(1 << 16)

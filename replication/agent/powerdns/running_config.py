@@ -1,4 +1,4 @@
-"""The configuration of the PowerDNS that runs, as it says itself: the file may say something else by now."""
+"""The configuration that the running PowerDNS reports. The file can have changed since PowerDNS started."""
 
 import threading
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ Configuration = Mapping[str, str]
 
 
 class _Control(Protocol):
-    """What this needs of `purge.ControlSocket`."""
+    """The methods of `purge.ControlSocket` that this module needs."""
 
     def send(self, command: str) -> str: ...
 
@@ -28,7 +28,7 @@ class _Control(Protocol):
 
 
 class RunningConfig:
-    """Asks once for each process of PowerDNS. Threads share it."""
+    """The configuration of the running PowerDNS, read once for each PowerDNS process. Threads share this object."""
 
     def __init__(self, control: _Control) -> None:
         self._control = control
@@ -37,9 +37,10 @@ class RunningConfig:
         self._found: Configuration | None = None
 
     def read(self) -> Configuration | None:
-        """Return the settings that differ from their defaults, or None if PowerDNS does not say.
+        """Return the settings that differ from their defaults, or None if PowerDNS doesn't answer.
 
-        The result is the same object for the same process, and belongs to the process that runs at this call.
+        The result belongs to the process that runs at this call. It is the same object as long as the process is the
+        same.
         """
         process = self._control.listener()
         with self._lock:
@@ -50,7 +51,7 @@ class RunningConfig:
             return self._found
 
     def has_caches(self) -> bool:
-        """Return True if answers may be older than the files; also if PowerDNS does not say."""
+        """Return True if answers can be older than the files, and also if PowerDNS doesn't answer."""
         found = self.read()
         return found is None or any(found.get(name) != "0" for name in CACHES)
 
@@ -62,6 +63,6 @@ class RunningConfig:
 
 
 def parse_configuration(text: str) -> Configuration:
-    """Parse the output of `current-config`. Settings at their defaults are commented out there."""
+    """Parse the output of `current-config`, in which settings at their defaults are commented out."""
     lines = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
     return {name.strip(): value.strip() for name, value in lines}

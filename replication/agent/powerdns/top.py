@@ -1,8 +1,8 @@
-"""PowerDNS's most frequent questions: counted on request from its rings of the last questions.
+"""PowerDNS's most frequent questions, counted on request from its ring buffers.
 
 A ring holds the last 10,000 questions of one kind. PowerDNS sends all of them at once, up to megabytes of JSON. They
-are counted as they arrive, so that memory holds a few short lists and never all of them. An answer is kept for some
-seconds, whatever the number of requests.
+are counted as they arrive, so that memory only holds a few short lists. An answer is reused for some seconds,
+regardless of the number of requests.
 """
 
 import heapq
@@ -46,7 +46,7 @@ _TOKEN = re.compile(
 
 
 def statistic_items(file: BinaryIO) -> Iterator[tuple[str, str, int]]:
-    """Yield (ring, what, how often) from the answer of PowerDNS's statistics as it arrives. Raises BadBytes."""
+    """Yield (ring, item, count) from PowerDNS's statistics as they arrive. Raise BadBytes."""
     rest, list_name = b"", ""
     while chunk := file.read(_CHUNK):
         rest += chunk
@@ -71,7 +71,7 @@ def count_top(
     clients: bool,
     zone_of: Callable[[str], str],
 ) -> Top:
-    """Return the longest lists of these items; networks of clients only if wanted."""
+    """Return the top lists of these items. They include clients' networks only if `clients` is true."""
     full, zones = _Lists(), Counter[str]()
     networks: Counter[str] = Counter()
     for list_name, what, count in items:
@@ -95,7 +95,7 @@ def count_top(
 def count_zones(
     items: Iterable[tuple[str, str, int]], zones: Collection[str], *, at: float, zone_of: Callable[[str], str]
 ) -> dict[str, Top]:
-    """Return the longest lists of each of these zones alone; `questions` are those of all zones all the same."""
+    """Return the top lists of each of these zones. The total `questions` still counts the questions of all zones."""
     found = {zone: _Lists() for zone in zones}
     questions = 0
     for list_name, what, count in items:
@@ -112,9 +112,9 @@ def count_zones(
 
 
 def zone_finder(has_zone: Callable[[str], bool]) -> Callable[[str], str]:
-    """Return a function from a name as PowerDNS writes it to the zone of ours that it is in; the empty text for none.
+    """Return a function that maps a name from PowerDNS to the local zone that contains it, or "" if there is none.
 
-    It remembers what names have above them, not the names: clients ask for any number of those.
+    The function caches the parents of names, not the names themselves, because clients can ask for any number of names.
     """
     known: dict[str, str] = {}
 
@@ -139,7 +139,7 @@ def zone_finder(has_zone: Callable[[str], bool]) -> Callable[[str], str]:
 
 
 class TopLists:
-    """Asks PowerDNS at most every few seconds, and one at a time."""
+    """A reader of PowerDNS's top lists that asks PowerDNS at most every few seconds, one request at a time."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class TopLists:
         self._last: Top | None = None
 
     def read(self) -> Top:
-        """Return the lists, at most a few seconds old. Raise NotServed or BadBytes."""
+        """Return the top lists, at most a few seconds old. Raise NotServed or BadBytes."""
         with self._lock:
             now = self._clock()
             if self._last is None or not 0 <= now - self._last.at < GOOD_FOR_SECONDS:
@@ -164,7 +164,7 @@ class TopLists:
             return self._last
 
     def of_zones(self, zones: Collection[str]) -> dict[str, Top]:
-        """Return the current lists of each of these (canonical) zones only. Raise NotServed or BadBytes."""
+        """Return the current top lists of each of these zones (canonical names). Raise NotServed or BadBytes."""
         with self._lock, self._items() as items:
             return count_zones(items, zones, at=self._clock(), zone_of=zone_finder(self._has_zone))
 
@@ -175,7 +175,7 @@ class TopLists:
 
     @contextmanager
     def _items(self) -> Iterator[Iterator[tuple[str, str, int]]]:
-        """Yield the content of PowerDNS's rings. Raise NotServed."""
+        """Yield the contents of PowerDNS's rings. Raise NotServed."""
         if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
         with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:
@@ -185,7 +185,7 @@ class TopLists:
 
 
 class _Lists:
-    """The longest lists of the items that are added."""
+    """The top lists of the items that were added."""
 
     def __init__(self) -> None:
         self.questions = 0
@@ -213,7 +213,7 @@ class _Lists:
 
 
 class _Longest:
-    """The MOST_COUNTED largest of what is added, in as much memory."""
+    """The MOST_COUNTED items with the largest counts. Memory doesn't grow with the number of added items."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, str]] = []
@@ -234,13 +234,13 @@ def _most_common(counts: Counter[str], most: int = MOST_COUNTED) -> tuple[Counte
 
 
 def _lower_name(what: str) -> str:
-    """Return `WWW.One.test/A` as `www.one.test/A`: names differ by case only where a resolver randomizes it."""
+    """Return `WWW.One.test/A` as `www.one.test/A`. The case of names differs only because resolvers randomize it."""
     name, _, rrtype = what.rpartition("/")
     return f"{name.lower()}/{rrtype}"
 
 
 def _network(client: str) -> str:
-    """Return the network of a client, shortened. Invalid addresses are grouped."""
+    """Return the shortened network of a client. Invalid addresses are grouped as "other"."""
     try:
         address = ipaddress.ip_address(client)
     except ValueError:
@@ -250,7 +250,7 @@ def _network(client: str) -> str:
 
 
 def _text(name: bytes) -> str:
-    """Return a JSON text. PowerDNS may put bytes in it that are not UTF-8."""
+    """Parse a JSON string in which PowerDNS can put bytes that aren't UTF-8. Raise BadBytes."""
     try:
         return str(json.loads(name.decode("utf-8", "replace"), strict=False))
     except ValueError as exc:

@@ -1,13 +1,14 @@
 """PowerDNS's list of zones in memory (its zone cache), kept up to date as zones appear.
 
-With `zone-cache-refresh-interval` above 0 PowerDNS looks for a question's zone in memory alone; without, every label
-of every question may cost a lookup in LMDB, a fifth of the processor time of an answer to a random name. The price:
-a new zone answers REFUSED until it is in the list. Two requests add it, and return once it is there:
+With `zone-cache-refresh-interval` above 0, PowerDNS looks up a question's zone only in memory. Without it, every label
+of every question can cost a lookup in LMDB, a fifth of the processor time of an answer to a random name. The drawback:
+a new zone is answered with REFUSED until it is in the list. Two requests add zones, and return when the zones are
+added:
 
-    PUT /api/v1/servers/localhost/cache/flush?domain=<zone>    that one zone, and purges it: below 1 ms
-    `rediscover` on the control socket                          all zones: about 2.5 µs each
+    PUT /api/v1/servers/localhost/cache/flush?domain=<zone>    adds this zone and purges its answers: below 1 ms
+    `rediscover` on the control socket                          adds all zones: about 2.5 µs for each zone
 
-A zone that is gone may stay in the list: its id finds nothing, and the answer is REFUSED as it should be.
+A deleted zone can stay in the list. Its id finds no rows then, and the answer is REFUSED as it should be.
 """
 
 import threading
@@ -30,13 +31,13 @@ _LONGEST_PAUSE = 1.0
 
 
 class _Control(Protocol):
-    """What this needs of `purge.ControlSocket`."""
+    """The methods of `purge.ControlSocket` that this module needs."""
 
     def send(self, command: str, *, seconds: float = ...) -> str: ...
 
 
 class ZoneCache:
-    """The list of one PowerDNS."""
+    """The zone cache of one PowerDNS."""
 
     def __init__(
         self,
@@ -54,36 +55,36 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """When the list may be read again without a waiting request, within its share of time; on the clock."""
+        """The earliest clock time to read the list again within its share of time if no request waits for it."""
         return self._read_at + self.seconds / _SHARE
 
     @property
     def is_reading(self) -> bool:
-        """True while PowerDNS reads its list; it answers nothing else on its control socket during that."""
+        """True while PowerDNS reads its list. During that time its control socket answers nothing else."""
         return self._reading.locked()
 
     def learn(self, zones: Collection[str]) -> None:
-        """Make these zones known to PowerDNS, if they are in its files. Raise NotServed."""
+        """Make these zones known to PowerDNS if they are in its files. Raise NotServed."""
         if not zones:
             return
         if len(zones) > MAX_SINGLE or not self.flush(zones):
             self.learn_all()
 
     def flush(self, names: Iterable[str]) -> bool:
-        """Make PowerDNS know those of the names that are zones, and forget every answer for and below the names.
+        """Make PowerDNS add the names that are zones to its list, and purge all answers at and below the names.
 
-        Return False if that is not possible for one of them. Raise NotServed.
+        Return False if that isn't possible for one of the names. Raise NotServed.
         """
         return self._api.has_key and all(map(self._flush, names))
 
     def learn_all(self) -> None:
-        """Make every zone in its files known to PowerDNS. Raise NotServed."""
+        """Make every zone in PowerDNS's files known to it. Raise NotServed."""
         pause = min(self.seconds / _AWAITED_SHARE, _LONGEST_PAUSE)
         self._sleep(max(0.0, self._read_at + pause - self._clock()))
         self.read()
 
     def read(self) -> None:
-        """Read the list as `learn_all` does, without a pause. May run next to another call. Raise NotServed."""
+        """Read the list like `learn_all`, but without a pause. This can run during another call. Raise NotServed."""
         with self._reading:
             began = self._clock()
             self._control.send("rediscover", seconds=REDISCOVER_SECONDS)
@@ -91,7 +92,10 @@ class ZoneCache:
             self.seconds = self._read_at - began
 
     def _flush(self, zone: str) -> bool:
-        """Tell of one name; False if PowerDNS does not take its name this way. Raises NotServed."""
+        """Add one zone to the list. Return False if PowerDNS doesn't accept its name in this request.
+
+        Raise NotServed.
+        """
         path = f"/cache/flush?domain={urllib.parse.quote(zone)}"
         with self._api.request("PUT", path, question=f"cache/flush of {zone}", seconds=_ANSWER_SECONDS) as connection:
             return connection.getresponse().status == 200

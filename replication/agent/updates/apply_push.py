@@ -1,14 +1,14 @@
 """The agent's handling of a push: write it, purge PowerDNS's caches, verify the answers over DNS, then acknowledge.
 
-One push at a time. Committed data stays committed whatever comes after: if PowerDNS is down, that delays the ack, not
-the data. The panel repeats pushes without an ack, and a repeated push is verified again, never acknowledged from
-memory.
+Pushes are applied one at a time. Committed data stays committed whatever happens next: if PowerDNS is down, the ack is
+delayed, but the data isn't. The panel repeats pushes that weren't acknowledged. A repeated push is verified again,
+never acknowledged from memory.
 
-PowerDNS knows many new zones only after reading the list of all zones again (`zonecache`), 2.5 µs for each zone. During
-an import that would be done with push after push, in time quadratic in the zones, and edits in between would wait for
-it. A panel that asks for it (`may_defer`) therefore gets its ack in two parts: the position of the files, at once, and
-the position that PowerDNS answers with, later. `read_list` reads the list next to the pushes, in a twentieth of the
-time or when pushes pause, and then proves the new zones. Everything else in those pushes, edits of zones that PowerDNS
+PowerDNS knows many new zones only after it reads the list of all zones again (`zonecache`), at 2.5 µs for each zone.
+During an import every push would do that, in time quadratic in the zones, and edits in between would wait for it.
+Therefore a panel that requests it (`may_defer`) gets its ack in two parts: the position of the files at once, and the
+position that PowerDNS answers with later. `read_list` reads the list next to the pushes, in a twentieth of the time or
+when pushes pause, and then proves the new zones. Everything else in those pushes, such as edits of zones that PowerDNS
 knows, is purged and verified as usual before the push is answered.
 """
 
@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The last refusal and the last wrong answer of PowerDNS, as messages; empty once they are over."""
+    """PowerDNS's last refusal and last wrong answer, as messages. They are empty when the problem is over."""
 
     refusal: str = ""
     refused_at: float = 0.0
@@ -70,7 +70,7 @@ class Health:
 
 
 class Applier:
-    """Applies pushes to one store beside one PowerDNS."""
+    """An applier that applies pushes to one store beside one PowerDNS."""
 
     def __init__(
         self,
@@ -109,16 +109,16 @@ class Applier:
         self.damaged: Callable[[str], None] = lambda reason: None
 
     def apply(self, body: bytes | BinaryIO, *, may_defer: bool = False, unproven: Collection[str] = ()) -> Ack:
-        """Bring the store to the end of these segments and prove it by DNS.
+        """Bring the store to the end of these segments and prove the result by DNS.
 
-        1. Each segment's signature, then its content, in order; what one transaction committed stays.
-        2. Purge and verify everything touched, also when a later segment was refused.
+        1. Check each segment's signature, then apply its content, in order. What one transaction committed stays.
+        2. Purge and verify everything touched, even if a later segment was refused.
         3. Acknowledge the store's position.
 
-        Where many zones are new and the panel asks for it, the ack is of an earlier position, with `applied` for the
-        store's; `ack` gives a newer one later. Of the zones that are `unproven` no signatures are asked for.
+        If many zones are new and the panel requests it, the ack has an earlier position, and `applied` for the store's
+        position. `ack` returns a newer position later. No signatures are verified for the zones in `unproven`.
 
-        Raises what `open_segments` and `Store.apply` raise, NotServed, or Busy if another push takes too long.
+        Raise what `open_segments` and `Store.apply` raise, NotServed, or Busy if another push takes too long.
         """
         with self._alone():
             before = self._store.position()
@@ -130,9 +130,9 @@ class Applier:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep other pushes, repairs and snapshots out; errors raised inside go into the status.
+        """Exclude other pushes, repairs and snapshots. Errors raised inside are stored for the status.
 
-        Raises Busy if another one takes too long.
+        Raise Busy if another push, repair or snapshot takes too long.
         """
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise Busy(what="the agent")
@@ -149,13 +149,13 @@ class Applier:
             self._lock.release()
 
     def is_busy(self, within: float = 0.0) -> bool:
-        """Return True if a push is running, or ended less than this number of seconds ago."""
+        """Return True if a push is running, or ended less than `within` seconds ago."""
         return self._lock.locked() or time.monotonic() - self._ended_at < within
 
     def repair(self, body: bytes | BinaryIO, *, unproven: Collection[str] = ()) -> tuple[Ack, Repaired]:
-        """Make one zone what the panel has at the store's position, and prove it as `apply` does.
+        """Make one zone equal to the panel's at the store's position, and prove the result as `apply` does.
 
-        Raises Gap where the store is elsewhere, and what `apply` raises.
+        Raise Gap if the store is at another position, and what `apply` raises.
         """
         with self._alone():
             self._prover.unproven = unproven
@@ -172,11 +172,11 @@ class Applier:
         return replace(ack, lock_ms=repaired.longest_hold_ms), repaired
 
     def install(self, write: Callable[[Callable[[], None]], Applied | None], *, unproven: Collection[str] = ()) -> Ack:
-        """Have a snapshot written and prove by DNS that PowerDNS answers from it, and signs some of its zones well.
+        """Write a snapshot, and prove by DNS that PowerDNS answers from it and signs a sample of its zones correctly.
 
-        `write` is called with a function that it has to call before it deletes records of zones which PowerDNS may
-        still have in its list. Of the zones that are `unproven` no signatures are asked for.
-        Raises what `write` raises, NotServed, or Busy if a push takes too long.
+        `write` gets a function that it must call before it deletes records of zones which PowerDNS can still have in
+        its list. No signatures are verified for the zones in `unproven`. Raise what `write` raises, NotServed, or Busy
+        if a push takes too long.
         """
         with self._alone():
             self._prover.unproven = unproven
@@ -199,14 +199,14 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=self.prove_computed(()))
 
     def _make_zones_known(self) -> None:
-        """Make PowerDNS find zones as in the files. If it is down, it finds them when it starts."""
+        """Make PowerDNS find the zones that are in the files. A stopped PowerDNS finds them when it starts."""
         with contextlib.suppress(NotServed):
             self._purger.purge_everything(None)
 
     def ack(self) -> Ack:
-        """Return the position that PowerDNS answers with, and that of the files.
+        """Return the position that PowerDNS answers with, and the position of the files.
 
-        Raise NotServed without an answer, or Busy.
+        Raise NotServed if PowerDNS doesn't answer, or Busy.
         """
         acked, problem = self._acked, self._unlisted.problem
         if problem is not None:
@@ -216,9 +216,11 @@ class Applier:
         return replace(self._with_applied(acked), unanswered=self.prove_computed(()))
 
     def read_list(self) -> None:
-        """Have PowerDNS read its list of zones, if any are new and it is time to; then prove and acknowledge them.
+        """Make PowerDNS read its list of zones if there are new zones and reading is due. Then prove and acknowledge
+        them.
 
-        Pushes continue in the meantime. A failure is tried again by the next call, and `ack` raises it until then.
+        Pushes continue in the meantime. After a failure the next call tries again, and `ack` raises the failure until
+        then.
         """
         if not self._is_time_to_read():
             return
@@ -249,7 +251,7 @@ class Applier:
             self._list_later(listing, NotServed(question=question, expected=expected, found=str(exc)))
 
     def wait_for_new_zones(self, seconds: float) -> None:
-        """Return when `read_list` may have something to do, after so long, or after `stop`."""
+        """Wait until `read_list` can have something to do, the time is over, or `stop` is called."""
         if self._has_unlisted.wait(seconds):
             time.sleep(PAUSE_SECONDS)
 
@@ -258,7 +260,7 @@ class Applier:
         self._has_unlisted.set()
 
     def _is_time_to_read(self) -> bool:
-        """Return True if zones wait that PowerDNS does not know, and reading its list is within its share of time."""
+        """Return True if new zones wait to be known to PowerDNS, and reading its list fits its share of time."""
         if not self._unlisted.prefixes:
             return False
         now = time.monotonic()
@@ -278,10 +280,10 @@ class Applier:
                 self._has_unlisted.set()
 
     def check_powerdns(self) -> None:
-        """Check that PowerDNS runs and answers our position; called at the start and once a second.
+        """Check that PowerDNS runs and answers our position. Called at the start and once a second.
 
-        After a start, a former agent's unpurged names are unknown. After an outage, pushes during it are unproven.
-        Then everything is purged and the position zone asked, until it answers.
+        At the agent's start, names that the previous agent didn't purge are unknown. After an outage, pushes during the
+        outage are unproven. In both cases purge everything and query the position zone, until it answers.
         """
         try:
             self._purger.sweep()
@@ -295,7 +297,7 @@ class Applier:
 
     @property
     def _is_unproven(self) -> bool:
-        """True if the files have data that is unproven, and that reading the list will not prove."""
+        """True if the files have data that is unproven and that reading the list won't prove."""
         return not self._waits_for_list and self.health.answered != self._store.position()
 
     @property
@@ -303,7 +305,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Purge everything unless a push is running, which proves more. Raise NotServed."""
+        """Purge everything, unless a push is running, which proves more. Raise NotServed."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -361,26 +363,27 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
 
     def _leaves_unproven(self, end: Ack) -> bool:
-        """Return True if an earlier, unproven push brought the files beyond this one's end, so that this is
-        unproven too.
+        """Return True if an earlier, unproven push brought the files beyond the end of this push.
+
+        Then this push is unproven too.
         """
         position = self._store.position()
         return end.position != position and (self._acked is None or self._acked.position != position)
 
     def _may_defer(self) -> bool:
-        """Return True if PowerDNS has a list to read, and an earlier ack can be returned until then."""
+        """Return True if PowerDNS has a list to read, and there is an earlier ack to return until then."""
         waiting = len(self._unlisted.prefixes) + len(self._listing.prefixes)
         return self._acked is not None and waiting < MAX_UNLISTED and self._purger.has_caches()
 
     def _wait_for_list(self, new: "Unlisted") -> None:
-        """Let new zones wait until PowerDNS has read its list."""
+        """Queue new zones until PowerDNS has read its list."""
         if new.prefixes:
             self._unlisted.add(new)
             self._added_at = time.monotonic()
             self._has_unlisted.set()
 
     def _prove_known(self, touched: Touched) -> Ack:
-        """Prove as `_prove` does, except zones that PowerDNS does not know yet, which delay the ack.
+        """Prove as `_prove` does, except for zones that PowerDNS doesn't know yet. Such zones delay the ack.
 
         Raise NotServed.
         """
@@ -397,10 +400,10 @@ class Applier:
         return replace(self._with_applied(self._acked), unanswered=unanswered)
 
     def _prove(self, touched: Touched, end: Ack | None = None) -> Ack:
-        """Purge and verify these and whatever waits for PowerDNS's list; return the ack of the store's position.
+        """Purge and verify these changes and those that wait for PowerDNS's list. Return the ack of the store's
+        position.
 
-        With `end`, these are all changes up to there and not up to the store's position: then that is acknowledged.
-        Raises NotServed.
+        If `end` is given, the changes only reach up to `end`, and `end` is acknowledged instead. Raise NotServed.
         """
         for waiting in (self._unlisted, self._listing):
             if waiting.prefixes:
@@ -425,7 +428,7 @@ class Applier:
         return prefix in self._unlisted.prefixes or prefix in self._listing.prefixes
 
     def _apply_one(self, segment: Segment, touched: Touched) -> float:
-        """Write one segment; return the longest time the write lock was held, in ms."""
+        """Write one segment. Return the longest time that the write lock was held, in milliseconds."""
         if self._unseen:  # what this segment begins with may be right only with the keys that the last one brought
             self._purger.purge_before_late(self._unseen)
             self._unseen.clear()
@@ -463,7 +466,7 @@ class Applier:
         self._change_health(unserved=str(error), unserved_since=self.health.unserved_since or self._clock())
 
     def note_refusal(self, error: ReplicationError) -> None:
-        """Count and log a refusal; one that needs a person stays in the status until a later push is applied."""
+        """Count and log a refusal. A refusal that needs a person stays in the status until a later push is applied."""
         stats.REFUSALS.add()
         logger.warning("refused: %s: %s", type(error).__name__, error)
         if isinstance(error, Damaged):
@@ -477,5 +480,5 @@ class Applier:
 
 
 def _zones_of(segment: Segment) -> list[str]:
-    """Return the zones of a segment, limited to a number that makes everything be purged."""
+    """Return the zones of a segment. The result stops at the number of zones above which everything is purged."""
     return [mark.name for mark in islice(segment.marks(), MAX_ZONES + 1)]

@@ -1,4 +1,4 @@
-"""Prove by DNS that PowerDNS answers what the store holds, once its caches lack what changed."""
+"""Proof by DNS that PowerDNS answers the store's data, after a purge of its caches."""
 
 import time
 from collections.abc import Callable, Collection
@@ -23,7 +23,7 @@ PAUSE_SECONDS = 0.05
 
 
 class Prover:
-    """Purges one PowerDNS of what changed, and asks it. Not for several threads at once."""
+    """A prover that purges changed data from one PowerDNS and queries it. Not thread-safe."""
 
     def __init__(
         self, store: Store, purger: Purger, *, dns_address: str, dns_port: int, clock: Callable[[], float] = time.time
@@ -34,9 +34,10 @@ class Prover:
         self.unproven: Collection[str] = ()
 
     def prove(self, touched: Touched, *, without: Callable[[bytes], bool] = no_zone, learn: bool = True) -> Position:
-        """Purge until PowerDNS answers what the store holds; return the position it answered. Raises NotServed.
+        """Purge until PowerDNS answers the store's data. Return the position that it answered. Raise NotServed.
 
-        Zones `without` (by the prefixes of their keys) are not asked for. Unless it is to `learn`, it knows new zones.
+        Zones that `without` matches (by the prefix of their keys) are not queried. With `learn` false, PowerDNS already
+        knows all new zones.
         """
         position = self._store.position()
         assert position is not None  # something was applied just now, or earlier
@@ -75,10 +76,11 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """Return how many plain rows a push may have for all their names to be asked; beyond it, a sample is asked.
+        """Return the largest number of plain rows of a push for which all names are queried. Above it, a sample is
+        queried.
 
-        The canary, which no one waits for after a large push, asks for everything that one person publishes. A change
-        of many zones at once is an import, with too many names.
+        Pushes never wait for the canary after a large push, so it is asked for everything that one person publishes. A
+        change of many zones at once is an import, which has too many names.
         """
         if self._purger.has_caches():
             return MOST_PLAIN_OF_NODES

@@ -1,55 +1,54 @@
-"""Make PowerDNS forget what changed, so that no question asked after the ack gets an older answer.
+"""Purge PowerDNS's caches after a commit, so that no question asked after the ack gets an older answer.
 
-One purge is not enough. PowerDNS reads rows and puts what it made of them into its caches later, and the purge
-may fall in between. Two kinds of old data can therefore appear *after* a purge:
+One purge is not enough. PowerDNS reads rows first and caches the results later, and the purge can happen in between.
+Two kinds of old data can therefore appear *after* a purge:
 
 - rows: a thread read LMDB before our commit, was preempted, and fills the query cache after the purge;
-- answers: a thread took rows out of the query cache before they were purged, and fills the packet cache after.
-  Releases before 4.9.12 and 5.0.1 invite this: their purge empties the packet cache first, the query cache last.
+- answers: a thread took rows out of the query cache before they were purged, and fills the packet cache afterwards.
+  Releases before 4.9.12 and 5.0.1 make this likely: their purge empties the packet cache first, the query cache last.
 
-Waiting some milliseconds makes both rare; on a loaded machine a thread may sleep for longer. `purge_zones` proves
-instead that no thread holds old data any longer. With `distributor-threads=1` and `reuseport=yes` (our `pdns.conf`),
-a receiver thread takes a question from its own socket, answers it, fills the caches, sends, and only then takes
-the next. So an answer from a receiver to a question sent at time t shows that everything it began before t is
-finished, caches included. `Receivers` asks through so many sockets that every receiver gets at least one of
-the questions. The steps after a commit:
+Waiting some milliseconds makes both rare, but on a loaded machine a thread can sleep for longer. `purge_zones` proves
+instead that no thread has old data any longer. With `distributor-threads=1` and `reuseport=yes` (our `pdns.conf`), a
+receiver thread takes a question from its own socket, answers it, fills the caches, sends the answer, and only then
+takes the next question. So when a receiver answers a question sent at time t, everything that it began before t is
+finished, including the caches. `Receivers` asks through enough sockets that every receiver gets at least one of the
+questions. The steps after a commit:
 
-0. Tell PowerDNS of zones that are new (`zonecache`), before anything is purged: until then it answers REFUSED, and
-   would put that into its packet cache again. Those of an import come later, with a purge of their own (`apply`).
-1. Purge. New data is visible from here on, except for the two races above.
-2. Wait for all receivers. Every reading of LMDB from before the commit is now over: from here on no thread *begins* to
-   put old rows into the query cache. Old rows may be there since step 1.
-3. Purge. No old rows are left. Old answers may still come: threads that found such rows between 1 and 3.
-4. Wait for all receivers. Those threads are done. Their answers may be in the packet cache.
-5. Purge. No old answers are left, no thread holds any, and nothing remains to make one from.
+0. Add new zones to PowerDNS's list (`zonecache`) before anything is purged. Until then PowerDNS answers REFUSED, and
+   would cache that answer again. New zones of an import are added later, with a separate purge (`apply`).
+1. Purge. New data is visible from now on, except for the two races above.
+2. Wait for all receivers. Every read of LMDB from before the commit is now finished: from now on no thread *begins* to
+   put old rows into the query cache. Old rows can be there since step 1.
+3. Purge. No old rows are left. Old answers can still appear, from threads that found such rows between 1 and 3.
+4. Wait for all receivers. Those threads are done. Their answers can be in the packet cache.
+5. Purge. No old answers are left, no thread has any, and there is no old data to make one from.
 
-Which names a purge names is worked out before step 1 and is the same in all three (`stale`): single names, where no
-other question's answer can have changed, or else the zone and all below it.
+The names to purge are determined before step 1 and are the same in all three purges (`stale`): single names if no other
+question's answer can have changed, otherwise the zone and all names below it.
 
-PowerDNS works off one command at a time on its control socket. While it reads its list of zones there, which takes
-most of a second with hundreds of thousands, a few names are purged over HTTP instead, and TCP connections taken for
-open.
+PowerDNS runs one command at a time on its control socket. While it reads its list of zones there, which takes most of a
+second with hundreds of thousands of zones, a few names are purged over HTTP instead, and TCP connections are assumed to
+be open.
 
-Keys and metadata of zones are kept apart from rows, 30 and 60 s, and `zone$` forgets those of all zones. If records
-may only go once no thread uses the settings from before (a chain of NSEC3), the five steps are gone through in the
-midst of a segment: after the main file's commit, before those operations (`purge_before_late`).
+Keys and metadata of zones are cached separately from rows, for 30 and 60 s, and `zone$` purges them for all zones. If
+records can only be deleted once no thread uses the previous settings (an NSEC3 chain), the five steps are done in the
+middle of a segment: after the main file's commit, before the deletions (`purge_before_late`).
 
-A PowerDNS that keeps nothing (`caches = false` in agent.toml, for a private node such as ring 0) needs none of this:
-every lookup opens a read transaction of its own and sees the last commit. Then one question to each receiver is all.
-There PowerDNS itself is asked whether that is so (`running_config`): what agent.toml says may be younger than the
-process.
+A PowerDNS that caches nothing (`caches = false` in agent.toml, for a private node such as ring 0) needs none of this:
+every lookup opens its own read transaction and sees the last commit. Then one question to each receiver is enough. The
+agent asks PowerDNS itself whether it caches (`running_config`), because agent.toml can be newer than the process.
 
-What this does not cover, and why it is bounded:
+What this does not cover, and why that is bounded:
 
-- Beside the answer "no such name" the SOA may have the serial before the last one for `cache-ttl` (`stale`).
+- In the answer "no such name" the SOA can have the previous serial for `cache-ttl` (`stale`).
 - Questions over TCP are answered by a thread per connection, which no question of ours reaches. While TCP
-  connections are open, step 3 comes `TCP_GRACE_SECONDS` later, and the purge is repeated a second later
+  connections are open, step 3 is done `TCP_GRACE_SECONDS` later, and the purge is repeated a second later
   (`sweep`). An old answer would need a thread that was stopped for all that time in a few microseconds of code,
-  and would live for a second.
-- The web server reads too, but of it the agent asks only for statistics, which touch no zone.
-- PowerDNS 4.7 to 4.9 answers a question in *another* zone by following its CNAME into the changed one. The panel
-  marks the zones of such CNAMEs, so they are purged too; those that lead to a wildcard's names it does not find,
-  and `cache-ttl`, 5 s in our `pdns.conf`, bounds them. From 5.0 on `pdns.conf` turns such answers off.
+  and would be cached for a second.
+- The web server also reads, but the agent only asks it for statistics, which touch no zone.
+- PowerDNS 4.7 to 4.9 answers a question in *another* zone by following its CNAME into the changed zone. The panel
+  marks the zones of such CNAMEs, so they are purged too. It doesn't find CNAMEs that lead to a wildcard's names;
+  `cache-ttl`, 5 s in our `pdns.conf`, bounds those. From 5.0 on `pdns.conf` turns such answers off.
 """
 
 import math
@@ -90,9 +89,9 @@ _CREDENTIALS = struct.Struct("iii")
 
 
 def socket_count(receivers: int) -> int:
-    """Return how many sockets make the kernel's hash leave out no receiver, except in one case in 10^9.
+    """Return the number of sockets with which the kernel's hash misses a receiver in only one case in 10^9.
 
-    The kernel maps each of our sockets to one receiver, evenly, and for as long as PowerDNS runs.
+    The kernel maps each of our sockets to one receiver, evenly, and the mapping is stable as long as PowerDNS runs.
     """
     if receivers <= 1:
         return 1
@@ -100,7 +99,7 @@ def socket_count(receivers: int) -> int:
 
 
 class ControlSocket:
-    """PowerDNS's control channel: one command per connection, answered until the end of the stream."""
+    """PowerDNS's control channel. Each connection takes one command, and its reply ends with the stream."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -108,7 +107,7 @@ class ControlSocket:
     def send(self, command: str, *, seconds: float = COMMAND_SECONDS) -> str:
         """Send a command and return the reply.
 
-        Raise NotServed without one. Every word must parse, or there is no reply.
+        Raise NotServed if there is no reply. PowerDNS sends no reply unless every word of the command parses.
         """
         deadline = time.monotonic() + seconds
         reply = bytearray()
@@ -126,7 +125,7 @@ class ControlSocket:
         return reply.decode("ascii", "replace")
 
     def listener(self) -> int | None:
-        """Return the process id of the listener, 0 if that is hidden, or None without a listener."""
+        """Return the process id of the socket's listener, 0 if the id is hidden, or None if there is no listener."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             try:
                 sock.settimeout(COMMAND_SECONDS)
@@ -138,7 +137,7 @@ class ControlSocket:
 
 
 class Receivers:
-    """Sockets that together reach every receiver thread of a PowerDNS."""
+    """Sockets that together reach every receiver thread of one PowerDNS."""
 
     def __init__(self, address: str, port: int, threads: int) -> None:
         self._address, self._port, self._count = address, port, socket_count(threads)
@@ -148,9 +147,9 @@ class Receivers:
         self._question = encode_question(0, POSITION_ZONE, rdtypes.TXT)[2:]
 
     def wait(self, position: Position | None, *, seconds: float = DRAIN_SECONDS) -> None:
-        """Return when every receiver has finished what it began before this call.
+        """Wait until every receiver has finished everything that it began before this call.
 
-        Raises NotServed if one does not answer in time, or answers another position than the one given.
+        Raise NotServed if a receiver does not answer in time, or answers another position than the given one.
         """
         self._open()
         id_ = (next(self._ids) & 0xFFFF).to_bytes(2, "big")
@@ -187,7 +186,7 @@ class Receivers:
             self._poll.register(sock, select.POLLIN)
 
     def _take(self, sock: socket.socket, id_: bytes, expected: bytes) -> bool:
-        """Read one packet; True if it answers the question at hand, with what is expected in it."""
+        """Read one packet. Return True if it answers the current question with the expected content."""
         try:
             packet = sock.recv(512)
         except OSError:
@@ -203,7 +202,7 @@ class Receivers:
 
 
 class Purger:
-    """Purges one PowerDNS after each commit, as the module's docstring proves to be enough."""
+    """A purger of one PowerDNS's caches after each commit. The module's docstring shows why its steps are enough."""
 
     def __init__(
         self,
@@ -225,11 +224,11 @@ class Purger:
         names: Collection[str] = (),
         appeared: Collection[str] = (),
     ) -> None:
-        """Make every later question be answered from the rows that are committed now.
+        """Purge until every later question is answered from the rows that are committed now.
 
-        `zones` are zones that changed and are forgotten with all below them, `names` single names that changed,
-        `appeared` zones that may be new; more than MAX_ZONES zones stand for all. Raises NotServed; then nothing may
-        be acknowledged. Repeating is harmless.
+        `zones` are changed zones, purged with all names below them. `names` are single changed names. `appeared` are
+        zones that can be new. More than MAX_ZONES zones mean all zones. Raise NotServed; then nothing must be
+        acknowledged. The call can be repeated safely.
         """
         if not self.has_caches():
             self._receivers.wait(position)
@@ -238,7 +237,7 @@ class Purger:
         self._purge_and_wait(targets(zones, names), position)
 
     def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
-        """Purge as `purge_zones` does, for every zone. Any may be new unless `appeared` is false."""
+        """Purge every zone as `purge_zones` does. Any zone can be new, unless `appeared` is false."""
         if not self.has_caches():
             self._receivers.wait(position)
             return
@@ -247,9 +246,10 @@ class Purger:
         self._purge_and_wait(EVERYTHING, position)
 
     def purge_before_late(self, zones: Collection[str]) -> None:
-        """Make later questions use the committed keys and metadata of these zones.
+        """Purge until later questions use the committed keys and metadata of these zones.
 
-        A stopped PowerDNS needs nothing: it reads them when it starts. Raise NotServed if it runs and does not answer.
+        A stopped PowerDNS needs no purge, because it reads keys and metadata when it starts. Raise NotServed if
+        PowerDNS runs and does not answer.
         """
         try:
             self.purge_zones(zones, None)
@@ -259,16 +259,16 @@ class Purger:
 
     @property
     def list_due(self) -> float:
-        """When PowerDNS may read its list of zones again without taking more than its share of the time; monotonic."""
+        """The earliest monotonic time at which PowerDNS can read its list of zones within its share of the time."""
         return self._zone_cache.due
 
     @property
     def list_seconds(self) -> float:
-        """How long PowerDNS needed for its list the last time."""
+        """The seconds that PowerDNS needed to read its list of zones the last time."""
         return self._zone_cache.seconds
 
     def read_list(self) -> None:
-        """Make every zone in its files known to PowerDNS. Old answers are not purged. Raise NotServed."""
+        """Make every zone in PowerDNS's files known to it. Old answers are not purged. Raise NotServed."""
         self._zone_cache.read()
 
     def _purge_and_wait(self, old: Targets, position: Position | None) -> None:
@@ -282,19 +282,19 @@ class Purger:
         self._purge(old)
 
     def _may_have_tcp(self) -> bool:
-        """Return True if TCP connections are open, or PowerDNS cannot say at the moment."""
+        """Return True if TCP connections are open, or if PowerDNS can't answer that at the moment."""
         if self._zone_cache.is_reading:
             return True
         return self._send("show open-tcp-connections").strip() not in ("", "0")
 
     def sweep(self) -> None:
-        """Purge once more what was purged while TCP connections were open. Called every second."""
+        """Repeat the purges that were done while TCP connections were open. Called every second."""
         again = {self._again.popleft() for _ in range(len(self._again))}
         for old in sorted(again):
             self._purge(old)
 
     def version(self) -> str:
-        """Return the release of the running PowerDNS. Raise NotServed if none runs."""
+        """Return the release of the running PowerDNS. Raise NotServed if PowerDNS doesn't run."""
         return self._send("version").strip()
 
     def _send(self, command: str) -> str:
@@ -310,12 +310,14 @@ class Purger:
             raise NotServed(question="purge on the control socket", expected="a number", found=reply[:80] or "nothing")
 
     def _flush(self, old: Targets) -> bool:
-        """Purge a few over HTTP, names with all below them; False where that is not done."""
+        """Purge a few names, with all names below them, over HTTP. Return False if there are too many or PowerDNS
+        refuses.
+        """
         return 0 < len(old) <= MAX_SINGLE and self._zone_cache.flush(target.removesuffix("$") for target in old)
 
 
 def targets(zones: Iterable[str], names: Iterable[str] = ()) -> Targets:
-    """Return what to purge for all these zones, names, and our own position."""
+    """Return the purge targets for these zones and names, including the position zone."""
     unique = sorted(set(zones))
     if len(unique) > MAX_ZONES:
         return EVERYTHING

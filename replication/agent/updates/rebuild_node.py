@@ -1,22 +1,22 @@
-"""Replacing the LMDB files that PowerDNS serves from, for a node that cannot be repaired in place.
+"""Replacement of the LMDB files that PowerDNS serves from, for a node that can't be repaired in place.
 
-Two cases need it: unreadable files, and a PowerDNS of another schema. Neither stops PowerDNS from answering as long as
-it can. Until then the agent accepts no segments, says why, and waits for a snapshot. When that is received and
-verified, its two files are what PowerDNS needs, byte for byte:
+It is needed in two cases: unreadable files, and a PowerDNS with another schema. PowerDNS keeps answering as long as it
+can in both. Until the replacement the agent accepts no segments, reports why, and waits for a snapshot. When the
+snapshot is received and verified, its two files are the files that PowerDNS needs, byte for byte:
 
-1. Link (or copy) them next to the old ones as `<lmdb_path>.next`, open and check them, and unseal their DNSSEC keys.
-2. Write `swap.json` in the agent's directory: from here on the swap will happen.
-3. Put them and their lock files in place by four renames. Processes with the old ones open keep them.
-4. Write identity.json and, if the agent knows its place, pdns.conf for the new schema.
-5. Tell PowerDNS to quit. Its supervisor starts it again, on the new files.
+1. Link (or copy) them next to the old files as `<lmdb_path>.next`, open and check them, and unseal their DNSSEC keys.
+2. Write `swap.json` in the agent's directory. It commits the swap.
+3. Put the new files and their lock files in place with four renames. Processes with open old files keep those.
+4. Write identity.json and, if the agent knows its path, pdns.conf for the new schema.
+5. Make PowerDNS quit. Its supervisor starts it again, with the new files.
 6. Delete `swap.json`, and restart the agent.
 
 An agent that finds `swap.json` at its start does steps 3 to 6 first.
 
-    <state_dir>/quarantine      why the files are not used any longer, as text; deleted by the swap
-    <state_dir>/swap.json       {"schema": n}: the new files are to replace the old ones
-    <state_dir>/running         exists while an agent runs; if it exists at the start, the last agent did not end well
-    <state_dir>/stand-in/       an empty store that the agent has open while it cannot use the node's
+    <state_dir>/quarantine      the reason why the files aren't used any longer, as text; deleted by the swap
+    <state_dir>/swap.json       {"schema": n}: the new files must replace the old ones
+    <state_dir>/running         exists while an agent runs; if it exists at the start, the last agent crashed
+    <state_dir>/stand-in/       an empty store that the agent opens while it can't use the node's files
 """
 
 import contextlib
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rebuild:
-    """Whether this node needs new files, and how it gets them. `reason` is empty while it uses what it has."""
+    """The replacement of this node's files. `reason` says why it is needed, and is empty while the files are used."""
 
     def __init__(
         self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket, *, sealing_keys: SecretOf
@@ -68,15 +68,18 @@ class Rebuild:
 
     @property
     def installed_release(self) -> str:
-        """The release of the PowerDNS on disk; empty where that is unknown."""
+        """The release of the PowerDNS on disk, or "" if it is unknown."""
         return self._installed.release
 
     def needed_schema(self, running_release: str) -> int:
-        """Return the schema that the installed PowerDNS needs, or the running one; 0 while it is unknown."""
+        """Return the schema that the installed PowerDNS needs, or else the running one.
+
+        Return 0 if both are unknown.
+        """
         return schema_of_release(self.installed_release or running_release)
 
     def open_store(self) -> Store:
-        """Open the node's files; or, if they are unusable, a stand-in that accepts nothing, with the `reason`."""
+        """Open the node's files. If they are unusable, set `reason` and open a stand-in store that accepts nothing."""
         self.reason = self._quarantine_reason() or self._probe()
         if not self.reason:
             try:
@@ -96,13 +99,13 @@ class Rebuild:
         return store
 
     def close(self) -> None:
-        """Note that this agent ends normally."""
+        """Record that this agent ends normally."""
         (self._config.state_dir / RUNNING_FILE).unlink(missing_ok=True)
 
     def _probe(self) -> str:
-        """Return why the files are unusable, if the last agent crashed and that is found out soon.
+        """Return why the files are unusable, if the last agent crashed and the probe finds damage quickly.
 
-        If it is found out later, this agent restarts. Until then as little of them as possible is read.
+        If the probe finds damage later, this agent restarts. Until then it reads as little of the files as possible.
         """
         running, path = self._config.state_dir / RUNNING_FILE, self._config.lmdb_path
         is_first = not running.exists() or not path.exists()
@@ -115,14 +118,16 @@ class Rebuild:
         return self._quarantine_reason()
 
     def suspect_damage(self, reason: str) -> None:
-        """Have every row read, because of what may be damage; quarantine the files if they cannot be read."""
+        """Read every row in another process because of possible damage. Quarantine the files if a row can't be read."""
         if self.is_open and self.probed.is_set():
             logger.warning("reading every row, because: %s", reason)
             self.probed.clear()
             self._start_reading()
 
     def _start_reading(self) -> threading.Thread:
-        """Have every row read by another process; `probed` tells when it ended, and the quarantine if it failed."""
+        """Start a process that reads every row. `probed` is set when it ends; if it failed, the files are quarantined
+        first.
+        """
         path = os.path.realpath(self._config.lmdb_path)
         command = [sys.executable, "-m", "replication.agent.probe", path]
         probe = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -139,13 +144,13 @@ class Rebuild:
         return reading
 
     def quarantine(self, reason: str) -> None:
-        """Stop using the damaged files from now on. An agent that has them open restarts."""
+        """Quarantine the damaged files so that they aren't used any longer. An agent that has them open restarts."""
         write_atomically(self._config.state_dir / QUARANTINE_FILE, reason)
         if self.is_open and not self.reason:
             self.anew.set()
 
     def start_anew(self) -> None:
-        """Restart this agent, after answers in progress."""
+        """Restart this agent after the answers in progress."""
         self.anew.set()
 
     def is_needed_for(self, schema: int) -> bool:
@@ -153,16 +158,16 @@ class Rebuild:
         return bool(self.reason) or schema != self._identity.identity.schema
 
     def refuse_other_schema(self, schema: int, running_release: str = "") -> None:
-        """Raise BadSnapshot for files that neither the present ones nor the installed PowerDNS ask for."""
+        """Raise BadSnapshot if neither the current files nor the installed PowerDNS use this schema."""
         ours, needed = self._identity.identity.schema, self.needed_schema(running_release)
         if schema not in (ours, needed or schema):
             raise BadSnapshot(reason=f"it is for schema {schema}; this node has {ours}, its PowerDNS needs {needed}")
 
     def place(self, path: Path, schema: int, position: Position) -> None:
-        """Put the files at `path` in place of the node's, and end PowerDNS so that it takes them.
+        """Replace the node's files with the files at `path`, and stop PowerDNS so that it starts with them.
 
-        Their DNSSEC keys are opened first. Raises BadSnapshot if they are not what they should be, UnknownSealingKey,
-        or DiskFull; then nothing was put in place.
+        Their DNSSEC keys are unsealed first. Raise BadSnapshot if the files aren't what they should be,
+        UnknownSealingKey, or DiskFull. After an error the node's files are unchanged.
         """
         beside = _beside(self._config.lmdb_path)
         try:
@@ -183,7 +188,7 @@ class Rebuild:
         self._finish_swap()
 
     def _finish_swap(self) -> None:
-        """Do steps 3 to 6, as far as they are missing; nothing if no swap was decided."""
+        """Do the missing steps of 3 to 6. Do nothing if no swap was committed."""
         swap = self._config.state_dir / SWAP_FILE
         if not swap.exists():
             return
@@ -202,7 +207,7 @@ class Rebuild:
         logger.warning("whole new files are in place path=%s schema=%d", path, schema)
 
     def end_powerdns(self) -> bool:
-        """Make PowerDNS quit and return once it has; False if none runs."""
+        """Stop PowerDNS and wait until it exits. Return False if it isn't running."""
         before = self._control.listener()
         if before is None:
             return False
@@ -223,7 +228,7 @@ class Rebuild:
 
 
 def open_store(config: AgentConfig, schema: int, sealing_keys: SecretOf | None = None) -> Store:
-    """Open the node's LMDB files; create missing ones. Raise BadBytes for unusable files."""
+    """Open the node's LMDB files and create missing ones. Raise BadBytes if the files are unusable."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Store.open(
         config.lmdb_path, schema, config.map_size, cluster=config.identity.cluster, sealing_keys=sealing_keys
@@ -235,7 +240,7 @@ def _beside(path: Path) -> str:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Link the file under another name, or copy it from another file system; synced."""
+    """Link the file under another name, or copy it to another file system. The result is synced."""
     try:
         os.link(source, target)
     except OSError:

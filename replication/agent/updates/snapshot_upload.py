@@ -1,12 +1,12 @@
-"""Snapshots on their way into this node: received chunk by chunk, stored across restarts, installed when complete.
+"""Snapshots sent to this node: received chunk by chunk, kept across restarts, and installed when complete.
 
     <state_dir>/snapshot/<id>/   one snapshot at a time; others are removed when a new one is offered
-        manifest                 sealed, as it was offered
+        manifest                 sealed, as the panel offered it
         lmdb, lmdb-0             the main file and the records file, filled chunk by chunk
         chunks                   a byte for each chunk: 1 once it is verified and synced
 
-After a rebuild PowerDNS's files are these very files (`rebuild` links them), until that is acknowledged.
-Nothing is used before the manifest's signature and the hashes of all chunks are right.
+After a rebuild, PowerDNS's files are these files (`rebuild` links them), until the snapshot is acknowledged. Nothing is
+used before the manifest's signature and the hashes of all chunks are verified.
 """
 
 import logging
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Reception:
-    """A snapshot on disk, as far as it has come."""
+    """A partly or completely received snapshot on disk."""
 
     name: str
     directory: Path
@@ -49,26 +49,26 @@ class _Reception:
 
     @property
     def path(self) -> Path:
-        """The main file. The records file is next to it, as in PowerDNS."""
+        """The path of the main file. The records file is next to it, as in PowerDNS."""
         return self.directory / _FILES[SnapshotFile.MAIN]
 
     @property
     def is_placed(self) -> bool:
-        """Whether PowerDNS's files are these."""
+        """True if PowerDNS's files are the files of this snapshot."""
         try:
             return self.path.samefile(self.lmdb_path)
         except OSError:
             return False
 
     def missing(self) -> list[int]:
-        """Return the numbers of missing chunks."""
+        """Return the numbers of the chunks that are still missing."""
         if self.is_placed:
             return []
         received = (self.directory / _CHUNKS).read_bytes()
         return [number for number in range(len(self.manifest.chunks)) if received[number : number + 1] != b"\x01"]
 
     def begin(self, sealed: bytes) -> None:
-        """Create files of the right size without content. The manifest comes last and makes them count."""
+        """Create files of the right size without content. The manifest is written last and makes the snapshot valid."""
         self.directory.mkdir(mode=0o700, parents=True)
         for file, name in _FILES.items():
             with open(os.open(self.directory / name, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as empty:
@@ -79,7 +79,7 @@ class _Reception:
         partial.replace(self.directory / MANIFEST_NAME)
 
     def write(self, number: int, stored: bytes) -> None:
-        """Take one chunk: written, synced, and only then noted."""
+        """Store one chunk: write it, sync it, and only then mark it as received."""
         chunk = self.manifest.chunks[number]
         raw = chunk.open(stored)
         with (self.directory / _FILES[chunk.file]).open("r+b") as file:
@@ -94,7 +94,7 @@ class _Reception:
 
 
 class Snapshots:
-    """Receives and installs snapshots. One request at a time; others are refused with Busy."""
+    """A receiver that installs snapshots. It handles one request at a time and refuses others with Busy."""
 
     def __init__(  # noqa: PLR0913  # the settings of a node
         self,
@@ -117,7 +117,7 @@ class Snapshots:
 
     @property
     def progress(self) -> tuple[str, int, int] | None:
-        """The snapshot on its way: its id, chunks here, chunks in all."""
+        """The snapshot being received: its id, the received chunks, and all chunks."""
         reception = self._reception
         if reception is None:
             return None
@@ -128,9 +128,9 @@ class Snapshots:
             return None
 
     def offer(self, name: str, sealed: bytes) -> list[int]:
-        """Begin with a snapshot, or go on with it; return the numbers of the chunks that lack.
+        """Begin or continue to receive a snapshot. Return the numbers of the missing chunks.
 
-        Raises BadSignature, BadSnapshot, WrongCluster, UnknownSchema, MapFull, DiskFull, or Busy.
+        Raise BadSignature, BadSnapshot, WrongCluster, UnknownSchema, MapFull, DiskFull, or Busy.
         """
         with self._alone(), self._noting(), _disk_errors(self._directory):
             manifest = open_manifest(sealed, self._signing_keys)
@@ -152,7 +152,7 @@ class Snapshots:
             return self._reception.missing()
 
     def take_chunk(self, name: str, number: int, stored: bytes) -> None:
-        """Verify and keep one chunk. Raises BadSnapshot for one that is not what the manifest names, or DiskFull."""
+        """Verify and store one chunk. Raise BadSnapshot if the chunk doesn't match the manifest, or DiskFull."""
         with self._alone(), self._noting(), _disk_errors(self._directory):
             reception = self._reception_of(name)
             if not 0 <= number < len(reception.manifest.chunks):
@@ -160,10 +160,11 @@ class Snapshots:
             reception.write(number, stored)
 
     def install(self, name: str, *, unproven: Collection[str] = ()) -> Ack:
-        """Make the snapshot what PowerDNS answers from; return once it does. `unproven` is as in `Applier.apply`.
+        """Install the snapshot, and return once PowerDNS answers from it. `unproven` is as in `Applier.apply`.
 
-        Raises BadSnapshot while chunks lack, what `Store.install` raises, and NotServed. Where whole new files have
-        to be put in place (`rebuild`) it raises Busy when they are, and this agent starts anew: ask again then.
+        Raise BadSnapshot while chunks are missing, what `Store.install` raises, and NotServed. If whole new files have
+        to be put in place (`rebuild`), raise Busy when they are in place. This agent then restarts, and the panel must
+        ask again.
         """
         with self._alone():
             reception = self._reception_of(name)
@@ -180,9 +181,10 @@ class Snapshots:
             return ack
 
     def resume(self) -> None:
-        """Continue an interrupted installation if all of it is here. Called every second.
+        """Continue an interrupted installation if all chunks are here. Called every second.
 
-        One attempt per start; where it fails, the panel sees that in the status and sends a snapshot again.
+        Each start of the agent makes one attempt. If it fails, the panel sees that in the status and sends a snapshot
+        again.
         """
         name = self._store.installing()
         if name is None and time.monotonic() - self._started > _FORGET_SECONDS:
@@ -202,7 +204,7 @@ class Snapshots:
         threading.Thread(target=run, name="install", daemon=True).start()
 
     def _forget_placed(self) -> None:
-        """Drop a snapshot whose files have been in place for too long to be asked for."""
+        """Delete a placed snapshot after so long a time that the panel won't ask for it."""
         if self._reception is not None and self._reception.is_placed:
             with suppress(Busy), self._alone():
                 self._forget_all()
@@ -220,7 +222,7 @@ class Snapshots:
         )
 
     def _refuse_unfit(self, manifest: Manifest) -> None:
-        """Raise unless this node could be installed from it."""
+        """Raise an error unless this node can be installed from the snapshot."""
         if manifest.cluster != self._store.cluster:
             raise WrongCluster(ours=self._store.cluster, theirs=manifest.cluster)
         self._rebuild.refuse_other_schema(manifest.schema)
@@ -232,7 +234,7 @@ class Snapshots:
                 raise MapFull(path=f"the {file.name.lower()} file", map_size=map_size)
 
     def _refuse_without_room(self, manifest: Manifest) -> None:
-        """Raise DiskFull unless the chunks fit, and what the files in place may grow by."""
+        """Raise DiskFull unless there is room for the chunks and for the growth of the files in place."""
         growth = max(0, manifest.raw_size - sum(use.used_bytes for use in self._store.use()))
         disk = disk_of(self._directory.parent)
         free = disk.free_bytes
@@ -250,7 +252,7 @@ class Snapshots:
         return self._reception
 
     def _resume_reception(self) -> _Reception | None:
-        """Return what an earlier process received, and delete everything else."""
+        """Return the snapshot that an earlier process received, and delete everything else."""
         for directory in self._directory.glob("*"):
             try:
                 sealed = (directory / MANIFEST_NAME).read_bytes()
@@ -280,7 +282,7 @@ class Snapshots:
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Note errors that need a person in the status."""
+        """Store errors that need a person in the status."""
         try:
             yield
         except ReplicationError as exc:

@@ -1,25 +1,25 @@
-"""The names whose answers a change of a zone's rows may alter: only these names must be forgotten by PowerDNS.
+"""The names whose answers a change of a zone's rows can alter. Only these names must be purged from PowerDNS.
 
-Forgetting `zone$`, a zone with all below it, is always enough, and expensive: PowerDNS then walks every shard of both
-its caches, 2 ms of processor time for each zone whatever it holds, and forgets the settings of *all* zones. Forgetting
-a name costs microseconds. In a zone of moderate size, purging single names is enough for nearly every change:
+Purging `zone$`, a zone with all names below it, is always enough, and expensive: PowerDNS then walks every shard of
+both caches, which costs 2 ms of processor time for each zone of any size, and drops the settings of *all* zones.
+Purging a name costs microseconds. In a zone of moderate size, purging single names is enough for nearly every change:
 
-- PowerDNS caches an answer under the name asked. An answer to an existing name is made of rows of names in the zone
-  (CNAMEs that it follows, addresses that it adds) and of the SOA: all names of the zone are forgotten.
-- A missing name is answered from the SOA only, while no wildcard, DNAME or delegation is above it. The change gives it
-  another answer only by making it exist; then it is among the changed names, or above one.
+- PowerDNS caches an answer under the queried name. An answer to an existing name is made of rows of names in the zone
+  (CNAMEs that it follows, addresses that it adds) and of the SOA: all names of the zone are purged.
+- A missing name is answered only from the SOA, as long as no wildcard, DNAME or delegation is above it. A change alters
+  that answer only if it creates the name. Then the name is among the changed names, or above one of them.
 
 So single names are enough unless
 
-- the zone has, had or gets a DNAME, a delegation, or rows of its own signing: these answer for names without a row;
-- a wildcard comes, goes or changes. An unchanged one answers as before while its rows name no other name
-  (_SELF_CONTAINED) and the same names exist: a name that comes or goes takes names below it from a wildcard, or gives
-  them to it;
-- its SOA changes in more than the serial. The serial itself is forgotten at the apex. It is also in negative answers to
-  names without rows, and may be the previous one there for `cache-ttl` (5 or 20 s in our `pdns.conf`): no one
-  transfers, compares or caches by it, and all else in that answer is right;
-- the zone appears or goes, or its settings change: the segment then has operations on the main file;
-- it has DNSSEC keys: the denial of a name has its neighbours, and changes when they come or go;
+- the zone has, had or gets a DNAME, a delegation, or its own signing rows: these answer for names without a row;
+- a wildcard is added, deleted or changed. The answers of an unchanged wildcard are the same as long as its rows name no
+  other name (_SELF_CONTAINED) and the same names exist: an added name takes names below it from a wildcard, and a
+  deleted name leaves them to the wildcard;
+- its SOA changes in more than the serial. The serial is purged at the apex. It is also in negative answers to names
+  without rows, and can be the previous one there for `cache-ttl` (5 or 20 s in our `pdns.conf`). Nothing transfers,
+  compares or caches by that serial, and the rest of the answer is right;
+- the zone is created or deleted, or its settings change: the segment then has operations on the main file;
+- it has DNSSEC keys: the denial of a name contains its neighbors, and changes when they are added or deleted;
 - it has more names than MAX_NAMES.
 """
 
@@ -49,7 +49,9 @@ _SELF_CONTAINED = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.TXT, rdtypes.CAA))
 
 @dataclass(frozen=True, slots=True)
 class ZoneChange:
-    """What one push changes in one zone that stays: the rows, and the body of the SOA's row before the first change."""
+    """The change that one push makes in an existing zone: the rows, and the body of the SOA's row before the first
+    change.
+    """
 
     zone_id: int
     name: str
@@ -58,12 +60,12 @@ class ZoneChange:
     absent: set[bytes] = field(default_factory=set)  # of those keys, the ones that had no row before one of the changes
 
     def followed_by(self, later: "ZoneChange") -> "ZoneChange":
-        """Combine both changes."""
+        """Combine this change with a later one."""
         rows, absent = self.rows | later.rows, self.absent | later.absent
         return ZoneChange(self.zone_id, self.name, self.soa_before, rows, absent)
 
     def stale_names(self, store: Store) -> list[str] | None:
-        """Return the names to forget after the commit, or None if the zone and all below it must be forgotten."""
+        """Return the names to purge after the commit, or None if the zone and all names below it must be purged."""
         if store.has_keys(self.name):
             return None
         zone = store.rows(self.zone_id)
@@ -86,9 +88,9 @@ class ZoneChange:
 
 
 def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> list[ZoneChange]:
-    """Return the changes in the segment's zones before it is applied; empty if single names are not enough.
+    """Return the changes in the segment's zones before it is applied, or an empty list if single names are not enough.
 
-    `marks` are all of the segment's.
+    `marks` are all marks of the segment.
     """
     if segment.main_op_count or segment.record_op_count > MAX_OPERATIONS:
         return []
@@ -110,14 +112,14 @@ def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> lis
 
 
 def _answers_for_others(rel: bytes, type: int) -> bool:
-    """Return True if a row of this name and type makes answers to names without a row."""
+    """Return True if a row of this name and type determines answers for names without a row."""
     if _is_wildcard(rel) or type == rdtypes.DNAME or type in _SIGNING:
         return True
     return type in _CUTS and rel != keys.APEX
 
 
 def _is_harmless(rel: bytes, type: int) -> bool:
-    """Return True if a row's answers to other names do not change while the row and the existing names do not."""
+    """Return True if the row's answers for other names stay the same as long as the row and the existing names do."""
     return _is_wildcard(rel) and type in _SELF_CONTAINED
 
 
@@ -126,7 +128,7 @@ def _is_wildcard(rel: bytes) -> bool:
 
 
 def _differ_in_serial_alone(before: bytes | None, after: bytes | None) -> bool:
-    """Return True if both are rows of an SOA, equal except the serial, which is 20 bytes before the rdata's end."""
+    """Return True if both are SOA rows that differ at most in the serial, 20 bytes before the end of the rdata."""
     if before is None or after is None:
         return False
     one, other = values.decode_records(before), values.decode_records(after)
@@ -138,7 +140,7 @@ def _without_serial(soa: values.StoredRecord) -> tuple[bytes, bytes, int]:
 
 
 def _with_those_above(rel: bytes) -> Iterator[bytes]:
-    """Yield the name, and every name between it and the apex: those without rows exist with it, and go with it."""
+    """Yield the name and every name between it and the apex. Those without rows exist only as long as the name does."""
     while rel != keys.APEX:
         yield rel
         rel = keys.parent_key(rel)

@@ -1,4 +1,4 @@
-"""What a push touched: the zones and names to purge, and what to ask PowerDNS for."""
+"""The zones and names that a push touched: what to purge, and what to query."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -36,7 +36,7 @@ class Touched:
 
     @classmethod
     def sample_of(cls, store: Store) -> "Touched":
-        """Return a sample of the whole store: zones from all over the id space, and signed ones."""
+        """Return a sample of the whole store: zones from the whole range of ids, and signed zones."""
         touched = cls()
         touched.everything = True
         for name in store.zones_with_keys():
@@ -49,8 +49,8 @@ class Touched:
         return touched
 
     def add_changes(self, segment: Segment, store: Store) -> None:
-        """Add marks of a segment that is about to be applied, as `add_marks`, and note the changed names of
-        its zones.
+        """Add the marks of a segment that is about to be applied, as `add_marks` does, and the changed names of its
+        zones.
         """
         known = set(self.zones)
         marks = self.add_marks(segment)
@@ -61,14 +61,14 @@ class Touched:
             self._merge(mark.name, changes.get(mark.name), is_first=mark.name not in known)
 
     def add_keys(self, record_keys: Sequence[bytes]) -> None:
-        """Note rows that change."""
+        """Add the keys of changed rows."""
         self.keys.extend(record_keys)
         self.names.extend(record_keys)
 
     def add_marks(self, segment: Segment) -> list[ZoneMark]:
-        """Note its zones, and return their marks.
+        """Add the zones of a segment, and return their marks.
 
-        Of a segment with more zones than are purged by name, only as many as could be verified are noted.
+        If the segment has more zones than are purged by name, only add as many as can be verified.
         """
         self.everything |= segment.mark_count > MAX_ZONES
         every = -(-segment.mark_count // verify.MAX_QUESTIONS) if segment.mark_count > MAX_ZONES else 1
@@ -82,7 +82,7 @@ class Touched:
         return marks
 
     def add(self, other: "Touched") -> None:
-        """Add what another push touched. Its zones are purged whole."""
+        """Add what another push touched. Its zones are purged with all their names."""
         self.everything |= other.everything
         for names, more in ((self.zones, other.zones), (self.appeared, other.appeared)):
             names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))
@@ -100,11 +100,11 @@ class Touched:
 
     @property
     def _is_beyond_names(self) -> bool:
-        """More zones than are noted were touched: everything is purged."""
+        """True if more zones were touched than are stored, so that everything is purged."""
         return self.everything or len(self.zones) > MAX_ZONES
 
     def stale(self, store: Store) -> tuple[set[str], set[str]]:
-        """Return the zones to purge with all their names, and the single names to purge of the others."""
+        """Return the zones to purge with all their names, and the single names to purge in other zones."""
         if self._is_beyond_names:
             return self.zones, set()
         zones, names = set(self.zones), set[str]()
@@ -116,15 +116,16 @@ class Touched:
         return zones, names
 
     def selection(self, without: Callable[[bytes], bool] = no_zone) -> tuple[list[ZoneMark], list[bytes]]:
-        """Return the zones and rows to ask for, without those of some zones, by the prefix of their keys.
+        """Return the zones and rows to query. `without` excludes zones by the prefix of their keys.
 
-        The digest proves that every row is right, the position that PowerDNS reads this very file, and the purge that
-        it holds nothing older. The questions prove the way from file to answer; a few do that as well as many.
+        The digest proves that every row is right. The position proves that PowerDNS reads this file. The purge proves
+        that PowerDNS has no older data. The queries only prove the way from file to answer, so a few are as good as
+        many.
         """
         every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
         marks = [mark for mark in self.marks.items[::every] if not without(zone_prefix(mark.zone_id))]
         return marks, [key for key in self.keys.items[::every] if not without(key[:4])]
 
     def changed_names(self, most_plain: int, without: Callable[[bytes], bool] = no_zone) -> Iterator[bytes]:
-        """Yield a row's key for each name to ask for, as `ChangedNames.selection` does, without those of some zones."""
+        """Yield a row's key for each name to query, as `ChangedNames.selection` does. `without` excludes zones."""
         return (key for key in self.names.selection(most_plain) if not without(key[:4]))

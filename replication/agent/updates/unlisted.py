@@ -1,4 +1,4 @@
-"""Keep the new zones that PowerDNS does not know yet, until it has read its list of zones again."""
+"""New zones that PowerDNS doesn't know yet, kept until it has read its list of zones again."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from replication.wire.segment import Segment
 
 @dataclass(slots=True)
 class Unlisted:
-    """New zones that PowerDNS does not know yet: the prefixes of their keys, and what has to be proved of them."""
+    """New zones that PowerDNS doesn't know yet: the prefixes of their keys, and the changes to prove."""
 
     prefixes: set[bytes] = field(default_factory=set)
     touched: Touched = field(default_factory=Touched)
@@ -20,7 +20,7 @@ class Unlisted:
     retry_at: float = 0.0
 
     def take_prefixes(self, segment: Segment) -> bool:
-        """Note the zones of a segment that brings many; False for any other segment."""
+        """Add the zones of a segment that creates many zones. Return False for any other segment."""
         if not segment.main_op_count or segment.mark_count <= MAX_SINGLE:
             return False
         serials = dict(segment.serials())
