@@ -94,7 +94,7 @@ def requested_ports() -> dict[str, int]:
 
 def welcome(stack: Stack) -> str:
     """Return how to open the panel, in a box; the nodes may still start."""
-    return boxed([*stack.manage("demo_welcome").strip().splitlines(), "", "The name servers start. Stop: Ctrl-C"])
+    return add_frame([*stack.manage("demo_welcome").strip().splitlines(), "", "The name servers start. Stop: Ctrl-C"])
 
 
 def addresses(stack: Stack) -> str:
@@ -109,10 +109,10 @@ def addresses(stack: Stack) -> str:
     lines += [f"export PATH={shlex.quote(str(stack.command_line.parent))}:$PATH", "export DNSPANEL_TOKEN=…"]
     lines += ["dnspanel zones list"]
     lines += ["", f"Logs: {stack.supervisor.logs}   Stop: Ctrl-C"]
-    return boxed(lines)
+    return add_frame(lines)
 
 
-def boxed(lines: Sequence[str]) -> str:
+def add_frame(lines: Sequence[str]) -> str:
     """Return the lines with a frame around them."""
     width = max(map(len, lines))
     body = [f"│ {line:<{width}} │" for line in lines]

@@ -387,7 +387,7 @@ class Stack:
             text=True,
         )
         if done.returncode != 0:
-            raise _failed(command, done.returncode, done.stderr or done.stdout)
+            raise _error_of(command, done.returncode, done.stderr or done.stdout)
         return done.stdout
 
     def manage(self, *args: str) -> str:
@@ -397,7 +397,7 @@ class Stack:
         if ended is None:
             return self.run([sys.executable, *command])
         if ended.status != 0:
-            raise _failed(command, ended.status, ended.err or ended.out)
+            raise _error_of(command, ended.status, ended.err or ended.out)
         return ended.out
 
     # Ports and lock
@@ -459,7 +459,7 @@ class Stack:
         return lock
 
 
-def _failed(command: Sequence[str], status: int, output: str) -> StackError:
+def _error_of(command: Sequence[str], status: int, output: str) -> StackError:
     """Return the error of a command that failed, with the end of what it printed."""
     return StackError(
         "\n".join([f"{' '.join(command[:6])} ended with status {status}:", *output.strip().splitlines()[-12:]])
