@@ -1,7 +1,7 @@
-"""Rows of the records table → RRsets of a zone: the way back from `compile`, as far as rows tell. Pure.
+"""Rows of the records table → RRsets of a zone: the inverse of `compile`, as far as rows allow it. Pure.
 
-Comments and disabled records never travel, so they are not among what comes
-back. Rows of empty non-terminals are what compiling adds, and are left out.
+Nodes never get comments and disabled records, so the result doesn't contain them. Rows of empty non-terminals are added
+by compiling, and are left out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,9 +15,9 @@ _ADDED_BY_COMPILING = frozenset({values.ENT, 50})
 
 
 def rrsets_of_rows(zone: str, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[RRset]:
-    """Yield the RRsets behind these rows (record key, body), in the order of their keys. Raise BadBytes or BadRdata.
+    """Yield the RRsets in these rows (record key, body), in the order of their keys. Raise BadBytes or BadRdata.
 
-    Names that PowerDNS's own tools compressed are taken in full.
+    Names that PowerDNS's own tools compressed are expanded.
     """
     for key, body in rows:
         _, relative, type = keys.decode_record_key(key)

@@ -1,4 +1,4 @@
-"""How much room a file system has: bytes, and inodes, without which no new file fits however many bytes are free."""
+"""Free space on a file system: bytes, and inodes. Without free inodes no new file can be created."""
 
 import os
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The room of one file system for a user without root's rights."""
+    """The space on one file system, for a user other than root."""
 
     free_bytes: int
     bytes: int
@@ -16,11 +16,11 @@ class Disk:
 
     @property
     def has_inodes(self) -> bool:
-        """Whether another file can be made."""
+        """True if another file can be created."""
         return not self.inodes or self.free_inodes > 0
 
 
 def disk_of(path: Path) -> Disk:
-    """Return the room of the file system that holds this path. Raises OSError."""
+    """Return the space on the file system that contains this path. Raise OSError."""
     found = os.statvfs(path)
     return Disk(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize, found.f_favail, found.f_files)

@@ -1,21 +1,21 @@
 """Every error that `replication` raises. Pure.
 
     ReplicationError
-    ├── Transient                 try again, the same thing may work
+    ├── Transient                 trying the same again can work
     │   ├── Gap                   the node lacks segments before the one it got
-    │   ├── UnknownSealingKey     the node lacks what opens a DNSSEC key that it got
+    │   ├── UnknownSealingKey     the node lacks the key that opens a DNSSEC key that it got
     │   ├── NodeUnreachable       no connection, or it broke
     │   ├── NotServed             PowerDNS does not answer what was written
-    │   ├── Busy                  another holds what this needs
-    │   ├── NeedsSnapshot         no segments are to be sent to this node
+    │   ├── Busy                  another process uses what this needs
+    │   ├── NeedsSnapshot         the node needs a snapshot instead of segments
     │   └── DiskFull              no space left, or the disk failed
     └── Permanent                 a person has to look
         ├── BadName               not a domain name
-        │   └── NameOutside       a domain name, but not one of the zone
+        │   └── NameOutside       a domain name, but outside the zone
         ├── BadRdata              not rdata of its type
         ├── BadRRset              records that cannot form one RRset
         ├── BadBytes              stored bytes that are not what PowerDNS writes
-        │   └── Damaged           an LMDB file that cannot be read any more
+        │   └── Damaged           an LMDB file that can no longer be read
         ├── BadSegment            not a segment
         ├── BadSnapshot           not a snapshot, or not one for this node
         ├── BadSignature          a segment without the signature of a key that we know
@@ -23,14 +23,13 @@
         ├── WrongEpoch            of another history of the log
         ├── UnknownSchema         a PowerDNS schema we do not write
         ├── Unfinished            a snapshot was begun and has to be sent again
-        ├── Diverged              content is not what its digest says
-        ├── MapFull               the LMDB file may not grow further
-        ├── TooMuch               more was asked for than is given at once
-        ├── NodeAhead             the node has what the panel never published
-        └── Refused               the agent refused for good, and says why
+        ├── Diverged              content that does not match its digest
+        ├── MapFull               the LMDB file must not grow further
+        ├── TooMuch               more was requested than is sent at once
+        ├── NodeAhead             the node has a position that the panel never published
+        └── Refused               the agent refused permanently, with its reason
 
-Attributes have the names of the constructor's keywords, so an
-error survives pickling between workers.
+Attributes have the names of the constructor's keywords, so that an error survives pickling between workers.
 """
 
 from typing import Any, Protocol
@@ -40,7 +39,10 @@ from replication.message_texts import gettext, ngettext
 
 
 class _Position(Protocol):
-    """What an error needs of `position.Position`, which is defined above this module."""
+    """The attributes of `position.Position` that errors need.
+
+    `Position` is defined in a module that imports this one.
+    """
 
     @property
     def epoch(self) -> UUID: ...
@@ -53,22 +55,22 @@ def _rebuild(kind: "type[ReplicationError]", attributes: dict[str, Any]) -> "Rep
 
 
 class ReplicationError(Exception):
-    """Something between panel and node went wrong; what is known of it are attributes."""
+    """The base class of errors between panel and node. Attributes contain the details."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), dict(self.__dict__))
 
 
 class Transient(ReplicationError):
-    """Trying again may work."""
+    """The base class of errors after which trying again can work."""
 
 
 class Permanent(ReplicationError):
-    """Trying again cannot work; a person has to look."""
+    """The base class of errors after which trying again cannot work, and a person has to look."""
 
 
 class Gap(Transient):
-    """The node lacks the segments between its position (`None`: it has none) and the sequence it got."""
+    """The node lacks segments between its position (None if it has none) and the sequence that it got."""
 
     def __init__(self, *, have: _Position | None, got: int) -> None:
         super().__init__(
@@ -82,7 +84,9 @@ class Gap(Transient):
 
 
 class UnknownSealingKey(Transient):
-    """A DNSSEC key is sealed with a key of this number that the node was not given; it can be, and then this works."""
+    """A DNSSEC key is sealed with a key of this number that the node doesn't have. Trying again works after it was
+    sent.
+    """
 
     def __init__(self, *, sealing_key: int) -> None:
         super().__init__(gettext("sealing key {sealing_key} is not known on this node").format(sealing_key=sealing_key))
@@ -90,7 +94,7 @@ class UnknownSealingKey(Transient):
 
 
 class NodeUnreachable(Transient):
-    """No answer from the agent: refused, timed out, broken off."""
+    """The agent did not answer: the connection was refused, timed out, or broke."""
 
     def __init__(self, *, host: str, port: int, reason: str) -> None:
         super().__init__(
@@ -100,7 +104,9 @@ class NodeUnreachable(Transient):
 
 
 class WrongClock(NodeUnreachable):
-    """The agent does not take the panel's certificate, which is not valid by its clock; `clock` is what that says."""
+    """The agent refuses the panel's certificate, because it is not valid by the agent's clock. `clock` is the agent's
+    time.
+    """
 
     def __init__(self, *, host: str, port: int, clock: float, now: float) -> None:
         days, hours = divmod(round(abs(clock - now) / 3600), 24)
@@ -124,7 +130,7 @@ class WrongClock(NodeUnreachable):
 
 
 class NotServed(Transient):
-    """PowerDNS answers something else than what was written, or nothing."""
+    """PowerDNS answers something other than what was written, or nothing."""
 
     def __init__(self, *, question: str, expected: str, found: str) -> None:
         super().__init__(
@@ -136,7 +142,7 @@ class NotServed(Transient):
 
 
 class Busy(Transient):
-    """Another process holds `what`."""
+    """Another process uses `what`."""
 
     def __init__(self, *, what: str) -> None:
         super().__init__(gettext("{what} is in use by another process").format(what=what))
@@ -144,7 +150,7 @@ class Busy(Transient):
 
 
 class NeedsSnapshot(Transient):
-    """Segments cannot bring the node on, or not soon enough; `reason` is a clause for people."""
+    """Segments cannot update the node, or not soon enough. `reason` is a clause for people."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("the node needs a snapshot: {reason}").format(reason=reason))
@@ -152,7 +158,7 @@ class NeedsSnapshot(Transient):
 
 
 class DiskFull(Transient):
-    """The disk did not take what was written to `path`; nothing of it is visible."""
+    """The disk did not accept data written to `path`. None of the data is visible."""
 
     def __init__(self, *, path: str, reason: str) -> None:
         super().__init__(gettext("{path} could not be written: {reason}").format(path=path, reason=reason))
@@ -160,7 +166,7 @@ class DiskFull(Transient):
 
 
 class BadName(Permanent):
-    """`text` is not a domain name; the message is for the person who typed it."""
+    """`text` is not a domain name. The message is for the person who typed it."""
 
     def __init__(self, *, text: str, reason: str) -> None:
         super().__init__(
@@ -181,7 +187,9 @@ class NameOutside(BadName):
 
 
 class BadRdata(Permanent):
-    """`text` is not rdata of `type`; `reason` is a message for the person who typed it, `detail` does not quote it."""
+    """`text` is not rdata of `type`. `reason` is a message for the person who typed it; `detail` doesn't quote the
+    text.
+    """
 
     def __init__(self, *, type: int, text: str, reason: str, detail: str = "") -> None:
         super().__init__(reason)
@@ -189,7 +197,7 @@ class BadRdata(Permanent):
 
 
 class BadRRset(Permanent):
-    """Records that are each right but cannot form one RRset; `reason` is a message for people."""
+    """The records are valid one by one but cannot form one RRset. `reason` is a message for people."""
 
     def __init__(self, *, name: str, type: int, reason: str) -> None:
         super().__init__(reason)
@@ -197,7 +205,7 @@ class BadRRset(Permanent):
 
 
 class BadBytes(Permanent):
-    """Bytes of an LMDB file that are not what PowerDNS or we write. Never guessed at."""
+    """Bytes of an LMDB file are not what PowerDNS or we write. Code never guesses their meaning."""
 
     def __init__(self, *, what: str, reason: str) -> None:
         super().__init__(f"{what}: {reason}")
@@ -205,7 +213,7 @@ class BadBytes(Permanent):
 
 
 class Damaged(BadBytes):
-    """An LMDB file that cannot be read any more; only new files help."""
+    """An LMDB file can no longer be read, and has to be replaced by a new file."""
 
     def __init__(self, *, what: str, reason: str) -> None:
         super().__init__(what=what, reason=gettext("the file is damaged ({reason})").format(reason=reason))
@@ -213,7 +221,7 @@ class Damaged(BadBytes):
 
 
 class BadSegment(Permanent):
-    """Not a segment, or a damaged one."""
+    """Not a segment, or a damaged segment."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("not a usable segment: {reason}").format(reason=reason))
@@ -221,7 +229,7 @@ class BadSegment(Permanent):
 
 
 class BadSnapshot(Permanent):
-    """Not a snapshot, a damaged one, or one that this node must not take."""
+    """Not a snapshot, a damaged one, or one that this node must refuse."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("not a usable snapshot: {reason}").format(reason=reason))
@@ -229,7 +237,7 @@ class BadSnapshot(Permanent):
 
 
 class BadSignature(Permanent):
-    """The segment is not signed by a key this side knows."""
+    """The segment is not signed by a key that this side knows."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("signature refused: {reason}").format(reason=reason))
@@ -247,7 +255,7 @@ class WrongCluster(Permanent):
 
 
 class WrongEpoch(Permanent):
-    """The segment continues another history of the log than the one this side holds."""
+    """The segment continues another history of the log than the local one."""
 
     def __init__(self, *, ours: UUID, theirs: UUID) -> None:
         super().__init__(
@@ -267,7 +275,7 @@ class UnknownSchema(Permanent):
 
 
 class Unfinished(Permanent):
-    """The installation of a snapshot was begun and did not end; no segment fits what is there now."""
+    """The installation of a snapshot was begun and did not end. No segment fits the current contents."""
 
     def __init__(self, *, what: str) -> None:
         super().__init__(
@@ -279,7 +287,7 @@ class Unfinished(Permanent):
 
 
 class Diverged(Permanent):
-    """Content is not what its digest says; nothing was written."""
+    """Content does not match its digest. Nothing was written."""
 
     def __init__(self, *, expected: bytes, found: bytes, what: str = "the database") -> None:
         super().__init__(
@@ -291,7 +299,7 @@ class Diverged(Permanent):
 
 
 class MapFull(Permanent):
-    """The LMDB file has reached its map size; PowerDNS must be given a larger one first."""
+    """The LMDB file has reached its map size. PowerDNS must be configured with a larger one first."""
 
     def __init__(self, *, path: str, map_size: int) -> None:
         super().__init__(
@@ -301,7 +309,7 @@ class MapFull(Permanent):
 
 
 class TooMuch(Permanent):
-    """`what` has more than may be asked for at once."""
+    """`what` has more rows than can be requested at once."""
 
     def __init__(self, *, what: str, limit: int) -> None:
         super().__init__(gettext("{what} has more than {limit} rows").format(what=what, limit=limit))
@@ -309,7 +317,7 @@ class TooMuch(Permanent):
 
 
 class NodeAhead(Permanent):
-    """The node has a position that this panel has not published: a restored backup?"""
+    """The node has a position that this panel has not published. The panel may have been restored from a backup."""
 
     def __init__(self, *, node: _Position, head: _Position) -> None:
         super().__init__(
@@ -321,7 +329,9 @@ class NodeAhead(Permanent):
 
 
 class Refused(Permanent):
-    """The agent refused for good; `error` names what it raised, the message is its own."""
+    """The agent refused permanently. `error` names the error class that the agent raised, and the message is the
+    agent's.
+    """
 
     def __init__(self, *, error: str, message: str) -> None:
         super().__init__(message)

@@ -1,6 +1,6 @@
-"""The same small request to many agents at once: one thread, over the connections that are kept, answers as they come.
+"""Sending the same small request to many agents at once, in one thread, over existing connections.
 
-A thread for each node would spend more on being woken than on what it does.
+A thread for each node would use more processor time for waking up than for its work.
 """
 
 import http.client
@@ -26,12 +26,13 @@ Key = TypeVar("Key", bound=Hashable)
 def push_to_all(
     requests: Mapping[Key, tuple[NodeClient, bytes]],
 ) -> Iterator[dict[Key, Ack | ReplicationError]]:
-    """Send sealed segments to many nodes, as `NodeClient.push` with `may_defer`; yield answers as soon as they come.
+    """Send sealed segments to many nodes, as `NodeClient.push` does with `may_defer`. Yield answers as soon as they
+    arrive.
 
-    Those that came together are given together, until every node has one. An error is what the agent refused with,
-    or NodeUnreachable: after that, or where the generator is not read to its end, the node may or may not have
-    applied them, and sending them again is harmless. No other code may use the clients until then; each is
-    connected already.
+    Answers that arrived together are yielded together, until every node has one. An error is the agent's refusal, or
+    NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the node may have applied the segments;
+    sending them again is harmless. No other code is allowed to use the clients until then. Each client must be
+    connected.
     """
     exchanges = {key: _Exchange(client, body) for key, (client, body) in requests.items()}
     waiting = dict(exchanges)
@@ -55,7 +56,7 @@ def push_to_all(
 
 
 def _next(selector: selectors.BaseSelector, waiting: Mapping[Key, "_Exchange"]) -> dict[Key, Ack | ReplicationError]:
-    """Wait for one or more answers; empty if there was but a part of one."""
+    """Wait for one or more answers. Return an empty dict if only a part of an answer arrived."""
     found: dict[Key, Ack | ReplicationError] = {}
     first = min(exchange.until for exchange in waiting.values())
     for event, _ in selector.select(max(0.0, first - time.monotonic())):
@@ -75,7 +76,7 @@ def _next(selector: selectors.BaseSelector, waiting: Mapping[Key, "_Exchange"]) 
 
 
 class _Exchange:
-    """One request and its answer, as far as they have come, on a connection that waits for nothing."""
+    """One request and its answer, as far as they were transferred, on a non-blocking connection."""
 
     def __init__(self, client: NodeClient, body: bytes) -> None:
         if client.connection is None:
@@ -90,7 +91,7 @@ class _Exchange:
         self._length = 0  # of the answer with its header, once that is here
 
     def proceed(self) -> Ack | ReplicationError | None:
-        """Send and receive what goes without waiting; None until the answer is complete."""
+        """Send and receive what is possible without waiting. Return None until the answer is complete."""
         try:
             self._send()
             while piece := self.connection.recv(_PIECE):
@@ -118,7 +119,7 @@ class _Exchange:
             self.client.bytes_sent += sent
 
     def _answer(self) -> Ack | ReplicationError | None:
-        """Return the answer, once all of it is here. Raise HTTPException."""
+        """Return the answer if it is complete, or None. Raise HTTPException."""
         if len(self._received) < self._length:
             return None
         end = self._received.find(b"\r\n\r\n", 0, LONGEST_HEADER)
@@ -141,7 +142,7 @@ class _Exchange:
 
 
 class _Received:
-    """What `HTTPResponse` needs of a socket, for an answer that is in memory."""
+    """The part of a socket that `HTTPResponse` needs, for an answer that is in memory."""
 
     def __init__(self, received: bytearray) -> None:
         self._received = received

@@ -62,7 +62,7 @@ class Denial:
         return self._lone_cut if owned == 1 else self._other_cut
 
     def is_in_chain(self, rank: int, types: Collection[int], *, at_cut: bool) -> bool:
-        """Return whether a name of this rank that owns these types is in the NSEC3 chain itself."""
+        """Return True if a name of this rank that owns these types is in the NSEC3 chain itself."""
         return rank >= HASHED and not (self.is_opt_out and at_cut and is_bare_cut(types))
 
     def has_ordername(self, type: int, types: Collection[int], rank: int, *, at_cut: bool) -> bool:
@@ -72,11 +72,11 @@ class Denial:
         return not (at_cut and is_unflagged_at_cut(type, types, opt_out=self.is_opt_out))
 
     def ent_body(self, rank: int) -> bytes:
-        """Return the row of an empty non-terminal above names whose highest rank is this."""
+        """Encode the row of an empty non-terminal. `rank` is the highest rank of the names below it."""
         return values.encode_ent(auth=rank == FULL, ordername=self.has_helpers and rank >= HASHED)
 
     def ent_rank(self, body: bytes | None) -> int:
-        """Return the rank of an empty non-terminal's row: the inverse of `ent_body`; ABSENT without a row."""
+        """Return the rank in an empty non-terminal's row, the inverse of `ent_body`. Return ABSENT without a row."""
         if body is None:
             return ABSENT
         auth, ordername = values.first_flags(body)
@@ -90,47 +90,52 @@ class Denial:
         return (one.salt, one.iterations) == (two.salt, two.iterations)
 
     def helper_rows(self, rel: bytes) -> tuple[Row, ...]:
-        """Return the rows from a name's hash to the name and back, except back for names like hashes.
+        """Return the helper rows from a name's hash to the name and back. Names that look like hashes get only the
+        first row.
 
-        It must be NSEC3.
+        The denial must be NSEC3.
         """
         assert self._nsec3 is not None
         return helper_rows(self._zone, rel, self._nsec3)
 
     def back_key(self, rel: bytes, rows: Mapping[int, bytes]) -> bytes:
-        """Return the relative key of the row from the hash to a name in the chain with these rows. It must be NSEC3."""
+        """Return the relative key of the row from the hash to a name in the chain with these rows.
+
+        The denial must be NSEC3.
+        """
         if HELPER in rows and not is_like_hash(rel):
             return rows[HELPER][_HASH_IN_FORWARD] + b"\0"
         return self.helper_rows(rel)[0][0]
 
 
 def owned_types(types: Collection[int]) -> int:
-    """Count the types that make a name exist: not RRSIG, and none of those that compiling adds."""
+    """Count the types that make a name exist. RRSIG and the types that compiling adds don't count."""
     return len(types) - (ENT in types) - (HELPER in types) - (rdtypes.RRSIG in types)
 
 
 def is_bare_cut(types: Collection[int]) -> bool:
-    """Return whether a cut owns nothing but NS and addresses, which may be glue: its delegation is insecure."""
+    """Return True if a cut owns only NS and addresses, which can be glue. Such a delegation is insecure."""
     return _BARE.issuperset(types)
 
 
 def is_like_hash(rel: bytes) -> bool:
-    """Return True if the relative key is that of a hash label, or of a name that looks like one."""
+    """Return True if the relative key is a hash label, or a name that looks like one."""
     return _HASH_LABEL.fullmatch(rel) is not None
 
 
 def is_unflagged_at_cut(type: int, types: Collection[int], *, opt_out: bool) -> bool:
-    """Return True for an RRset without an ordername flag at a cut that is in the chain."""
+    """Return True if an RRset at a cut in the chain has no ordername flag."""
     if type == rdtypes.NS and opt_out:
         return rdtypes.DS not in types
     return type in _ADDRESSES
 
 
 def helper_rows(zone: str, rel: bytes, nsec3: Nsec3) -> tuple[Row, ...]:
-    """Return the row that leads from a name's hash to the name, and the one back.
+    """Return the row from a name's hash to the name, and the row from the name to its hash.
 
-    A name that looks like a hash gets only the first. Its other row might have the key of another name's first one, if
-    an attacker chose it so, and that name would vanish from the chain. Answers do not need the other row.
+    A name that looks like a hash gets only the first row. An attacker could choose the name so that its second row has
+    the key of another name's first row. The other name would then vanish from the chain. Answers do not need the second
+    row.
     """
     hashed = nsec3_hash(name_from_relative_key(rel, zone), nsec3.salt, nsec3.iterations)
     relative_name = names.to_wire(name_from_relative_key(rel, names.ROOT))

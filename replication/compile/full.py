@@ -2,23 +2,18 @@
 
 The rules, for a zone that is unsigned or signed with NSEC:
 
-1. A *cut* is a name other than the apex that owns NS. Every row at a cut and
-   below one has auth 0, every other row 1; DS rows always 1.
-2. Every name between a stored name and the apex that owns nothing is an
-   *empty non-terminal* and gets a row of type 0, or it would answer NXDOMAIN.
-   Its auth is 1 if a name below it has auth 1.
+1. A *cut* is a name other than the apex that owns NS. Every row at a cut and below one has auth 0, every other row 1.
+   DS rows always have auth 1.
+2. Every name between a stored name and the apex that owns nothing is an *empty non-terminal*. It gets a row of type 0,
+   because it would answer NXDOMAIN otherwise. Its auth is 1 if a name below it has auth 1.
 
-PowerDNS drops all empty non-terminals of a zone that has more than
-`max-ent-entries` (100,000) of them; we keep them, since the answers are wrong
-without. Disabled records do not travel.
+PowerDNS drops all empty non-terminals of a zone that has more than `max-ent-entries` (100,000) of them. We keep them,
+because answers are wrong without them. Disabled records are not sent to nodes.
 
-RRSIGs are those of zones that came signed; PowerDNS serves them, and makes
-NSEC and NSEC3 itself. That over an NSEC3 is at the label of the hash, where
-nothing exists: a name that owns nothing but RRSIG counts as one that owns
-nothing.
+RRSIGs are from zones that came signed. PowerDNS serves them, and makes NSEC and NSEC3 itself. The RRSIG of an NSEC3 is
+at the label of the hash, where no name exists: a name that owns only RRSIG counts as one that owns nothing.
 
-Names are relative keys here (`codec.keys`): parents sort before children, and
-a subtree is one prefix.
+Names are relative keys here (`codec.keys`): parents sort before children, and a subtree is one prefix.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +35,7 @@ _SEEN_ENT = values.encode_ent(auth=True)
 
 
 def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> list[Row]:
-    """Compile every row of the zone, sorted by record key. `nsec3`: None for unsigned zones and for NSEC."""
+    """Compile every row of the zone, sorted by record key. `nsec3` is None for unsigned zones and for NSEC."""
     content = list(rrsets)
     signed = {item.name for item in content if item.type == rdtypes.RRSIG}
     served = (
@@ -59,8 +54,8 @@ def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None)
 def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
     """Compile the rows of an unsigned zone, sorted by record key, from its served records in wire form.
 
-    An RRset without records counts as absent. Written for millions of RRsets: if the zone delegates nothing, every auth
-    is 1, and only names two labels below the apex can leave an empty name above them.
+    An RRset without records counts as absent. Optimized for millions of RRsets: if the zone has no delegations, every
+    auth is 1, and only names at least two labels below the apex can have an empty name above them.
     """
     rows: list[Row] = []
     deep: list[bytes] = []
@@ -81,7 +76,7 @@ def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
 
 
 def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3: Nsec3 | None) -> list[Row]:
-    """Return the rows of a zone in which anything may occur, sorted by record key."""
+    """Return the rows of a zone without the assumptions of `compile_wires`, sorted by record key."""
     cuts = {rel for rel, types in owned.items() if rdtypes.NS in types and rel != APEX}
     occluded = _names_below_cuts(sorted(owned), cuts)
     ents = _ents({rel: rel not in cuts and rel not in occluded for rel, types in owned.items() if owned_types(types)})
@@ -106,7 +101,7 @@ def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3
 
 
 def _rrsets_by_owner(rrsets: Iterable[WireRRset]) -> dict[bytes, dict[int, Content]]:
-    """Return TTL and records of the served RRsets by relative key and type."""
+    """Return TTL and records of the served RRsets, by relative key and type."""
     owned: dict[bytes, dict[int, Content]] = {}
     for rel, type, ttl, wires in rrsets:
         if wires:
@@ -122,7 +117,7 @@ def key_within(zone: str, name: str, type: int) -> bytes:
 
 
 def _names_below_cuts(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
-    """Return the names strictly below a cut."""
+    """Return the names that are strictly below a cut."""
     found: set[bytes] = set()
     cut: bytes | None = None
     for rel in ordered if cuts else ():
@@ -134,7 +129,7 @@ def _names_below_cuts(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
 
 
 def _ents(auth_of: Mapping[bytes, bool]) -> dict[bytes, bool]:
-    """Return empty non-terminals and their auth, from the names that own something and their auth."""
+    """Return the empty non-terminals and their auth. `auth_of` maps each name that owns something to its auth."""
     ents: dict[bytes, bool] = {}
     for rel, auth in auth_of.items():
         above = parent_key(rel)
@@ -150,7 +145,8 @@ def _hashed_names(
 ) -> set[bytes]:
     """Return the names of the NSEC3 chain. With opt-out, insecure delegations are not in it.
 
-    As in `pdnsutil rectify-zone`, the empty names above such a delegation are in it if the delegation has an address.
+    As in `pdnsutil rectify-zone`, the empty names above an insecure delegation are in the chain if the delegation has
+    an address.
     """
     hashed: set[bytes] = set()
     for rel, types in owned.items():

@@ -1,7 +1,7 @@
-"""The NSEC or NSEC3 records that PowerDNS makes of a zone's rows. Pure.
+"""The NSEC or NSEC3 records that PowerDNS makes from a zone's rows. Pure.
 
-PowerDNS lists the types of a name's authoritative rows, and NS. NSEC also has RRSIG and itself. NSEC3 has RRSIG
-unless it lists nothing or only NS, and at the apex NSEC3PARAM. `denial` explains which names are in the chain.
+PowerDNS lists the types of a name's authoritative rows, and NS. An NSEC also lists RRSIG and NSEC. An NSEC3 lists RRSIG
+unless the list is empty or only NS, and NSEC3PARAM at the apex. `denial` explains which names are in the chain.
 """
 
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ _SIGNATURE = frozenset((rdtypes.RRSIG,))
 
 
 class Link(NamedTuple):
-    """One record of a chain: where it is, the name that it speaks of, what is next (relative keys), its types.
+    """One record of a chain: its owner, the name that it covers, the next owner (relative keys), and its types.
 
-    For NSEC the name is the owner.
+    In NSEC the name is the owner.
     """
 
     owner: bytes
@@ -31,9 +31,9 @@ class Link(NamedTuple):
 
 
 class ChainMaker:
-    """Makes the chain of one zone from the types of its served RRsets. `nsec3`: None for NSEC.
+    """A maker of the chain of one zone from the types of its served RRsets. `nsec3` is None for NSEC.
 
-    It keeps one or two hundred bytes for each name.
+    It uses one or two hundred bytes of memory for each name.
     """
 
     def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:
@@ -47,14 +47,14 @@ class ChainMaker:
         self._lists: dict[frozenset[int], frozenset[int]] = {}  # few different ones occur, millions of times
 
     def add(self, rel: bytes, type: int) -> None:
-        """Take an RRset; they come in the order of their owners' relative keys."""
+        """Add an RRset. RRsets must be added in the order of their owners' relative keys."""
         if rel != self._rel:
             self._take_name()
             self._rel = rel
         self._types.add(type)
 
     def links(self) -> Iterator[Link]:
-        """Yield the records in the order of their owners. Nothing can be added after that."""
+        """Yield the records of the chain in the order of their owners. Nothing can be added afterwards."""
         self._take_name()
         if self._nsec3 is not None:
             self._found.sort()
@@ -79,7 +79,7 @@ class ChainMaker:
             self._take_hashed(rel, types, self._nsec3, at_cut=at_cut)
 
     def _take_hashed(self, rel: bytes, types: set[int], nsec3: Nsec3, *, at_cut: bool) -> None:
-        """Add the name, and the empty names between it and existing names."""
+        """Add the hashed name, and the empty names between it and existing names."""
         is_insecure = at_cut and rdtypes.DS not in types
         more = () if is_insecure else (rdtypes.RRSIG,)
         listed = self._list(types, *more, *((rdtypes.NSEC3PARAM,) if rel == APEX else ()), at_cut=at_cut)
@@ -97,7 +97,7 @@ class ChainMaker:
         self._path = path
 
     def _list_of_empty(self, name: bytes) -> frozenset[int]:
-        """Return the types of an empty name: an RRSIG without signed records there is authoritative."""
+        """Return the types of an empty name. An RRSIG at a name without signed records is authoritative."""
         return _SIGNATURE if name in self._signatures else _NOTHING
 
     def _list(self, types: set[int], *more: int, at_cut: bool) -> frozenset[int]:

@@ -1,4 +1,4 @@
-"""Rows of a zone in one denial of existence → the rows that are others in another. Pure."""
+"""Rows of a zone in one denial of existence → the rows that differ in another. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from replication.dns import rdtypes
 def switch_denial(
     zone: str, rows: Rows, before: Nsec3 | None, after: Nsec3 | None, *, puts: bool = True, deletes: bool = True
 ) -> Iterator[Change]:
-    """Yield the rows to put and those to delete that lead from one denial of existence to another.
+    """Yield the rows to put and to delete to switch a zone from one denial of existence to another.
 
-    Equal to the difference of two calls of `compile_zone`; `rows` must have been compiled with `before`. No row
-    comes twice. One pass over `rows`, in their order except empty names and the apex, which come after the names
-    below them. `puts` and `deletes` choose: to write the new chain before the old one goes, call twice, both times
-    with the old rows.
+    The result equals the difference of two calls of `compile_zone`. `rows` must have been compiled with `before`. No
+    row is yielded twice. One pass over `rows` yields them in order, except that empty names and the apex come after the
+    names below them. `puts` and `deletes` select the changes. To write the new chain before the old one is deleted,
+    call the function twice, both times with the old rows.
 
-    Holds the rows of one name, the name of one delegation, and the empty
-    non-terminals above the current name: this does not grow with the zone.
+    Memory holds the rows of one name, the name of one delegation, and the empty non-terminals above the current name,
+    which does not grow with the zone.
     """
     if before != after:
         switch = _Switch(Denial(zone, before), Denial(zone, after))
@@ -53,7 +53,7 @@ class _Switch:
         self._open: list[_Open] = []
 
     def changes(self, rows: Rows, *, puts: bool, deletes: bool) -> Iterator[Change]:
-        """Yield what differs; less hashing where puts or deletes are not of use."""
+        """Yield the changes. Fewer hashes are computed if puts or deletes are not wanted."""
         self._puts, self._deletes = puts, deletes
         for rel, stored in chain([(APEX, dict(rows.at(APEX)))], by_name(rows.below(APEX))):
             yield from self._close_all_but_above(rel)
@@ -84,7 +84,7 @@ class _Switch:
             yield from self._helpers(rel, stored, was_in_chain=was_in_chain, is_in_chain=is_in_chain)
 
     def _close_all_but_above(self, rel: bytes | None) -> Iterator[Change]:
-        """Yield what became of the empty names that are not above this one, and of the apex at the end (None)."""
+        """Yield the changes of the empty names that are not above `rel`. At the end (None), include the apex."""
         while self._open:
             last = self._open[-1]
             if rel is not None and (last.rel == APEX or rel.startswith(last.rel)):

@@ -1,4 +1,4 @@
-"""Compressed names in DNS messages (RFC 1035 4.1.4): where rdata holds names, and what they are in full. Pure."""
+"""Compressed names in DNS messages (RFC 1035 4.1.4): which rdata contains names, and how to expand them. Pure."""
 
 from replication.dns import names, rdtypes
 
@@ -19,14 +19,14 @@ NAMES_IN_RDATA: dict[int, tuple[int, int, int]] = {
 
 
 class BadCompression(ValueError):
-    """A name that cannot be expanded; the text says why, as a clause."""
+    """An error: a name can't be expanded. Its text is the reason, as a clause."""
 
 
 def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> tuple[bytes, int]:
-    """Return the name at an offset in full wire form, letter case kept, and the offset after it.
+    """Return the name at an offset in full wire form, with its letter case, and the offset after the name.
 
-    `known` remembers names by their offsets, for messages in which many point to the same ones. Raise BadCompression,
-    or IndexError if the message ends inside the name.
+    `known` caches names by their offsets, for messages in which many pointers point to the same names. Raise
+    BadCompression, or IndexError if the message ends inside the name.
     """
     parts: list[bytes] = []
     first, behind, limit = at, -1, at
@@ -62,9 +62,9 @@ def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> t
 def expand_rdata(
     message: bytes, start: int, end: int, type: int, known: dict[int, bytes] | None = None
 ) -> tuple[bytes, int]:
-    """Return the rdata in `message[start:end]` with its names in full, and the number of bytes after the last name.
+    """Return the rdata in `message[start:end]` with expanded names, and the number of bytes after the last name.
 
-    For a type without such names it is unchanged, and 0. Raise the errors of `name_at`.
+    Rdata of a type without compressible names is returned unchanged, with 0. Raise the errors of `name_at`.
     """
     if type not in NAMES_IN_RDATA:
         return message[start:end], 0

@@ -1,11 +1,9 @@
 """Domain names: text that people type, the canonical `name`, and wire form. Pure.
 
-A `name` is a str: absolute, lower case, ends in a dot, escaped as dnspython
-prints it. Only `parse` and `from_wire` make one; everything else trusts it.
-Names inside rdata are the same in all but one: they keep their capital letters
-(RFC 4343 4.1). `parse_in_rdata` and `from_rdata_at` make those.
-Labels with a zero byte are refused, because PowerDNS's LMDB keys cannot hold
-them.
+A `name` is a str: absolute, lowercase, ends in a dot, escaped as dnspython prints it. Only `parse` and `from_wire` make
+names; all other code trusts them. Names inside rdata differ only in that they keep their capital letters (RFC 4343
+4.1). `parse_in_rdata` and `from_rdata_at` make those. Labels with a zero byte are refused, because PowerDNS's LMDB keys
+cannot contain them.
 """
 
 import re
@@ -33,9 +31,9 @@ _ESCAPED_SPACE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def escape_spaces(text: str) -> str:
-    """Return the text with `\\032` for an escaped space, and the like for other white space (RFC 1035 5.1).
+    r"""Return the text with `\032` for an escaped space, and `\DDD` for other escaped white space (RFC 1035 5.1).
 
-    Programs in Go write `\\ `, which is the same; what cuts a text into words at spaces would cut it there.
+    Go programs write `\ `, which means the same. Code that splits a text into words at spaces would split it there.
     """
     if "\\" not in text:
         return text
@@ -45,8 +43,8 @@ def escape_spaces(text: str) -> str:
 def parse(text: str, origin: str | None = None) -> str:
     """Parse a typed name. Raise BadName.
 
-    A name without a final dot is below `origin`, or absolute without one. `@` is the origin itself. Unicode becomes its
-    IDNA form (UTS 46).
+    A name without a final dot is relative to `origin`, or absolute if there is no origin. `@` is the origin itself.
+    Unicode is converted to its IDNA form (UTS 46).
     """
     text = _strip_blanks(text)
     if len(text) > MAX_TEXT:
@@ -69,7 +67,7 @@ def parse(text: str, origin: str | None = None) -> str:
 
 
 def parse_in_rdata(text: str, origin: str | None = None) -> str:
-    """Return the name that `text` means, with its capital letters; raise BadName as `parse` does."""
+    """Parse a name in rdata and keep its capital letters. Raise BadName as `parse` does."""
     name, text = parse(text, origin), _strip_blanks(text)
     lowered = text.lower()
     if text == lowered:
@@ -105,7 +103,7 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
 
 
 def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
-    """Split `text` into labels, with their capital letters, and whether it ends in a dot."""
+    """Split `text` into labels with their capital letters. Also return True if the text ends in a dot."""
     found: list[bytes] = []
     label = bytearray()
     unicode_label = ""
@@ -189,7 +187,7 @@ def _check_lengths(labels_: tuple[bytes, ...], text: str) -> str:
 
 
 def labels(name: str) -> tuple[bytes, ...]:
-    """Return the labels of a name without the root, leftmost first. Those of a name in rdata keep their capitals."""
+    """Return the labels of a name without the root, leftmost first. Labels of a name in rdata keep their capitals."""
     if name == ROOT:
         return ()
     if "\\" not in name:
@@ -198,7 +196,7 @@ def labels(name: str) -> tuple[bytes, ...]:
 
 
 def from_labels(labels_: tuple[bytes, ...]) -> str:
-    """Return the name of labels that are legal."""
+    """Return the name made of these labels, which must be valid."""
     return "".join(_escape_label(label) + "." for label in labels_) or ROOT
 
 
@@ -217,7 +215,7 @@ def to_wire(name: str) -> bytes:
 
 
 def from_wire(wire: bytes) -> str:
-    """Return the name of an uncompressed wire form that fills `wire`. Raise BadName."""
+    """Parse an uncompressed name that fills all of `wire`. Raise BadName."""
     name, end = from_wire_at(wire, 0)
     if end != len(wire):
         raise BadName(text=wire.hex(), reason=gettext("bytes follow the end of the name"))
@@ -231,7 +229,7 @@ def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
 
 
 def from_rdata_at(wire: bytes, at: int) -> tuple[str, int]:
-    """Return what `from_wire_at` does, with the name's capital letters."""
+    """Parse a name as `from_wire_at` does, but keep its capital letters."""
     found: list[bytes] = []
     try:
         while length := wire[at]:
@@ -249,7 +247,7 @@ def from_rdata_at(wire: bytes, at: int) -> tuple[str, int]:
 
 
 def parent(name: str) -> str | None:
-    """Return the name without its first label; None for the root."""
+    """Return the name without its first label, or None for the root."""
     if name == ROOT:
         return None
     if "\\" not in name:
@@ -258,7 +256,7 @@ def parent(name: str) -> str | None:
 
 
 def is_within(name: str, zone: str) -> bool:
-    """Return True for the zone's apex and every name below it."""
+    """Return True if the name is the zone's apex or below it."""
     if zone == ROOT or name == zone:
         return True
     if not name.endswith("." + zone):
@@ -271,7 +269,7 @@ def is_within(name: str, zone: str) -> bool:
 
 
 def relative_text(name: str, zone: str) -> str:
-    """Return a name as people see it inside its zone: `@`, `www`."""
+    """Return a name as pages show it inside its zone, such as `@` or `www`."""
     if name == zone:
         return "@"
     if zone == ROOT:
@@ -280,12 +278,12 @@ def relative_text(name: str, zone: str) -> str:
 
 
 def before_full_stop(name: str) -> str:
-    """Return a name for the end of a sentence, without its final dot. The root stays."""
+    """Return a name without its final dot, for the end of a sentence. The root keeps its dot."""
     return name.removesuffix(ROOT) or ROOT
 
 
 def owner_text(name: str, zone: str) -> str:
-    """Return a name as people read it inside its zone, in its own script: `@`, `www`, `bücher`."""
+    """Return a name as pages show it inside its zone, in its own script, such as `@`, `www` or `bücher`."""
     return "@" if name == zone else display(relative_text(name, zone) + ".")[:-1]
 
 

@@ -1,6 +1,6 @@
-"""What is kept of an RRset beside its values and comment: tags, and a comment and a spelling for each value. Pure.
+"""Data of an RRset other than values and comment: tags, and a comment and a spelling for each value. Pure.
 
-It never travels to nodes; it is here because it belongs to the RRset wherever that is kept, compared and published.
+Nodes never get it. It belongs to the RRset in storage, comparisons and publications, so it is defined here.
 """
 
 import json
@@ -11,10 +11,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Tags, sorted; and pairs of a value and its comment, sorted by the value's text. False if empty.
+    """Tags, sorted; and pairs of a value and its comment, sorted by the value's text. Empty notes are falsy.
 
-    `spellings` are pairs of a value and its text from a client of API v1, if that differs: one string of 300
-    characters, `"grüß"`. Clients compare what they sent with what they get. No other interface shows a spelling.
+    `spellings` are pairs of a value and the text that a client of API v1 sent for it, if that differs: one string of
+    300 characters, `"grüß"`. Clients compare the text that they sent with the text that they get. No other interface
+    shows a spelling.
     """
 
     tags: tuple[str, ...] = ()
@@ -31,13 +32,13 @@ class Notes:
         comments: Mapping[str, str] | None = None,
         spellings: Mapping[str, str] | None = None,
     ) -> "Notes":
-        """Return notes with these, sorted. Empty comments are left out."""
+        """Return notes with these tags, comments and spellings, sorted. Empty comments are left out."""
         found = () if comments is None else sorted((value, text) for value, text in comments.items() if text)
         return cls(tuple(sorted(set(tags))), tuple(found), tuple(sorted((spellings or {}).items())))
 
     @property
     def without_spellings(self) -> "Notes":
-        """The same without spellings."""
+        """The same notes without spellings."""
         return replace(self, spellings=()) if self.spellings else self
 
     def comment_of(self, value: str) -> str:
@@ -45,7 +46,7 @@ class Notes:
         return next((text for noted, text in self.comments if noted == value), "")
 
     def of_values(self, values: Collection[str]) -> "Notes":
-        """Return the notes without comments and spellings of other values."""
+        """Return the notes without the comments and spellings of values that aren't in `values`."""
         comments = tuple(pair for pair in self.comments if pair[0] in values)
         spellings = tuple(pair for pair in self.spellings if pair[0] in values)
         if (len(comments), len(spellings)) == (len(self.comments), len(self.spellings)):
@@ -61,7 +62,7 @@ class Notes:
         return Notes(self.tags, tuple(sorted(comments.items())), spellings)
 
     def merge_with(self, other: "Notes") -> "Notes":
-        """Return both notes joined. If both have something for a value, this one's wins."""
+        """Merge two notes. If both have a comment or spelling for a value, use the one of this object."""
         if not other:
             return self
         comments = {**dict(other.comments), **dict(self.comments)}
@@ -77,7 +78,7 @@ class Notes:
         return replace(self, spellings=tuple(sorted(spellings.items())))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the notes as JSON, without empty members: most RRsets have none."""
+        """Return the notes as JSON. Empty members are left out, because most RRsets have no notes."""
         found: dict[str, Any] = {}
         if self.tags:
             found["tags"] = list(self.tags)
@@ -89,7 +90,7 @@ class Notes:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Notes":
-        """Read notes from `to_json`'s form. Other members are ignored."""
+        """Read notes from the result of `to_json`. Other members are ignored."""
         if "tags" not in obj and "value_comments" not in obj and _SPELLINGS not in obj:
             return NO_NOTES
         comments, spellings = (tuple(sorted(obj.get(key, {}).items())) for key in ("value_comments", _SPELLINGS))
@@ -101,15 +102,15 @@ NO_NOTES = Notes()
 
 
 def format_notes(notes: Notes) -> str:
-    """Format notes as one line; "" for none."""
+    """Format notes as one line of JSON, or "" if there are none."""
     return json.dumps(notes.to_json(), ensure_ascii=False) if notes else ""
 
 
 def parse_notes(text: str) -> Notes:
-    """Parse notes: the inverse of `format_notes`."""
+    """Parse notes. This is the inverse of `format_notes`."""
     return Notes.from_json(json.loads(text)) if text else NO_NOTES
 
 
 def notes_without_spellings(text: str) -> str:
-    """Return notes as one text, as they are given to people: without spellings."""
+    """Return formatted notes without spellings, as people see them."""
     return format_notes(parse_notes(text).without_spellings) if _SPELLINGS in text else text

@@ -1,6 +1,6 @@
-"""Whether an answer in wire form is exactly an RRset, for the plain cases and without parsing all of it. Pure.
+"""A fast check that an answer in wire form is exactly an RRset, for plain cases only. Pure.
 
-A node asks for everything that a push touched. Parsing each answer in full with dnspython costs more than the rest of
+A node queries everything that a push touched. Parsing each answer in full with dnspython costs more than the rest of
 the push. Here "yes" is certain, and "no" only means that the answer has to be parsed in full.
 """
 
@@ -19,9 +19,10 @@ _FLAGS_MASK, _FLAGS = 0xFE0F, 0x8400
 
 
 def is_plainly(packet: bytes, name: str, type: int, ttl: int, rdata: Collection[bytes]) -> bool:
-    """Return True only if the answer section is exactly this RRset; then no part of the packet up to there is broken.
+    """Return True only if the answer section is exactly this RRset. Then the packet up to the end of that section is
+    valid.
 
-    `rdata` is in wire form, without compression, each record once.
+    `rdata` is in wire form, without compression and without duplicates.
     """
     try:
         _, flags, questions, answers, _, _ = _HEADER.unpack_from(packet)

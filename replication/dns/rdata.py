@@ -1,11 +1,9 @@
 """Rdata: canonical presentation text, and wire form. Pure.
 
-Canonical text is what dnspython prints, with names absolute. `parse` makes it
-from what people type; everything else trusts it. Names in it keep their capital
-letters (RFC 4343 4.1), but are the same in any case: what compares values compares
-texts from `fold`. Common types go through `rdata_forms`, the rest through
-dnspython, which is imported only then: an agent that sees none of them saves
-the memory.
+Canonical text is what dnspython prints, with absolute names. `parse` makes it from text that people type; all other
+code trusts it. Names in it keep their capital letters (RFC 4343 4.1), but letter case makes no difference: code that
+compares values compares the texts from `fold`. Common types go through `rdata_forms`, the rest through dnspython, which
+is imported only then, so that an agent without such types saves the memory.
 """
 
 import binascii
@@ -49,7 +47,7 @@ MAX_TEXT = 4 * MAX_RDATA
 
 
 def check_type(type: int) -> None:
-    """Raise BadRdata, with the reason, if a zone cannot hold this type."""
+    """Raise BadRdata with the reason if a zone cannot contain this type."""
     reason = refusal(type)
     if reason is not None:
         raise BadRdata(type=type, text="", reason=reason)
@@ -62,7 +60,7 @@ def parse(type: int, text: str, origin: str | None = None) -> str:
 
 
 def parse_signature(text: str, origin: str | None = None) -> str:
-    """Return the canonical text of an RRSIG, which `parse` refuses: presigned zones have them. Raise BadRdata."""
+    """Return the canonical text of an RRSIG. `parse` refuses RRSIGs, but presigned zones have them. Raise BadRdata."""
     return from_wire(rdtypes.RRSIG, _encode(rdtypes.RRSIG, text.strip(), origin))
 
 
@@ -90,11 +88,11 @@ def from_wire(type: int, wire: bytes) -> str:
 
 
 def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> list[bytes]:
-    """Return the wire forms that nodes get of the canonical texts of an RRset.
+    """Return the wire forms of an RRset for nodes, from its canonical texts.
 
-    They have the texts' capitals, unless PowerDNS may have to sign them and would do that otherwise than others
-    validate them; of texts that differ in capitals alone then, there is one. `comes_signed`: others have signed the
-    RRset, as it is.
+    They keep the texts' capital letters, unless PowerDNS may have to sign a type that PowerDNS signs differently from
+    how validators check it. Such types are sent in lowercase, and texts that differ only in capitals are sent once.
+    `comes_signed`: the RRset was signed elsewhere, in exactly this form.
     """
     if type not in SIGNED_IN_LOWER_CASE:
         return [to_wire(type, text) for text in texts]
@@ -102,7 +100,7 @@ def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> lis
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:
-    """Return the names that a canonical rdata points at: hosts that must exist for it to work."""
+    """Return the names that a canonical rdata points to: hosts that must exist for the record to work."""
     field = _TARGET_FIELD.get(type)
     if field is None:
         return ()
@@ -114,7 +112,7 @@ def targets(type: int, text: str) -> tuple[str, ...]:
 
 
 def fold(type: int, text: str) -> str:
-    """Return a canonical text with its names in lower case: equal for values that are the same to DNS."""
+    """Return a canonical text with lowercase names. Values that are equal in DNS have equal results."""
     if type not in _NAMES_AT:
         return text
     lowered, words = text.lower(), _NAMES_AT[type]
@@ -126,20 +124,20 @@ def fold(type: int, text: str) -> str:
 
 
 def fold_all(type: int, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return these canonical texts of one type, each as `fold` returns it."""
+    """Return the canonical texts of one type, folded as by `fold`."""
     if type not in _NAMES_AT:
         return tuple(texts)
     return tuple([fold(type, text) for text in texts])
 
 
 def in_both(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the canonical texts that are among the others, in whatever capitals."""
+    """Return the canonical texts that are also in `others`, ignoring the case of names."""
     known = set(fold_all(type, others))
     return tuple([text for text in texts if fold(type, text) in known])
 
 
 def not_among(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the canonical texts that are not among the others in any capitals."""
+    """Return the canonical texts that are not in `others`, ignoring the case of names."""
     known = set(fold_all(type, others))
     return tuple([text for text in texts if fold(type, text) not in known])
 
@@ -176,7 +174,9 @@ WITH_NAMES = frozenset(_NAMES_AT)
 
 
 def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
-    """Return a canonical rdata with each host or mailbox name replaced by `rename`. Parse the result again."""
+    """Return a canonical rdata with each host or mailbox name replaced by `rename`. The caller must parse the result
+    again.
+    """
     fields: tuple[int, ...] = _OTHER_NAMES.get(type, ())
     if targets(type, text):
         fields = (_TARGET_FIELD[type],)
@@ -231,12 +231,14 @@ def _describe(type: int, text: str, reason: str) -> str:
 
 
 def _has_an(type: int) -> bool:
-    """Return True if English has "an" before the type."""
+    """Return True if the English article before the type is "an"."""
     return type_to_text(type)[0] in "AEFHILMNORSX"
 
 
 def _encode_generic(type: int, text: str) -> bytes:
-    r"""Encode RFC 3597: `\# length hex`. Known types are decoded, so that nothing malformed gets in this way."""
+    r"""Encode the generic form of RFC 3597, `\# length hex`. Known types are decoded, so that malformed rdata is
+    refused.
+    """
     fields = text.split()
     try:
         wire = binascii.unhexlify("".join(fields[2:]))
@@ -265,9 +267,9 @@ def _encode_generic(type: int, text: str) -> bytes:
 
 @cache
 def _take_any_ech() -> None:
-    """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does: their meaning is for the host's clients.
+    """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does. Only the host's clients interpret them.
 
-    dnspython itself refuses those with a wrong length prefix, and a zone that PowerDNS serves could not be imported.
+    dnspython itself refuses bytes with a wrong length prefix, so a zone that PowerDNS serves could not be imported.
     """
     import dns.immutable
     import dns.rdata
@@ -310,7 +312,9 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
 
 
 def _check_comment(line: str, comment: str | None) -> None:
-    """Raise if a comment has no space before it; `0 issue ca.test;policy=x` lacks quotes, and would lose its end."""
+    """Raise ValueError if a comment has no space before it. `0 issue ca.test;policy=x` lacks quotes and would lose its
+    end.
+    """
     if comment is not None and not line.rstrip("\r\n").removesuffix(";" + comment)[-1:].isspace():
         raise ValueError(gettext("an unquoted “;” begins a comment: put the text that contains it in double quotes"))
 

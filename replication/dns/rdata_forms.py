@@ -1,8 +1,7 @@
-"""Rdata of the common types, and of those that dnspython does not know, without dnspython.
+"""Rdata of the common types, and of types that dnspython does not know, without dnspython.
 
-A *form* turns presentation text into wire bytes and back: `encode` accepts
-what people type, `decode` prints the canonical text. Both raise ValueError
-with a message for people. `rdata` chooses the form, or dnspython.
+A *form* turns presentation text into wire bytes and back: `encode` accepts text that people type, `decode` prints the
+canonical text. Both raise ValueError with a message for people. `rdata` chooses the form, or dnspython.
 
     type                         wire form
     A, AAAA                      4 or 16 address bytes
@@ -16,7 +15,7 @@ with a message for people. `rdata` chooses the form, or dnspython.
     RKEY                         u16 flags, u8 protocol, u8 algorithm, key to the end
     LUA                          u16 type, then as TXT
 
-Names keep their capital letters (RFC 4343 4.1). What compares them uses `rdata.fold`.
+Names keep their capital letters (RFC 4343 4.1). Code that compares names uses `rdata.fold`.
 """
 
 import base64
@@ -35,7 +34,7 @@ MAX_STRING = 255
 
 
 def shorten_text(text: str) -> str:
-    """Return at most 60 characters of the text, for a message."""
+    """Shorten a text to at most 60 characters for a message."""
     return text if len(text) <= 60 else text[:57] + "…"
 
 
@@ -46,7 +45,7 @@ class Form(Protocol):
 
 @dataclass(frozen=True)
 class AddressForm:
-    """A and AAAA."""
+    """The form of A and AAAA."""
 
     family: socket.AddressFamily
     size: int
@@ -83,9 +82,9 @@ class AddressForm:
 
 @dataclass(frozen=True)
 class FieldsForm:
-    """Numbers and names, in a fixed order: `fields` are pairs of title and `name`, `u16`, `u32` or `seconds`.
+    """A form of numbers and names in a fixed order. `fields` are pairs of title and `name`, `u16`, `u32` or `seconds`.
 
-    The parentheses and comments of a zone file are skipped.
+    Parentheses and comments of a zone file are skipped.
     """
 
     fields: tuple[tuple[str, str], ...]
@@ -160,11 +159,10 @@ def _encode_number(word: str, title: str, kind: str) -> bytes:
 
 @dataclass(frozen=True)
 class StringsForm:
-    """TXT and SPF.
+    """The form of TXT and SPF.
 
-    Text that starts with a quote is a row of quoted strings, as in a zone
-    file, in parentheses if it likes. Any other text is one string just as it
-    was typed, spaces and semicolons included, for that is what people mean by
+    Text that starts with a quote is a sequence of quoted strings, as in a zone file, optionally in parentheses. Any
+    other text is one string exactly as typed, including spaces and semicolons, because that is what people mean by
     `v=spf1 mx -all`. Strings over 255 bytes are cut into strings of 255.
     """
 
@@ -207,7 +205,7 @@ def _escape(string: bytes) -> str:
 
 
 def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
-    """Return the strings of `"one" "two" ; comment`. `closing` must follow the last one."""
+    """Return the strings of `"one" "two" ; comment`. `closing` must follow the last string."""
     strings: list[bytes] = []
     at = 0
     while match := _QUOTED.match(text, at):
@@ -248,7 +246,7 @@ def _unescape(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class KeyForm:
-    """RKEY."""
+    """The form of RKEY."""
 
     def encode(self, text: str, origin: str | None) -> bytes:
         parts = text.split()
@@ -269,7 +267,7 @@ class KeyForm:
 
 @dataclass(frozen=True)
 class LuaForm:
-    """LUA: the type that the code returns, and the code: `A "ifportup(443, {'192.0.2.1'})"`."""
+    """The form of LUA: the type that the code returns, and the code, such as `A "ifportup(443, {'192.0.2.1'})"`."""
 
     def encode(self, text: str, origin: str | None) -> bytes:
         parts = text.split(None, 1)

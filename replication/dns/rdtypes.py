@@ -1,4 +1,4 @@
-"""Record types: numbers and mnemonics, which of them PowerDNS serves, and why others are refused. Pure."""
+"""Record types: numbers and mnemonics, the types that PowerDNS serves, and why others are refused. Pure."""
 
 from replication.errors import BadRdata
 from replication.message_texts import gettext, gettext_noop
@@ -37,7 +37,7 @@ _REFUSED: dict[int, str] = {
 
 
 def type_to_text(type: int) -> str:
-    """Return `A`, `HTTPS`, `ALIAS`; `TYPE1234` for an unnamed type."""
+    """Return the mnemonic of a type, such as `A`, `HTTPS` or `ALIAS`, or `TYPE1234` if it has none."""
     known = _MNEMONICS.get(type)
     if known is not None:
         return known
@@ -47,7 +47,10 @@ def type_to_text(type: int) -> str:
 
 
 def type_from_text(text: str) -> int:
-    """Return the number of a mnemonic or `TYPEnnn`, in any case. Raise BadRdata. Meta types (ANY) are known too."""
+    """Return the number of a mnemonic or `TYPEnnn` in any letter case. Meta types (ANY) are included.
+
+    Raise BadRdata.
+    """
     known = _SERVED.get(text)
     if known is not None:
         return known
@@ -65,7 +68,7 @@ def type_from_text(text: str) -> int:
 
 
 def refusal(type: int) -> str | None:
-    """Return why records of this type cannot be in a zone, or None."""
+    """Return why records of this type cannot be in a zone, or None if they can."""
     if type in SERVED_TYPES:
         return None
     if type in _REFUSED:

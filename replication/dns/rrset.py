@@ -1,4 +1,4 @@
-"""RRset, the unit of everything; its change; and the zone's serial. Pure."""
+"""RRset, the unit that is edited, compared and pushed; its change; and the zone's serial. Pure."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -27,8 +27,8 @@ Key = tuple[str, int]  # owner name and type: what identifies an RRset in its zo
 class RRset:
     """Name, type, TTL and rdata: canonical texts, sorted by wire form, without duplicates.
 
-    Names in rdata keep their capital letters, which make no difference to DNS: two RRsets that differ in nothing else
-    have the same `folded`. `disabled` is the part of `rdata` that is kept but not served.
+    Names in rdata keep their capital letters, which make no difference in DNS: two RRsets that differ only in capitals
+    have the same `folded`. `disabled` is the part of `rdata` that is stored but not served.
     """
 
     name: str
@@ -41,14 +41,14 @@ class RRset:
 
     @property
     def served(self) -> tuple[str, ...]:
-        """The rdata that nodes get."""
+        """The rdata that nodes get, without disabled values."""
         if not self.disabled:
             return self.rdata
         return tuple(text for text in self.rdata if text not in self.disabled)
 
     @property
     def folded(self) -> "RRset":
-        """The same RRset with all names in lower case: what is compared where capitals are no difference."""
+        """The same RRset with all names in lowercase, for comparisons that ignore letter case."""
         if self.type not in rdata.WITH_NAMES:
             return self
         texts = rdata.fold_all(self.type, self.rdata)
@@ -60,7 +60,7 @@ class RRset:
         return replace(self, rdata=ordered, disabled=tuple(text for text in ordered if text in off), notes=notes)
 
     def without(self, texts: Iterable[str]) -> "RRset | None":
-        """Return the RRset without these canonical rdata, in whatever capitals; None when none is left."""
+        """Return the RRset without these canonical rdata, ignoring letter case. Return None if no rdata is left."""
         left = rdata.not_among(self.type, self.rdata, texts)
         if not left:
             return None
@@ -68,7 +68,7 @@ class RRset:
         return replace(self, rdata=left, disabled=disabled, notes=self.notes.of_values(left))
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything except name and type."""
+        """Return everything except name and type as JSON."""
         return {
             "ttl": self.ttl,
             "rdata": list(self.rdata),
@@ -79,7 +79,7 @@ class RRset:
 
     @property
     def json_members(self) -> str:
-        """The members of `to_json`, as text: thousands of them are written at once."""
+        """The members of `to_json` as text. Built directly, because thousands of RRsets are written at once."""
         return (
             f'"ttl": {self.ttl}, "rdata": [{",".join(map(quoted, self.rdata))}], '
             f'"disabled": [{",".join(map(quoted, self.disabled))}], "comment": {quoted(self.comment)}'
@@ -88,19 +88,19 @@ class RRset:
 
     @classmethod
     def from_json(cls, name: str, type: int, obj: Mapping[str, Any]) -> "RRset":
-        """Read an RRset from `to_json`'s form."""
+        """Read an RRset from the result of `to_json`."""
         notes = Notes.from_json(obj)
         return cls(name, type, obj["ttl"], tuple(obj["rdata"]), tuple(obj["disabled"]), obj["comment"], notes)
 
 
 def json_text(rrset: RRset | None) -> str:
-    """Return `to_json` as text; null for None."""
+    """Return `to_json` as text, or `null` for None."""
     return "null" if rrset is None else f"{{{rrset.json_members}}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One RRset before and after; None means absent."""
+    """One RRset before and after a change. None means absent."""
 
     name: str
     type: int
@@ -122,10 +122,10 @@ def make(  # noqa: PLR0913  # the fields of an RRset
     origin: str | None = None,
     notes: Notes = NO_NOTES,
 ) -> RRset:
-    """Make the RRset that a person typed. Raise BadName, BadRdata or BadRRset.
+    """Create an RRset from text that a person typed. Raise BadName, BadRdata or BadRRset.
 
-    `disabled` names rdata that are also in `rdata_texts`. Of duplicates the last one stays, with its capitals. Notes
-    about missing values are dropped; `notes` names values canonically.
+    `disabled` lists rdata that are also in `rdata_texts`. The last of several duplicates is kept, with its capitals.
+    Notes about missing values are dropped. `notes` refers to values by their canonical text.
     """
     owner = names.parse(name, origin)
     rdata.check_type(type)
@@ -149,9 +149,9 @@ def make(  # noqa: PLR0913  # the fields of an RRset
 
 
 def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
-    """Return the RRset with the current spellings of its values, except values with their own spelling.
+    """Return the RRset with the current spellings of its values, except for values with their own spelling.
 
-    Only API v1 knows spellings: a change by another interface is about something else.
+    Only API v1 knows spellings, so a change through another interface must not drop them.
     """
     if not current.notes.spellings:
         return rrset
@@ -161,7 +161,7 @@ def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
 
 
 def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
-    """Return the notes without comments of other values than these, and with each value spelled as it is here."""
+    """Return the notes with only the comments of these values, and with each value spelled as in `texts`."""
     if notes.comments and type in rdata.WITH_NAMES:
         spelled = {rdata.fold(type, text): text for text in texts}
         notes = notes.rename_values(lambda value: spelled.get(rdata.fold(type, value), value))
@@ -201,7 +201,7 @@ def _bad(rrset: RRset, reason: str) -> BadRRset:
 
 @dataclass(frozen=True, slots=True)
 class Serial:
-    """A SOA serial: 32 bits that compare by RFC 1982.
+    """A SOA serial: 32 bits that are compared by RFC 1982.
 
     Two serials exactly 2**31 apart are neither smaller nor greater.
     """
@@ -228,5 +228,5 @@ class Serial:
 
     @property
     def next(self) -> "Serial":
-        """The smallest greater serial; 0 is skipped, because tools take it for `unset`."""
+        """The smallest greater serial. 0 is skipped, because tools treat it as `unset`."""
         return Serial((self.value + 1) % 2**32 or 1)

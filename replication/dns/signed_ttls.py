@@ -1,8 +1,8 @@
-"""TTLs of a zone that came with its signatures, as its signer gave them. Pure.
+"""TTLs of a presigned zone, as its signer set them. Pure.
 
-A signature has the TTL of what it signs, and says so in its fourth field (RFC 4034 sections 3 and 3.1.4). Here all
-signatures of an owner are one RRset with one TTL, and PowerDNS gives NSEC, NSEC3 and NSEC3PARAM the SOA's minimum. What
-verifies a zone compares these TTLs, and secondaries answer with those that they were given.
+A signature has the TTL of the RRset that it signs, and states that TTL in its fourth field (RFC 4034 sections 3 and
+3.1.4). Here all signatures of an owner are one RRset with one TTL, and PowerDNS serves NSEC, NSEC3 and NSEC3PARAM with
+the SOA's minimum. Programs that verify a zone compare these TTLs, and secondaries answer with the TTLs that they got.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ _TYPES = {mnemonic: type for type, mnemonic in _MADE.items()}
 
 
 def ttl_of_signature(text: str) -> int:
-    """Return the TTL of an RRSIG, by its presentation format."""
+    """Return the original TTL in the presentation format of an RRSIG."""
     return int(text.split(" ", 4)[3])
 
 
 class SignedTtls:
-    """The TTLs that the signatures of a zone say; `signatures` are the owners of RRSIGs with their texts.
+    """The TTLs that the signatures of a zone state. `signatures` are the owners of RRSIGs with their texts.
 
-    Nearly all records of a chain have one TTL, so only those with another one are kept.
+    Nearly all records of a chain have one TTL, so only the exceptions are stored.
     """
 
     def __init__(self, signatures: Iterable[tuple[str, Sequence[str]]]) -> None:
@@ -39,7 +39,7 @@ class SignedTtls:
             self._others[owner.lower(), type] = ttl
 
     def ttl_of(self, owner: str, type: int, ttl: int, wire: bytes) -> int:
-        """Return the TTL that the signer gave a record which PowerDNS gives with `ttl`; `wire` is its rdata."""
+        """Return the signer's TTL of a record that PowerDNS serves with `ttl`. `wire` is the record's rdata."""
         if type == rdtypes.RRSIG:
             return int.from_bytes(wire[4:8])
         if type in _MADE:

@@ -1,1 +1,3 @@
-"""A stock dnsdist in front of nodes: its configuration, and which nodes it may ask, by what they prove over DNS."""
+"""A stock dnsdist in front of nodes: its configuration, and its rotation, which depends on the nodes' answers over
+DNS.
+"""

@@ -40,7 +40,7 @@ WAIT_SECONDS = 0.25
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; return 0 on success, 1 with a message on standard error otherwise."""
+    """Run one command. Return 0 on success; otherwise print a message on standard error and return 1."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     logging.getLogger().addHandler(RECENT_LOG)
@@ -81,7 +81,7 @@ def _once(config: FrontConfig, command: str) -> None:
 
 
 def _start(path: Path) -> None:
-    """Replace this process by dnsdist. Wait until the panel has named nodes."""
+    """Replace this process with dnsdist. Wait first until the panel has named nodes."""
     while not (config := read_config(path)).backends:
         time.sleep(WAIT_SECONDS)
     front = Front(config)

@@ -1,12 +1,13 @@
 """An enrolled front: it gets the panel's pushes to nodes, and acknowledges them once they are proved.
 
-1. A segment comes. The zones that it changes are held: dnsdist asks nodes for them, and not its cache (`bypass`).
-2. The nodes behind the front get the segment from the panel, as usual. As soon as each node that dnsdist may ask proves
-   that it has it, and a question through dnsdist shows so too, the front acknowledges it.
-3. From then on no node that lacks it gets into rotation.
+1. The front receives a segment. The zones that it changes are held: dnsdist asks nodes for them instead of its cache
+   (`bypass`).
+2. The nodes behind the front get the segment from the panel, as usual. The front acknowledges it as soon as each node
+   in rotation proves that it has the segment, and a question through dnsdist proves that too.
+3. From then on no node that lacks the segment gets into rotation.
 
 So *in sync* has the same meaning for a front as for a node: no client gets an older answer here. A front stores no
-zones. It reads from a segment only its zones and its end position. It needs no chunk of a snapshot.
+zones. It reads from a segment only its zones and its end position. It needs no chunks of a snapshot.
 """
 
 import json
@@ -55,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 class FrontAgent:
-    """One running front. Entering it takes its lock and opens the port; leaving gives both back."""
+    """One running front. Entering the context takes its lock and opens the port; leaving it releases both."""
 
     def __init__(self, config: FrontConfig, *, hold_seconds: float = HOLD_SECONDS) -> None:
         self._config = config
@@ -98,7 +99,9 @@ class FrontAgent:
         os.close(self._lock_file)
 
     def serve(self, stop: threading.Event) -> None:
-        """Serve the panel and keep rotation and cache right until `stop` is set. dnsdist is not touched by either."""
+        """Serve the panel, and keep rotation and cache right until `stop` is set. Starting or stopping doesn't affect
+        dnsdist.
+        """
         self._write()
         logger.info("started front=%s position=%s", self._config.identity.node, self._taken or "none")
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True).start()
@@ -112,9 +115,9 @@ class FrontAgent:
         sampling.join()
 
     def take(self, body: bytes | BinaryIO) -> Ack:
-        """Take segments: their zones are held from here on. The newest ack, after WAIT_SECONDS at most.
+        """Accept segments and hold their zones from now on. Return the newest ack after at most WAIT_SECONDS.
 
-        Raises Gap, WrongEpoch, WrongCluster, BadSegment, BadSignature, and NotServed while nothing is proved.
+        Raise Gap, WrongEpoch, WrongCluster, BadSegment, BadSignature, or NotServed while nothing is proved.
         """
         with self._pushing:
             taken, zones = self._taken, set[str]()
@@ -140,7 +143,10 @@ class FrontAgent:
             return self._wait()
 
     def offer(self, name: str, sealed: bytes) -> Sequence[int]:
-        """Accept the offer of a snapshot. No chunk is needed. Raise BadSnapshot, BadSignature, WrongCluster."""
+        """Accept the offer of a snapshot. Return no chunks, because none is needed.
+
+        Raise BadSnapshot, BadSignature or WrongCluster.
+        """
         manifest = open_manifest(sealed, self.identity.signing_keys)
         if snapshot_id(sealed) != name:
             raise BadSnapshot(reason="it is offered under another name")
@@ -223,7 +229,7 @@ class FrontAgent:
         return front
 
     def _write(self) -> None:
-        """Write dnsdist.conf once the panel has named nodes. Raise BadBytes."""
+        """Write dnsdist's configuration once the panel has named nodes. Raise BadBytes."""
         if self._config.backends:
             self._front.write()
 
@@ -238,7 +244,10 @@ class FrontAgent:
             return looked
 
     def _notice(self, served: Position | None, now: float) -> None:
-        """Notice changes of nodes that the panel did not announce to this front: any zone may have changed."""
+        """Notice when nodes have changes that the panel did not announce to this front.
+
+        Then any zone can have changed.
+        """
         taken = self._taken
         is_told = served is None or (
             taken is not None and served.epoch == taken.epoch and served.sequence <= taken.sequence
@@ -268,16 +277,16 @@ class FrontAgent:
         partial.replace(path)  # not synced: a front that is behind gets it again
 
     def _wait(self) -> Ack:
-        """Return the ack of the last push, or the one before it after WAIT_SECONDS."""
+        """Wait until the last push is proved, at most WAIT_SECONDS. Return the newest ack."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not self._prove() and time.monotonic() < deadline:
             time.sleep(PAUSE_SECONDS)
         return self.ack()
 
     def _prove(self) -> bool:
-        """Return True if the front answers with everything that was pushed. Later proofs are stored as they come.
+        """Return True if the front answers with everything that was pushed. Proofs of a part are stored too.
 
-        The look before the question corrects dnsdist's held zones and nodes.
+        Before it asks through dnsdist, `_look` corrects dnsdist's held zones and nodes.
         """
         looked = self._look()
         served, taken = looked.served if looked else None, self._taken
@@ -314,7 +323,7 @@ class FrontAgent:
         return ""
 
     def _older(self) -> str:
-        """Return why clients may get an older answer than the acknowledged one, or ""."""
+        """Return why clients can get an older answer than the acknowledged one, or ""."""
         looked, verified = self._looked, self._verified
         late = [name for name, verdict in looked.verdicts.items() if verdict.is_older(verified)] if looked else []
         without = f"without {', '.join(late)} too few nodes would be left"
@@ -328,7 +337,7 @@ class FrontAgent:
                 self._prove()
 
     def _counters(self) -> Counters:
-        """Return dnsdist's counters in the form of a node's. Raise NotServed."""
+        """Return dnsdist's counters in the form of a node's counters. Raise NotServed."""
         self._numbers = found = self._front.numbers()
         return Counters(
             at=time.time(),
@@ -348,7 +357,7 @@ class FrontAgent:
         )
 
     def _read_position(self) -> tuple[Position | None, _Digests]:
-        """Return what an earlier process accepted; nothing if that is unreadable."""
+        """Return the position and digests that an earlier process accepted, or none if the file is unreadable."""
         try:
             message = json.loads((self._config.state_dir / POSITION_FILE).read_text())
             main, records = (bytes.fromhex(digest) for digest in message["digests"])

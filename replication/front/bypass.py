@@ -1,12 +1,12 @@
-"""Zones that changed just now: dnsdist asks nodes for them, and not its cache. Pure.
+"""Recently changed zones that bypass dnsdist's cache, so that nodes are asked. Pure.
 
-An answer that a node gave before it had a change may reach dnsdist, and so its cache, after everything old was taken
-out there. So a zone that changes is *held*: from before any node may answer with the change until everything that was
-under way is over, no question for it is answered from the cache and no answer is put there (`SkipCacheAction`). What
-the cache still has of the zone from before is taken out last, and only then is it asked again.
+A node's answer from before a change can reach dnsdist and its cache after everything old was purged there. So a changed
+zone is *held*, from before any node can answer with the change until everything in flight is over. While it is held, no
+question for it is answered from the cache and no answer is cached (`SkipCacheAction`). At the end, old answers of the
+zone are purged from the cache, and only then is the cache used again.
 
-How long something may be under way is bounded by dnsdist's time-outs: `HOLD_SECONDS` is more than all of them, counted
-from when no node in rotation lacks the change any more.
+dnsdist's timeouts limit how long something can be in flight. `HOLD_SECONDS` is more than all of them, counted from the
+moment when no node in rotation lacks the change any longer.
 """
 
 import hashlib
@@ -30,13 +30,13 @@ class _Entry:
 
 
 def rule_of(zones: Iterable[str]) -> str:
-    """Return the UUID of the rule for exactly this set of zones. All begin with RULES."""
+    """Return the UUID of the rule for exactly this set of zones. All such UUIDs begin with RULES."""
     digest = hashlib.sha256(" ".join(zones).encode()).hexdigest()
     return f"{RULES}{digest[:4]}-{digest[4:8]}-{digest[8:12]}-{digest[12:24]}"
 
 
 class Bypass:
-    """The zones that are held, each with the position that changed it. Times are a monotonic clock's."""
+    """The held zones, each with the position that changed it. Times are of a monotonic clock."""
 
     def __init__(self, seconds: float = HOLD_SECONDS) -> None:
         self._seconds = seconds
@@ -46,7 +46,7 @@ class Bypass:
         return len(self._entries)
 
     def zones(self, without: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the names in order, except some; only EVERYTHING if all zones are held."""
+        """Return the sorted held zones without those in `without`, or only EVERYTHING if all zones are held."""
         bypassed = self._entries.keys() - set(without)
         return (EVERYTHING,) if EVERYTHING in bypassed else tuple(sorted(bypassed))
 
@@ -61,7 +61,7 @@ class Bypass:
             self._entries = {EVERYTHING: _Entry(since)}
 
     def settle(self, served: Position | None, now: float) -> None:
-        """Note that all nodes in rotation have this position: zones held for it are held for HOLD_SECONDS more."""
+        """Record that all nodes in rotation have this position. Zones held for it are held for another HOLD_SECONDS."""
         for entry in self._entries.values():
             reached = entry.since is None or (
                 served is not None and (served.epoch != entry.since.epoch or served.sequence >= entry.since.sequence)
@@ -70,7 +70,7 @@ class Bypass:
                 entry.over_at = now + self._seconds
 
     def over(self, now: float) -> tuple[str, ...]:
-        """Return the zones that need not be held any longer, once the cache has nothing of them."""
+        """Return the zones that no longer need to be held once the cache has no answers of them."""
         return tuple(
             zone for zone, entry in self._entries.items() if entry.over_at is not None and entry.over_at <= now
         )

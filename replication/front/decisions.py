@@ -1,6 +1,6 @@
-"""The decisions for a front's dnsdist, in any form: the values, and the reason of each. Pure.
+"""The decisions for a front's dnsdist in any configuration format: values, and the reason for each. Pure.
 
-Values that the front's agent needs are marked `must`.
+Values that the front's agent relies on are marked `must`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ ROTATION = "must: a dnsdist that starts anew begins with those out of rotation t
 
 
 class Secrets(NamedTuple):
-    """What only dnsdist and the agent beside it know."""
+    """Secrets that only dnsdist and the agent beside it know."""
 
     console_key: str  # 32 bytes in Base64
     api_key: str
@@ -52,7 +52,7 @@ class Secrets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What there is to work with: the installed dnsdist, and what this machine's kernel gives it."""
+    """The installed dnsdist release, and the kernel features that it can use on this machine."""
 
     release: Release
     queues: int = 0  # of the interface, if its packets come past the kernel; 0: they do not
@@ -60,14 +60,14 @@ class Means:
 
 
 class Line(NamedTuple):
-    """One line of a configuration with its reason; no line if the reason explains its absence."""
+    """One line of a configuration with its reason. The text is empty if the reason explains why there is no line."""
 
     text: str
     reason: str
 
 
 class Policy(NamedTuple):
-    """How dnsdist chooses among backends."""
+    """The policy with which dnsdist chooses a backend."""
 
     name: str
     reason: str
@@ -75,7 +75,7 @@ class Policy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """An encrypted way to ask. Without addresses, the reason says why it is not offered."""
+    """An encrypted protocol that clients can use. Without addresses, the reason explains why it is not offered."""
 
     protocol: str
     call: str
@@ -85,17 +85,17 @@ class Offered:
 
     @property
     def is_https(self) -> bool:
-        """True over HTTP/1 and 2, for which dnsdist needs the path."""
+        """True for HTTP/1 and HTTP/2, which need a path in dnsdist's configuration."""
         return self.protocol == "DoH"
 
     @property
     def is_quic(self) -> bool:
-        """One socket is one thread of dnsdist, as for questions over UDP."""
+        """True for QUIC protocols. In dnsdist each of their sockets is one thread, as for questions over UDP."""
         return self.protocol in ("DoQ", "DoH3")
 
 
 def explain_lines(lines: Iterable[Line], opening: str) -> str:
-    """Return the lines, each below its reason with this opening. A repeated reason is left out."""
+    """Format the lines, each below its reason with this opening. A repeated reason is left out."""
     text, previous = [], ""
     for line in lines:
         text.append("" if line.reason == previous else f"{opening}{line.reason}\n")
@@ -105,19 +105,19 @@ def explain_lines(lines: Iterable[Line], opening: str) -> str:
 
 
 def needs_restart(before: str, after: str) -> bool:
-    """Return True if only a restarted dnsdist applies the text `after`, instead of `before`."""
+    """Return True if dnsdist has to restart to apply the text `after` instead of `before`."""
     return before.partition(LIVE)[0] != after.partition(LIVE)[0]
 
 
 def policy(backends: Sequence[Backend]) -> Policy:
-    """Return the policy that chooses a backend."""
+    """Return the policy for choosing among these backends."""
     if len({backend.weight for backend in backends}) > 1:
         return Policy("wrandom", "by weight")
     return Policy("leastOutstanding", "to whoever has the fewest questions open, the fastest first")
 
 
 def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offered]:
-    """Yield the encrypted protocols of a front with a certificate, as far as dnsdist was built with them."""
+    """Yield the encrypted protocols of a front with a certificate, limited to those that dnsdist was built with."""
     if not config.tls_certificate:
         return
     # Browsers come to know of HTTP/3 by this alone.
@@ -136,5 +136,5 @@ def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offer
 
 
 def _at(listen: Iterable[Endpoint], port: int) -> Iterator[Endpoint]:
-    """Yield the same addresses at another port, each once."""
+    """Yield the same addresses with another port, without duplicates."""
     yield from dict.fromkeys(Endpoint(endpoint.address, port) for endpoint in listen)

@@ -1,7 +1,7 @@
-"""A dnsdist on this machine: its program, its console and its numbers.
+"""A dnsdist on this machine: its program, its console and its counters.
 
-The console is spoken to by the program itself (`dnsdist -e`): so its encryption is always that of the installed
-release, whichever way that was built. One call takes 30 ms, and is made only where something has to change.
+Console commands are sent by the program itself (`dnsdist -e`), so their encryption always matches the installed
+release, however that was built. One call takes 30 ms, and is made only if something has to change.
 """
 
 import http.client
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ServerNumbers:
-    """One backend as dnsdist counts it."""
+    """dnsdist's counters of one backend."""
 
     name: str
     address: str
@@ -45,13 +45,13 @@ class ServerNumbers:
 
     @property
     def is_down(self) -> bool:
-        """It does not answer dnsdist's check."""
+        """True if the backend does not answer dnsdist's check."""
         return self.state == "down"
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """All of one dnsdist."""
+    """The counters of one dnsdist and its backends."""
 
     version: str
     queries: int
@@ -70,7 +70,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What the running dnsdist has that may be changed while it runs."""
+    """The parts of the running dnsdist's configuration that can be changed while it runs."""
 
     version: str
     servers: tuple[ServerNumbers, ...]
@@ -78,13 +78,13 @@ class Configured:
 
 
 class Dnsdist:
-    """The program, and the one that runs."""
+    """The installed dnsdist program, and the running dnsdist."""
 
     def __init__(self, program: str, api_port: int, api_key: str) -> None:
         self._program, self._port, self._key = program, api_port, api_key
 
     def release(self) -> Release:
-        """Return the installed release. Raise NotServed, BadBytes."""
+        """Return the installed release. Raise NotServed or BadBytes."""
         return parse_release(self._run("--version").stdout)
 
     def check(self, conf: Path) -> None:
@@ -95,10 +95,10 @@ class Dnsdist:
             raise BadBytes(what="dnsdist.conf", reason=reason)
 
     def execute(self, lua: str, *, conf: Path) -> None:
-        """Execute this in the dnsdist that runs with this configuration. Raise NotServed.
+        """Execute Lua in the dnsdist that runs with this configuration. Raise NotServed.
 
-        A confirmation is required: with a wrong key, or if dnsdist exits in between, the program ends as if all
-        were well.
+        The output must confirm the execution, because the program also exits with success if the key is wrong or
+        dnsdist exits in between.
         """
         done = self._run("-C", str(conf), "-e", f'{lua}; return "{_DONE}"')
         if done.returncode or _DONE not in done.stdout.splitlines():

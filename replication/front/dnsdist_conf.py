@@ -1,7 +1,7 @@
 """The `dnsdist.conf` of a front: one line per decision, each with its reason. Pure.
 
-It is Lua, as dnsdist 1.7 and everything later reads it; the same as YAML is `dnsdist_yaml`. Commands to a running
-dnsdist's console are Lua in either case, and here.
+It is Lua, which dnsdist 1.7 and later read. `dnsdist_yaml` writes the same as YAML. Console commands to a running
+dnsdist are Lua in both cases, and are in this module.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
 
 
 def rotation_text(out: Iterable[str]) -> str:
-    """Return what dnsdist reads when it starts: the backends, by name, that are out of rotation."""
+    """Return the Lua text that takes these backends, by name, out of rotation when dnsdist starts."""
     names = ", ".join(f"[{_quote_lua(name)}]=true" for name in sorted(out))
     return (
         "-- Out of rotation when this was written.\n"
@@ -39,7 +39,7 @@ def rotation_text(out: Iterable[str]) -> str:
 
 
 def server_id(backend: Backend) -> str:
-    """Return the console's id of this backend."""
+    """Return the id of this backend in dnsdist's console."""
     return str(uuid5(NAMESPACE_OID, f"dnspanel front {backend.name} {backend.endpoint} {backend.weight}"))
 
 
@@ -54,12 +54,12 @@ def new_server(backend: Backend) -> str:
 
 
 def remove_servers(names: Iterable[str]) -> list[str]:
-    """Return the calls that remove the backends of these names."""
+    """Return the calls that remove the backends with these names."""
     return [_for_servers(name, "rmServer(server)") for name in sorted(names)]
 
 
 def take_down_servers(names: Iterable[str]) -> list[str]:
-    """Return the calls after which no thread of dnsdist asks a backend of these names, known now or later."""
+    """Return the calls that mark the backends with these names down, so that no thread of dnsdist asks them."""
     return [_for_servers(name, "server:setDown()") for name in sorted(names)]
 
 
@@ -69,14 +69,17 @@ def server_policy(backends: Sequence[Backend]) -> str:
 
 
 def hold_rule(zones: Iterable[str], rule_id: str) -> str:
-    """Return the call that makes a rule with this UUID: these zones bypass the cache, in both directions."""
+    """Return the call that creates a rule with this UUID.
+
+    These zones then bypass the cache, for questions and answers.
+    """
     names = list(zones)
     selector = "AllRule()" if EVERYTHING in names else _suffixes(names)
     return f'addAction({selector}, {_SKIP_CACHE}, {{uuid="{rule_id}"}})'
 
 
 def expunge(zones: Iterable[str]) -> list[str]:
-    """Return the calls that remove these zones from the cache."""
+    """Return the calls that purge these zones from the cache."""
     names = list(zones)
     cache = 'getPool(""):getCache()'
     if EVERYTHING in names:
@@ -153,11 +156,11 @@ def _for_servers(name: str, call: str) -> str:
 
 
 def _suffixes(names: Iterable[str]) -> str:
-    """Return a selector of names at or below these."""
+    """Return a selector that matches these names and all names below them."""
     return f"{_SUFFIXES}({{{', '.join(map(_quote_lua, names))}}})"
 
 
 def _quote_lua(text: str) -> str:
-    """Return a Lua string."""
+    """Return the text as a quoted Lua string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -1,6 +1,6 @@
-"""The `dnsdist.yml` of a front, which dnsdist reads from 2.0 on: the decisions of `dnsdist_conf` in that form. Pure.
+"""The `dnsdist.yml` of a front, which dnsdist reads from 2.0 on, with the same decisions as `dnsdist_conf`. Pure.
 
-Values are written as JSON, which is YAML too. A backend is one line, so that a restarted front can find out which
+Values are written as JSON, which is also YAML. A backend is one line, so that a restarted front can find out which
 backends were out of rotation.
 """
 
@@ -19,7 +19,7 @@ _CACHE, _XSK = "answers", "packets"
 
 
 def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[str] = ()) -> str:
-    """Render the text of `dnsdist.yml`. The backends of these names begin out of rotation."""
+    """Render the text of `dnsdist.yml`. The backends named in `out` start out of rotation."""
     fixed = "".join((*_process(config, secrets), *_listeners(config, means), *_rules(config, means)))
     policy = decisions.policy(config.backends)
     live = _key("load_balancing_policies", [_field("default_policy", policy.name, policy.reason)])
@@ -29,7 +29,7 @@ def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[
 
 
 def out_in(text: str, backends: Iterable[Backend]) -> frozenset[str]:
-    """Return those of these that are out of rotation in a `dnsdist.yml`."""
+    """Return the names of the backends that are out of rotation in a `dnsdist.yml`."""
     lines = frozenset(text.splitlines())
     return frozenset(each.name for each in backends if _backend(each, is_out=True).text in lines)
 

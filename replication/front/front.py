@@ -1,4 +1,4 @@
-"""A front put together: the configuration that dnsdist has, and the look that keeps rotation and cache right."""
+"""The parts of a front together: dnsdist's configuration, and the regular look that keeps rotation and cache right."""
 
 import base64
 import json
@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look found, once dnsdist does what follows from it."""
+    """The result of a look, after dnsdist was adjusted to it."""
 
     verdicts: Mapping[str, Verdict]
     # All nodes that dnsdist may ask have this position; None if one of them does not say, or there are none.
@@ -65,7 +65,7 @@ class Looked:
 
 
 class Front:
-    """One front. Not for several threads at once.
+    """One front. Not thread-safe.
 
     Without `bypass` the changed zones are unknown, and the whole cache is emptied whenever a node has got changes.
     """
@@ -99,7 +99,7 @@ class Front:
 
     @property
     def means(self) -> Means:
-        """What is installed, as far as this front has looked. Raises NotServed, BadBytes."""
+        """The installed release and kernel features, cached until the next start. Raises NotServed or BadBytes."""
         if self._means is None:
             release = self._dnsdist.release()
             queues, reason = xdp.queues_for(self._config.xdp_interface, release)
@@ -110,18 +110,19 @@ class Front:
 
     @property
     def conf_path(self) -> Path:
-        """The configuration that the installed dnsdist reads. Raises as `means`."""
+        """The path of the configuration that the installed dnsdist reads. Raises the errors of `means`."""
         return self._config.yaml_path if self.means.release.reads_yaml else self._config.conf_path
 
     def conf(self) -> str:
-        """Return the text of dnsdist.conf, or of dnsdist.yml. Raise the errors of `means`."""
+        """Return the text of the configuration file for the installed dnsdist. Raise the errors of `means`."""
         return self._render(self.means)
 
     def write(self) -> bool:
-        """Write dnsdist's configuration from ours. Return True if a running dnsdist was stopped, to restart with it.
+        """Write dnsdist's configuration. Return True if a running dnsdist was stopped so that it restarts with the
+        file.
 
-        The next look sends other nodes to a running dnsdist. Raise BadBytes, and change nothing, if the installed
-        dnsdist would not start with it.
+        If only the nodes changed, the next look sends them to the running dnsdist. Raise BadBytes, and change nothing,
+        if the installed dnsdist would not start with the configuration.
         """
         self._check_tls()
         text, path = self.conf(), self.conf_path
@@ -145,9 +146,10 @@ class Front:
         return True
 
     def start_path(self) -> Path:
-        """Return the configuration to start dnsdist with: without AF_XDP if only that prevents it. Raise as `write`.
+        """Return the path of the configuration to start dnsdist with. Raise the errors of `write`.
 
-        Opening dnsdist's AF_XDP sockets shows whether that works. Wait for another process that has them.
+        AF_XDP is left out if only that prevents dnsdist from starting. A trial opening of dnsdist's AF_XDP sockets
+        shows that; it waits for another process that uses them.
         """
         self._refused_path.unlink(missing_ok=True)
         self._means = None
@@ -163,7 +165,7 @@ class Front:
         return self.conf_path
 
     def run(self, stop: threading.Event) -> None:
-        """Keep the rotation right until `stop` is set. dnsdist is not touched by start or stop."""
+        """Keep the rotation right until `stop` is set. Starting or stopping this doesn't affect dnsdist."""
         while True:
             started = time.monotonic()
             self.look(started)
@@ -176,10 +178,10 @@ class Front:
         self._threads.shutdown()
 
     def look(self, now: float) -> Looked:
-        """Ask every backend once, and make dnsdist use those that may answer.
+        """Ask every backend once, and make dnsdist use the backends that are allowed to answer.
 
-        dnsdist's state is compared with the wanted one each time, so a restart, or a change by hand, is corrected
-        as well.
+        dnsdist's state is compared with the wanted state each time, so a restart, or a manual change, is corrected as
+        well.
         """
         positions = self.positions()
         out = {backend.name: backend.sentence for backend in self._config.backends if backend.out}

@@ -79,8 +79,8 @@ class Prover:
         """Return the largest number of plain rows of a push for which all names are queried. Above it, a sample is
         queried.
 
-        Pushes never wait for the canary after a large push, so it is asked for everything that one person publishes. A
-        change of many zones at once is an import, which has too many names.
+        Nothing waits for the canary after a large push, so the canary is asked for everything that one person
+        publishes. A change of many zones at once is an import, which has too many names.
         """
         if self._purger.has_caches():
             return MOST_PLAIN_OF_NODES
