@@ -52,6 +52,7 @@ def edit(stack: Stack, name: str) -> int:
     return int(made[0])
 
 
+@pytest.mark.sample(1, reason="places at which publications wait")
 @pytest.mark.parametrize(
     ("process", "place", "words"), [("push", "push", "worker “push”"), ("publish", "encoder", "the encoder")]
 )
@@ -78,6 +79,7 @@ def test_a_worker_that_hangs_is_named_by_page_alert_and_metrics(
     until(lambda: not look(canary_stack)["alerts"].keys() & LATE, seconds=150, what="the alert is over")
 
 
+@pytest.mark.sample(1, reason="places at which publications wait")
 @pytest.mark.parametrize(("agent", "place"), [("ring0", "canary"), ("ns2", "node")])
 def test_an_agent_that_hangs_is_named_and_is_one_alert(canary_stack: Stack, agent: str, place: str) -> None:
     with hanging(canary_stack, f"{agent}-agent"):
