@@ -33,6 +33,7 @@ JOINED = {
     "tests/test_house.py": SOURCE,
     "tests/test_languages.py": SOURCE,
     "tests/test_regular_expressions.py": SOURCE,
+    "tests/test_words.py": SOURCE,
 }
 OWN_STACK = (
     "tests/faults/test_import_kills.py",
@@ -50,8 +51,23 @@ OWN_STACK = (
 )
 NO_STACK = ("tests/faults/test_harness.py", "tests/faults/test_history.py", "tests/faults/test_table.py")
 ALONE = {*OWN_STACK, *NO_STACK}
-# Files that have a budget of their own take long.
-LONG = frozenset(path for row in budgets.read().rows for path in (row.path, *row.also) if path.endswith(".py"))
+# Files that have a budget of their own take long, and others that use over ten CPU seconds.
+LONG = frozenset(path for row in budgets.read().rows for path in (row.path, *row.also) if path.endswith(".py")) | {
+    "tests/deploy/test_build_context.py",
+    "tests/deploy/test_prometheus.py",
+    "tests/deploy/test_wheel.py",
+    "tests/dnspanel/accounts/test_leaked_master_key.py",
+    "tests/dnspanel/api/v2/schema/test_document.py",
+    "tests/dnspanel/fleet/dnssec/test_drive.py",
+    "tests/dnspanel/zones/dnssec/test_rollover.py",
+    "tests/dnspanel/zones/typed/test_rdata_fields.py",
+    "tests/replication/agent/test_agent.py",
+    "tests/replication/agent/test_signed.py",
+    "tests/replication/compile/test_changes.py",
+    "tests/replication/compile/test_switch.py",
+    "tests/replication/front/test_agent.py",
+    "tests/replication/store/test_store.py",
+}
 # The processes of this lane: gw0 and gw1. All others compute.
 WAITING = 2
 
@@ -71,9 +87,10 @@ def waits(unit: str) -> bool:
 
 def order(unit: str) -> int:
     """Return the order of a unit: a low number begins early. A long unit that begins last delays the end."""
-    if unit in {STACK, FAULTS, ORACLE}:
-        return [STACK, FAULTS, ORACLE].index(unit)
-    return 3 if waits(unit) else 4 if unit in LONG else 5
+    joined = [STACK, FAULTS, ORACLE, SOURCE]
+    if unit in joined:
+        return joined.index(unit)
+    return 4 if waits(unit) else 5 if unit in LONG else 6
 
 
 class Lanes(LoadScopeScheduling):  # type: ignore[misc]
