@@ -40,6 +40,7 @@ def digest(wheel: Path) -> str:
     return hashlib.sha256(wheel.read_bytes()).hexdigest()
 
 
+@pytest.mark.turn(3, reason="a wheel of a later commit, built three times")
 def test_a_wheel_of_a_later_commit_is_installed_over_an_earlier_one(checkout: Path, tmp_path: Path) -> None:
     """It was 0.1.0 in every commit: pip said "already installed", changed nothing, and exited with 0."""
     first = built(checkout, tmp_path / "first")

@@ -76,7 +76,7 @@ def written_by(endpoint: Endpoint, call: Call) -> tuple[int, set[str]]:
 
 def test_what_changes_zones_has_a_dry_run_which_writes_nothing(call: Call, sample: Sample) -> None:
     with walk() as step:
-        for endpoint in sample.turn(WRITES, 90, reason="writes of API v2, with and without a dry run"):
+        for endpoint in sample.turn(WRITES, 45, reason="writes of API v2, with and without a dry run"):
             with step(endpoint):
                 status, written = written_by(endpoint, call)
                 assert status < 400

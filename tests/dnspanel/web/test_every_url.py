@@ -802,7 +802,7 @@ def call(client: Client, endpoint: Endpoint, path: str, method: str = "", **extr
 
 def turn(sample: Sample, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
     """Return those of the endpoints that are tried today."""
-    return sample.turn([*endpoints], 120, reason="pages, each as one person")
+    return sample.turn([*endpoints], 80, reason="pages, each as one person")
 
 
 def test_every_url_stands_in_the_table() -> None:
