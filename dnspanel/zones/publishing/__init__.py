@@ -1,1 +1,1 @@
-"""Everything that publishes changes of zones and RRsets."""
+"""Verbs that publish changes of zones and RRsets."""

@@ -1,8 +1,8 @@
-"""Many zones in one publication: create, change, delete, and undo what a publication changed. Verbs.
+"""Create, change, delete or revert many zones in one publication. Verbs.
 
 Every verb is one transaction and one sequence, and reads and writes in sets: the number of queries does not depend on
 the number of zones. `in_transaction` runs inside that transaction once the sequence is known, so that the caller can
-record the sequence together with what it published.
+record the sequence together with the published changes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class ZoneChange:
-    """What some RRsets of a zone become, decided when the zone was at `base_revision`."""
+    """New values of some RRsets of a zone, decided when the zone was at `base_revision`."""
 
     zone_id: int
     base_revision: int
@@ -54,7 +54,7 @@ class ZoneChange:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """One zone's next revision: which of its RRsets change, and its SOA, whose serial always does."""
+    """The next revision of one zone: its changed RRsets, and its SOA with the new serial."""
 
     zone: Zone
     changes: Sequence[Change]
@@ -63,7 +63,7 @@ class _Move:
 
     @property
     def growth(self) -> int:
-        """How many more RRsets the zone has afterwards."""
+        """The difference in the zone's number of RRsets."""
         return sum((change.before is None) - (change.after is None) for change in self.changes)
 
     @property
@@ -74,12 +74,12 @@ class _Move:
 
     @property
     def _soa_change(self) -> list[Change]:
-        """None where the SOA stays, as it may in a zone that came signed."""
+        """The change of the SOA. Empty if the SOA stays the same, which only happens in a presigned zone."""
         before, after = self.soa_before, self.soa_after
         return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
 
     def revision(self) -> NewRevision:
-        """Return the revision for the log. A zone that no node had comes to the nodes with it."""
+        """Return the revision for the log. It also brings the zone to the nodes if no node has the zone yet."""
         added = sum(change.before is None for change in self.changes)
         removed = sum(change.after is None for change in self.changes)
         soa_changed = not soa.same(self.soa_before, self.soa_after)
@@ -105,9 +105,9 @@ class _Published:
     changes: list[Change]
 
     def taken_back(self, current: Mapping[Key, RRset]) -> tuple[dict[Key, RRset | None], list[Key]]:
-        """Return the changes that undo it, and the keys that can no longer be undone.
+        """Return the changes that undo this publication in the zone, and the keys of RRsets that changed since.
 
-        `current` has all RRsets at their names.
+        `current` has all RRsets at the names of the published changes.
         """
         back: dict[Key, RRset | None] = {}
         stay = []
@@ -132,14 +132,14 @@ def change_zones(
     by_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
-    """Change these zones in one publication, each in its own revision. None: nothing to do.
+    """Change zones in one publication, with one revision for each zone. The publication is None if nothing changes.
 
     Also return the ids of skipped zones: deleted, no longer at their base revision, locked for these changes, or with
-    their primary elsewhere. RRsets without a difference are not touched; a zone without any other gets no revision.
-    Each SOA gets a higher serial: that of the new SOA if it is higher. For a presigned zone, the SOA is exactly the new
-    one. With `by_transfer`, only zones with their primary elsewhere change, and their SOA is exactly the new one too;
-    nodes without such a zone get it. A zone never loses its SOA. Raise QuotaExceeded for a zone that becomes too large,
-    and IntegrityError for what the database refuses. The caller checks the rules.
+    their primary elsewhere. Equal RRsets are not written, and a zone without differences gets no revision. Each SOA
+    gets a higher serial: that of the new SOA if it is higher. In a presigned zone, the SOA is exactly the new one. With
+    `by_transfer`, only zones with their primary elsewhere change, and their SOA is exactly the new one too; nodes that
+    don't have such a zone get it. A zone never loses its SOA. Raise QuotaExceeded if a zone becomes too large, and
+    IntegrityError if the database refuses a row. The caller checks the rules.
     """
     by_zone = {change.zone_id: change for change in changes}
 
@@ -174,10 +174,12 @@ def delete_zones(
     confirmed: bool = False,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
-    """Delete the zones (id, expected revision) in one publication. None: nothing to do.
+    """Delete zones, given as (id, expected revision), in one publication. The publication is None if nothing is
+    deleted.
 
     Also return the ids of skipped zones: deleted, at another revision, locked, or covered by a rule. Drafts lose their
-    operations on deleted zones. Raise RightMissing, and MassDeletion for too many zones unless a person `confirmed` it.
+    operations on deleted zones. Raise RightMissing. Raise MassDeletion for too many zones unless a person `confirmed`
+    the deletion.
     """
     expected = dict(zones)
 
@@ -211,10 +213,10 @@ def delete_zones(
 
 
 def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
-    """Move the zones, which are locked, to the trash; drafts forget their operations on them.
+    """Move locked zones to the trash, and delete the operations of drafts on these zones.
 
-    Their serials are noted, for zones of their names to come. Return the last revision of each zone;
-    `append_publication` must follow in the same transaction.
+    Store the last serials, so that a later zone of the same name begins above them. Return the last revision of each
+    zone; `append_publication` must follow in the same transaction.
     """
     by_id = {zone.pk: zone for zone in zones}
     Operation.objects.filter(zone__in=list(by_id)).delete()
@@ -233,13 +235,13 @@ def undo_zone_changes(
     in_transaction: InTransaction = nothing,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
-    """Undo what publication `sequence` changed, except what was changed since; in one publication.
+    """Undo the changes of the publication `sequence` in one publication, except RRsets that changed since.
 
-    Also return the RRsets (zone name, name, type) that were left: changed since; at names where the old value would be
-    a CNAME next to other data; DS that would break a zone here; values that some node cannot read by now; locked ones;
-    and all those of zones with a rule of approval, a freeze or a quota, in the trash, with their primary elsewhere
-    (except for the panel itself), or presigned. RRsets that are undone already are not touched, so a second undo
-    changes nothing. Zones that it created or deleted are not examined.
+    Also return the skipped RRsets (zone name, name, type): changed since; names where the old value would be a CNAME
+    next to other data; DS that would break a zone here; values that some node can't read now; locked RRsets; and all
+    RRsets of zones with a rule of approval, a freeze or a quota, in the trash, with their primary elsewhere (except for
+    the panel itself), or presigned. RRsets that are already undone are not written, so a second undo changes nothing.
+    Zones that the publication created or deleted are not examined.
     """
 
     def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
@@ -281,9 +283,9 @@ def undo_zone_changes(
 
 
 def leaving_refused(act: Callable[[Mapping[int, str]], R]) -> R:
-    """Run the act after asking publish hooks, without the zones that a hook refuses. Return its result.
+    """Ask the publish hooks, then run `act` without the zones that a hook refused. Return the result of `act`.
 
-    The act gets those zones, by id, with the hook's answer.
+    `act` gets the hook's answer for each refused zone, by zone id.
     """
     left: dict[int, str] = {}
     with_hooks = after_hooks(act)
@@ -333,7 +335,7 @@ def _lock_zones(zone_ids: Collection[int]) -> dict[int, Zone]:
 
 
 def _at_names(zones: Mapping[int, Zone], keys: Mapping[int, Iterable[Key]]) -> dict[int, dict[Key, RRset]]:
-    """Return per zone every RRset at its apex and at the names of these keys."""
+    """Return, for each zone, every RRset at the apex and at the names of the given keys."""
     return store_rrsets.rrsets_at_names(
         {id: (zone.name, {zone.name, *(name for name, _ in keys[id])}) for id, zone in zones.items()}
     )
@@ -346,9 +348,9 @@ def _moves(
     now: datetime,
     fixed: Collection[int] = (),
 ) -> list[_Move]:
-    """Return the next revision of each zone that differs from what was decided.
+    """Return the next revision of each zone that differs from its decided RRsets.
 
-    The SOA of zones (by id) in `fixed` is exactly what was decided, with its serial.
+    For zones (by id) in `fixed`, the SOA is exactly the decided one, including its serial.
     """
     moves = []
     for id, afters in decided.items():
@@ -373,7 +375,7 @@ def _carry_out(
     in_transaction: InTransaction,
     under: SystemRight | None,
 ) -> Publication | None:
-    """Write the RRsets, then append to the log, last; None when there is nothing to do."""
+    """Write the RRsets, then append the publication to the log as the last step. Return None if nothing changes."""
     if not moves:
         return None
     revisions = [move.revision() for move in moves]
@@ -392,7 +394,7 @@ def _names_with_cname_and_more(rrsets: Mapping[Key, RRset | None]) -> set[str]:
 
 
 def _published_by(sequence: int) -> dict[int, _Published]:
-    """Return by zone id what a publication changed in each zone that existed before and after it."""
+    """Return the changes of a publication by zone id, for zones that existed before and after the publication."""
     rows = StoredChange.objects.filter(revision__publication=sequence, revision__kind=RevisionKind.CHANGE)
     published: dict[int, _Published] = {}
     for row in rows.select_related("revision__zone").order_by("revision__zone_id", "owner_key", "type"):

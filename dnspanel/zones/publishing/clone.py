@@ -1,4 +1,4 @@
-"""New zones with the records of another one: the names inside of it become names inside of the new zone. Verbs."""
+"""Create zones with the records of another zone. Names inside the source become names inside the new zone. Verbs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,9 +63,10 @@ def move_to_zone(rrset: RRset, source: str, target: str) -> RRset:
 
 
 def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Content:
-    """Return the zone's published content for this number of clones.
+    """Return the zone's published content for `count` clones.
 
-    Raise RightMissing if the author may not read all of it, CannotClone if it is too large.
+    Raise RightMissing if the author is not allowed to read the whole zone. Raise CannotClone if the clones together
+    would have too many RRsets.
     """
     access.require_right(author, source, Right.READ)
     if author is not None and access.visibility_of(author, source) is not None:
@@ -91,13 +92,13 @@ def clone_zone(
     team: Team | None = None,
     with_tags: bool = False,
 ) -> Publication:
-    """Create zones of these canonical names with the source's records, in one publication, or none.
+    """Create zones with these canonical names and the source's records, all in one publication or none.
 
-    Published RRsets are copied with comments and disabled values, the default TTL, and the way the serial moves. Names
-    inside the source become names inside the new zone, as owners and as targets. Keys, signatures and DS are not
-    copied: they belong to one name. Each zone begins with its own serial, and signed if its policy says so. `with_tags`
-    needs the right to change settings of the new zones. Raise the errors of `content_for_clones` and
-    `edit.create_zones`.
+    Published RRsets are copied with comments and disabled values, the default TTL, and the way in which the serial
+    moves. Names inside the source become names inside the new zone, as owners and as targets. Keys, signatures and DS
+    are not copied, because they belong to one name. Each zone begins with its own serial, and is signed from the start
+    if its policy requires that. `with_tags` copies the tags, and needs the right to change settings of the new zones.
+    Raise the errors of `content_for_clones` and `edit.create_zones`.
     """
     content = content_for_clones(source=source, author=acting.author, count=len(zone_names))
 
@@ -116,5 +117,5 @@ def clone_zone(
 
 
 def is_of_one_name(rrset: RRset, zone: str) -> bool:
-    """Return True for keys, signatures and DS: under another name they would be wrong."""
+    """Return True for keys, signatures and DS, which are wrong under any other name."""
     return rrset.type in _OF_ONE_NAME or (rrset.type in _OF_KEYS and rrset.name == zone)

@@ -1,4 +1,4 @@
-"""Delegations of zones in the zones above them, drafted for people who may change those. Verbs."""
+"""Draft the delegation of a zone in the zone above it, for people who are allowed to change that zone. Verbs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _MOST_TRACES = 300
 
 
 def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zone]:
-    """Return the closest zone above each of these names, if this person may change records of it."""
+    """Return the closest zone above each name, if this person is allowed to change records of that zone."""
     above = nesting.zones_above(zone_names)
     visible = access.zones_visible_to(person).in_bulk({zone.id for zone in above.values()})
     editable = {pk: zone for pk, zone in visible.items() if access.may_edit_zone(person, zone)}
@@ -29,11 +29,11 @@ def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zo
 
 
 def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: datetime) -> list[Zone]:
-    """Draft the delegation of these live zones in the closest zones above: NS, glue, and DS of signed zones.
+    """Draft the delegation of live zones in the closest zones above: NS, glue, and DS of signed zones.
 
-    The zone above a classless one (RFC 2317) also gets the CNAMEs into it, unless their names are in use. Return the
-    changed zones. Zones that the author may not change, and records that exist already, are skipped. Others' drafts and
-    publications are merged as with any other edit.
+    The zone above a classless zone (RFC 2317) also gets the CNAMEs into the classless zone, unless their names are in
+    use. Return the changed zones. Skip zones that the author is not allowed to change, and records that exist already.
+    Other people's drafts and publications are merged as with any other edit.
     """
     above = delegating_zones(author, zone_names)
     of_zone: dict[int, list[RRset]] = {}
@@ -55,10 +55,10 @@ def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: dateti
 
 
 def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | None:
-    """Return the delegation of a zone in the closest zone above it, if this person may change that.
+    """Return the delegation of a zone in the closest zone above it, if this person is allowed to change the latter.
 
-    Only records that lead nowhere without the zone: its NS, DS and glue, and the CNAMEs of RFC 2317. None if there
-    are none.
+    The delegation is the records that lead nowhere without the zone: its NS, DS and glue, and the CNAMEs of RFC 2317.
+    Return None if the zone above has none of them.
     """
     parent = delegating_zones(person, [zone_name]).get(zone_name)
     if parent is None:
@@ -79,7 +79,7 @@ def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | Non
 
 
 def draft_removal(*, parent: Zone, rrsets: Iterable[RRset], author: Drafter, now: datetime) -> int:
-    """Delete these records of the zone above in the author's draft. Return their number.
+    """Delete records of the parent zone in the author's draft. Return their number.
 
     Raise RightMissing, Unknown and QuotaExceeded.
     """
@@ -88,9 +88,7 @@ def draft_removal(*, parent: Zone, rrsets: Iterable[RRset], author: Drafter, now
 
 
 def delegation_rrsets(zone_name: str, rrsets: Iterable[RRset]) -> list[RRset]:
-    """Return what the zone above needs of a zone with these RRsets: its NS, and the addresses of servers
-    inside it (glue).
-    """
+    """Return the RRsets that delegate the zone: its NS, and the addresses of name servers inside the zone (glue)."""
     content = list(rrsets)
     delegation = next((r for r in content if r.name == zone_name and r.type == rdtypes.NS and r.served), None)
     if delegation is None:
@@ -101,9 +99,9 @@ def delegation_rrsets(zone_name: str, rrsets: Iterable[RRset]) -> list[RRset]:
 
 
 def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """Return the CNAMEs (RFC 2317) into those of these names that are classless zones, by the id of the zone above.
+    """Return the CNAMEs into the classless zones (RFC 2317) among these names, by the id of the zone above.
 
-    Names with any existing record are skipped: they may be in use.
+    Skip CNAMEs at names that have any record, because these names may be in use.
     """
     aliases = {name: classless_aliases(name) for name in above}
     owners: dict[int, tuple[str, set[str]]] = {}
@@ -121,7 +119,7 @@ def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
 
 
 def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """Return the DS RRsets of the signed zones of these, by the id of the zone above, if that has none for them."""
+    """Return the DS RRsets of signed zones, by the id of the zone above. Skip zones that have a DS there already."""
     by_id = {zone.pk: zone for zone in zones}
     texts = {by_id[zone_id].name: ds for zone_id, ds in ds_into(by_id.values()).items() if ds}
     owners: dict[int, tuple[str, set[str]]] = {}
@@ -136,7 +134,7 @@ def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list
 
 
 def _delegations_of(zones: Iterable[Zone]) -> dict[str, list[RRset]]:
-    """Return the delegation of each zone by name, from the RRsets at its apex and its own servers; in two queries."""
+    """Return the delegation of each zone by name: NS and glue. Reads with two queries."""
     by_id = {zone.pk: zone for zone in zones}
     found = store_rrsets.rrsets_at_names({pk: (zone.name, {zone.name}) for pk, zone in by_id.items()})
     servers = {}

@@ -1,4 +1,4 @@
-"""Zones come, go to the trash and come back; each act is a publication of its own. Verbs."""
+"""Create, delete and restore zones, each in its own publication. Verbs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -65,8 +65,8 @@ class Apex:
 
     The name servers are `nameservers`; otherwise those of `server_set`; otherwise those of the default set for new
     zones of the team, and the zone then follows that set; otherwise those of the settings. A SOA made by a face
-    (`soa_is_made`) gets the primary of the set. With `soa_edit` the zone's serial moves in that way, beginning with its
-    first one.
+    (`soa_is_made`) gets the set's primary. `soa_edit` decides how the zone's serial moves, starting with the first
+    serial.
     """
 
     nameservers: Sequence[str] | None = None
@@ -76,7 +76,7 @@ class Apex:
     soa_edit: soa.SoaEdit | None = None
 
     def complete(self, zone: str, rrsets: Sequence[RRset], now: datetime) -> list[RRset]:
-        """Return the RRsets with a SOA and apex NS, made where they lack, once the name servers are decided."""
+        """Return the RRsets with a SOA and apex NS, made if missing. The name servers must be decided before."""
         at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
         content = list(rrsets)
         if self.soa_is_made and self.server_set is not None:
@@ -109,7 +109,7 @@ class Apex:
 
 @dataclass(frozen=True, slots=True)
 class ZoneToDelete:
-    """A zone, and the revision at which it must be still (None: any)."""
+    """A zone to delete, and the revision that the zone must still have (None: any)."""
 
     zone: Zone
     at_revision: int | None = None
@@ -127,19 +127,19 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
 ) -> Publication:
     """Create a zone and publish it as revision 1.
 
-    A person may have typed the zone's name: it becomes canonical here. `apex` has the defaults for a missing SOA or NS.
-    If a zone of this name was deleted, the serial is at least the next one after its last. The same form sent twice
+    The zone's name can be as a person typed it: it is made canonical here. `apex` has the defaults for a missing SOA or
+    NS. If a zone of this name was deleted, the serial is at least the next one after its last. The same form sent twice
     returns the first publication. The zone belongs to `team`, or to the only team in which the author may create zones.
-    The zone begins signed if its DNSSEC policy says so. A zone with more RRsets than `pieces.PIECE_RRSETS` is filled by
-    further publications; the last one is returned.
+    The zone is signed from the start if its DNSSEC policy requires that. A zone with more RRsets than
+    `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned.
 
     `in_transaction` runs in the same transaction, after the zone's row is written. `then` runs as the last step of that
-    transaction, after the zone is in the log, and publishes what belongs to its beginning: that publication is
-    returned. A zone that `awaits_transfer` is not signed, and no node gets it before its first transfer;
-    `in_transaction` sets its primaries.
+    transaction, after the zone is in the log, and can publish more for the new zone: that publication is returned. A
+    zone that `awaits_transfer` is not signed, and no node gets it before its first transfer; `in_transaction` sets its
+    primaries.
 
-    Raise BadName, NameRefused (NameTaken, or for a name that no one or not this author may have: see `nesting`),
-    QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing.
+    Raise BadName, NameRefused (NameTaken, or for a name that no one or not this author is allowed to have: see
+    `nesting`), QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing.
     """
     name, rrsets = names.parse(zone.name), zone.rrsets or ()
     team = access.team_for_new_zone(acting.author, team, name)
@@ -175,7 +175,7 @@ def _create_in_pieces(  # noqa: PLR0913  # a zone, and what happens with it
     in_transaction: InTransaction,
     then: Then | None,
 ) -> Publication:
-    """Create a zone with its apex, then publish its other RRsets piece by piece; return the last publication."""
+    """Create a zone with its apex, then publish its other RRsets in pieces. Return the last publication."""
     zone_quotas.refuse_rrsets(acting.author, team, [(name, len(content))])
     try:
         first = [rrset for rrset in content if rrset.name == name]
@@ -203,18 +203,19 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
     awaits_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> Publication:
-    """Create all these zones in one publication, or none. `in_transaction` is that of `create_zone`.
+    """Create all zones in one publication, or none. `in_transaction` works as in `create_zone`.
 
-    Raise NameTaken or NameReserved for the first such name. For names that no one or not this author may have, raise
-    NameRefused if it is the only zone, else NamesRefused (see `nesting`).
+    Raise NameTaken or NameReserved for the first such name. For names that no one or not this author is allowed to
+    have, raise NameRefused if it is the only zone, else NamesRefused (see `nesting`).
 
     The zones belong to `team`, or to the only team in which the author may create zones. Raise RightMissing if there is
-    no such team, and QuotaExceeded. Zones begin signed if their DNSSEC policies say so, except those of an import.
+    no such team, and QuotaExceeded. Zones are signed from the start if their DNSSEC policies require that, except zones
+    of an import.
 
-    For bulk: RRsets must be results of `rrset.make`. Only what the database refuses is refused (duplicates, a CNAME
-    next to other data), names outside of the zone, and types and values that not every node answers. Missing SOA and
-    apex NS are made from `server_set`, as in `create_zone`; zones with its name servers follow it. `awaits_transfer` is
-    that of `create_zone`.
+    For bulk: RRsets must be results of `rrset.make`. The checks are only those of the database (duplicates, a CNAME
+    next to other data), of names outside of the zone, and of types and values that some node can't answer. Missing SOA
+    and apex NS are made from `server_set`, as in `create_zone`; zones with its name servers follow it.
+    `awaits_transfer` works as in `create_zone`.
     """
     team = access.team_for_new_zone(acting.author, team, zones[0].name)
     if (
@@ -245,10 +246,10 @@ def delete_zone(
     at_revision: int | None = None,
     confirmed: bool = False,
 ) -> Publication:
-    """Delete a zone: it is in the trash and no longer served. Drafts lose their operations on it.
+    """Move a zone to the trash, so that it's no longer served. Drafts lose their operations on the zone.
 
-    Raise Unknown, RightMissing, RevisionMoved if it is not `at_revision`, or MassDeletion if the author deletes too
-    many zones in a short time, unless a person `confirmed` that.
+    Raise Unknown, RightMissing, RevisionMoved if the zone is not `at_revision`, or MassDeletion if the author deletes
+    too many zones in a short time, unless a person `confirmed` that.
     """
     return delete_zones(zones=[ZoneToDelete(zone, at_revision)], acting=acting, confirmed=confirmed)
 
@@ -260,9 +261,9 @@ def delete_zones(
     acting: Acting,
     confirmed: bool = False,
 ) -> Publication:
-    """Delete all these zones in one publication, or none. Drafts lose their operations on them.
+    """Delete zones in one publication: all or none. Drafts lose their operations on them.
 
-    The guard judges all of them at once, before the first is deleted: raise MassDeletion unless a person `confirmed` it
+    The guard judges all zones at once, before the first is deleted: raise MassDeletion unless a person `confirmed` it
     or the author's token may delete many. Raise Unknown, RightMissing or RevisionMoved for the first zone at fault. The
     same form sent twice returns the first publication.
     """
@@ -303,9 +304,10 @@ def restore_zone(
 ) -> Publication:
     """Restore a zone from the trash with a higher serial.
 
-    A DS in it for a zone here that matches no key of that zone by now is disabled. Raise NotInTrash, RightMissing,
-    QuotaExceeded, RuleViolations for values that nodes cannot read by now, or NameRefused: the name may be taken by
-    now, others' zones may be above or below it, or the zone above may have a DS that matches no key of it.
+    A DS in the zone for another zone here is disabled if it no longer matches any key of that zone. Raise NotInTrash,
+    RightMissing, QuotaExceeded, RuleViolations for values that nodes can't read now, or NameRefused: another zone may
+    have the name now, other people's zones may be above or below, or the zone above may have a DS that matches none of
+    the zone's keys.
     """
     try:
         with transaction.atomic(durable=True):
@@ -332,7 +334,7 @@ def restore_zone(
 
 
 def empty_trash(*, now: datetime) -> int:
-    """Delete zones permanently that were in the trash for longer than TRASH_DAYS. Return their number."""
+    """Permanently delete zones that have been in the trash for longer than TRASH_DAYS. Return their number."""
     old = Zone.objects.filter(deleted_at__lt=now - timedelta(days=TRASH_DAYS))
     _, by_model = old.delete()
     return by_model.get("zones.Zone", 0)
@@ -390,7 +392,7 @@ def _has_nameservers(zone: str, rrsets: Sequence[RRset]) -> bool:
 
 
 def _follow(server_set: ServerSet | None, zones: Sequence[tuple[str, Sequence[RRset]]], now: datetime) -> None:
-    """Link those of the new zones that have the set's name servers to the set."""
+    """Link new zones to the set of name servers if their NS records are those of the set."""
     if server_set is None:
         return
     following = [name for name, rrsets in zones if server_sets.has_servers_of(server_set, name, rrsets)]

@@ -1,6 +1,6 @@
-"""A new history of the log, begun by a person after nodes were found to have data that this database lacks. Verbs.
+"""Begin a new epoch of the log after nodes were found to have data that this database lacks. Verbs.
 
-One transaction, so that there is either the new epoch with all that was decided about it, or the old hold.
+A person decides about that data. One transaction writes the new epoch with all decisions, or leaves the hold.
 """
 
 import logging
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone that only nodes have, with all of its RRsets. It gets the id that it has there, if that is free."""
+    """A zone that only nodes have, with all its RRsets. It keeps the id that it has on the nodes if that id is free."""
 
     node_zone_id: int
     name: str
@@ -44,10 +44,11 @@ class NewZone:
 
 @dataclass(frozen=True, slots=True)
 class ChangedZone:
-    """A zone of ours (perhaps one in the trash, which then comes back) and what its RRsets become; None: gone.
+    """A zone of this panel, and the new values of some of its RRsets; None deletes an RRset. A deleted zone is
+    restored.
 
-    Its serial will be above `node_serial`, whatever changes; but that of a zone with the signatures that it came with
-    is what it is. `signing` is how it is signed then; None: as it is.
+    Its serial will be above `node_serial` even if no RRset changes, except that a presigned zone keeps the serial of
+    its signed SOA. `signing` is the new way to sign the zone; None keeps the current one.
     """
 
     zone_id: int
@@ -58,7 +59,7 @@ class ChangedZone:
 
 @dataclass(frozen=True, slots=True)
 class GoneZone:
-    """A zone of ours that goes to the trash."""
+    """A zone of this panel that moves to the trash."""
 
     zone_id: int
 
@@ -68,7 +69,7 @@ Outcome = NewZone | ChangedZone | GoneZone
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the new epoch has to lie above: the highest sequence and zone id that anybody knows; and lost epochs."""
+    """The highest known sequence and zone id, which the new epoch must exceed, and the ids of lost epochs."""
 
     sequence: int
     zone_id: int
@@ -87,13 +88,13 @@ def begin_epoch(
     """Begin a new epoch, publish everything in `batches` in it, and end the hold.
 
     1. Lock the head, so that no one else publishes until the end.
-    2. Open the epoch above everything known, and the ids of zones too.
+    2. Open the epoch above every known sequence and zone id.
     3. Publish each batch as one publication of the new epoch.
     4. Write the audit log; `in_transaction` runs in the same transaction.
 
-    Raise NotOnHold, NamesRefused for zones that come back below or above zones in which `by` may not change every
-    record, and IntegrityError for content that the database refuses; then nothing changes. Refused suffixes are not
-    checked: nodes serve these zones already.
+    Raise NotOnHold, NamesRefused for zones that come back below or above zones in which `by` is not allowed to change
+    every record, and IntegrityError for content that the database refuses; then nothing changes. Refused suffixes are
+    not checked, because nodes serve these zones already.
     """
     with transaction.atomic(durable=True):
         nesting.take_turns(by)  # before the head, because others wait for the head while they have the turn
@@ -171,7 +172,7 @@ def _refuse_others(live: Sequence[ready_zones.BulkZone | Zone], by: Author) -> N
 
 
 def _with_ids(zones: Sequence[NewZone]) -> list[tuple[ready_zones.BulkZone, list[RRset]]]:
-    """Return the zones with their new ids, and their RRsets with the zone's first serial."""
+    """Return the zones with their new ids, and their RRsets with the zone's first serial in the SOA."""
     preferred = [zone.node_zone_id for zone in zones]
     taken = set(Zone.objects.filter(pk__in=preferred).values_list("pk", flat=True))
     fresh = iter(ready_zones.allocate_zone_ids(len(taken))) if taken else iter(())
@@ -200,7 +201,7 @@ def _insert(
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """The next revision of a zone of ours."""
+    """The next revision of a zone of this panel."""
 
     zone: Zone
     serial: Serial

@@ -1,7 +1,8 @@
-"""RRsets with a removal time. Verbs.
+"""Removal times of RRsets. Verbs.
 
-The time belongs to the published name and type, whatever the RRset's content: an edit, an import or a draft does not
-change it. It is deleted with the RRset, so that a new RRset in its place is not removed. In the trash it waits.
+A removal time belongs to the published name and type, whatever the RRset's content: an edit, an import or a draft does
+not change it. It is deleted with the RRset, so that a new RRset with the same name and type is not removed. While the
+zone is in the trash, removals wait.
 """
 
 import logging
@@ -45,14 +46,15 @@ logger = logging.getLogger(__name__)
 
 
 class _ChangedMeanwhile(Exception):
-    """Another time was set, or the time was deleted, since it was read."""
+    """The removal time was changed or deleted after it was read."""
 
 
 def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now: datetime) -> Expiry:
-    """Set the time at which the published RRset is removed, in the author's name. It replaces an earlier time.
+    """Set the time at which a published RRset is removed in the author's name. Replace an earlier time.
 
-    Record it in the audit log. Raise Unknown, RightMissing if the author may not remove the RRset, and ExpiryRefused
-    for a time in the past or more than LONGEST ahead, and for an RRset that is missing or that every zone needs.
+    Record it in the audit log. Raise Unknown, RightMissing if the author is not allowed to remove the RRset, and
+    ExpiryRefused for a time in the past or more than LONGEST ahead, and for an RRset that is missing or that every zone
+    needs.
     """
     name, type_ = key
     if key == (zone.name, rdtypes.SOA):
@@ -87,7 +89,7 @@ def expiry_of(zone: Zone, key: Key) -> Expiry | None:
 
 
 def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = None) -> dict[Key, Expiry]:
-    """Return the removal times of RRsets at these names. One query, none without names."""
+    """Return the removal times of RRsets at the given names. One query, or none without names."""
     if not owner_names:
         return {}
     keys = {relative_key(name, zone.name) for name in owner_names}
@@ -99,10 +101,10 @@ def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = 
 def expiring(
     person: Person, *, until: datetime | None, limit: int, after: tuple[datetime, int] | None = None
 ) -> list[Expiry]:
-    """Return the first removals until then, including late ones, in zones that this person may see. One query.
+    """Return the first removals until a time, including late ones, in zones that this person can see. One query.
 
-    `after` is time and id of the last one of the page before. The caller hides those that a token may not see:
-    `visibility_of`.
+    `after` is the time and id of the last removal of the previous page. The caller hides removals that a token is not
+    allowed to see: `visibility_of`.
     """
     visible = access.zones_visible_to(person)
     found = Expiry.objects.filter(zone__in=visible.values("pk")).select_related("zone", "set_by", "token")
@@ -115,11 +117,11 @@ def expiring(
 
 
 def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
-    """Remove RRsets at their time, if the person who set it still may. Return their number.
+    """Remove RRsets whose removal time has come, if the person who set it still has the right. Return their number.
 
-    Each person and day of setting has one publication. If that is refused, each RRset is tried separately. The reason
-    of a refusal is stored with the RRset, and it is tried again after TRIED_AGAIN_AFTER. While publishing is held, all
-    wait.
+    The removals of one person and one day of setting share a publication. If that is refused, each RRset is tried
+    separately. The reason of a refusal is stored with the RRset, and the removal is retried after TRIED_AGAIN_AFTER.
+    While publishing is on hold, all removals wait.
     """
     untried = Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER)
     due = Expiry.objects.filter(untried, remove_at__lte=now, zone__deleted_at=None)
@@ -139,7 +141,7 @@ def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
 
 
 def _remove(expiries: Sequence[Expiry], now: datetime) -> int:
-    """Remove all of them by one publication; if that is refused, those of each zone, and then each by its own."""
+    """Remove all RRsets in one publication. If that is refused, try each zone separately, then each RRset."""
     try:
         _publish(expiries, now)
         return len(expiries)
@@ -193,7 +195,10 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
 
 
 def _author_of(expiry: Expiry) -> Actor:
-    """Return the person who set it, with current rights. Raise ExpiryRefused if the account is gone."""
+    """Return the person who set the removal time, with current rights.
+
+    Raise ExpiryRefused if the account is gone or the token is revoked.
+    """
     if expiry.by_token and (expiry.token is None or expiry.token.revoked_at is not None):
         raise ExpiryRefused(gettext("The token by which it was set is revoked."))
     actor = None
@@ -216,7 +221,7 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
 
 
 def _lock_zone_of(zone: Zone, key: Key, author: Author) -> Expiry | None:
-    """Return the removal time of an RRset that the author may remove, with its zone locked as publications lock it."""
+    """Return the removal time of an RRset that the author is allowed to remove. Lock the zone as publications do."""
     name, type_ = key
     if not lock_zones([zone.pk]):
         raise Unknown(zone.name)

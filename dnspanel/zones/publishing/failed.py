@@ -1,4 +1,4 @@
-"""A publication that no name server could load: taken back, marked, and given back to its author as a draft. Verbs."""
+"""Revert a publication that no name server could load, and return its changes to the author as a draft. Verbs."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -41,11 +41,11 @@ _BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
 
 
 def take_back(*, sequence: int, reason: str, now: datetime, in_transaction: InTransaction) -> Publication | None:
-    """Revert a publication and mark it as failed. Return the publication that did it.
+    """Revert a publication and mark it as failed. Return the reverting publication.
 
-    Zones that it created go to the trash, except zones with their primary elsewhere: no node has them. Later changes of
-    others stay. None, and no mark, if nothing is left to revert. `in_transaction` runs in the transaction of each
-    reverting publication. The panel itself is the author.
+    Zones that the failed publication created go to the trash, except zones with their primary elsewhere: no node has
+    them. Later changes of other people stay. Return None, and mark nothing, if nothing is left to revert.
+    `in_transaction` runs in the transaction of each reverting publication. The panel itself is the author.
     """
 
     def mark(inverse: Publication) -> None:
@@ -84,12 +84,13 @@ def take_back_signing(
     now: datetime,
     in_transaction: Callable[[Publication, int], object],
 ) -> Publication | None:
-    """Restore the zone's signing from after the sequence `after`. Return the publication that did it.
+    """Restore the signing that the zone had at the sequence `after`. Return the reverting publication.
 
-    The first publication up to `up_to` that changed its signing is marked with the reason, and `in_transaction` gets
-    that one's sequence too, in the transaction. A rollover of its keys has ended. None, and no mark, if none of them
-    changed the signing, or a key of then has no private part any longer. The panel itself is the author. If the way
-    back leads over NSEC to another NSEC3 chain, its second half is a separate publication, not returned.
+    The first publication up to `up_to` that changed the signing is marked with the reason, and `in_transaction` also
+    gets its sequence, in the transaction. A rollover of the zone's keys ends. Return None, and mark nothing, if no
+    publication changed the signing, or if a key of the old signing no longer has its private part. The panel itself is
+    the author. If the zone must pass through NSEC to another NSEC3 chain, the second half is a separate publication,
+    not returned.
     """
     with transaction.atomic(durable=True):
         changes = SigningChange.objects.filter(zone=zone)
@@ -128,9 +129,8 @@ def take_back_signing(
 
 
 def raise_if_taken_back(publication: Publication) -> None:
-    """Raise TakenBack if the publication was taken back by now, whatever it was when it was read.
-
-    Or if an earlier part of the same write was.
+    """Raise TakenBack if the publication, or an earlier part of the same write, was reverted. Read its state again
+    first.
     """
     publication.refresh_from_db(fields=["failed_reason", "failed_at", "taken_back_in"])
     failed = publication if publication.failed_reason else failed_pieces([publication.sequence]).first()
@@ -139,14 +139,14 @@ def raise_if_taken_back(publication: Publication) -> None:
 
 
 def failed_pieces(sequences: Collection[int]) -> "QuerySet[Publication]":
-    """Return those of these publications that were taken back, and earlier parts of their writes, in their order."""
+    """Return the reverted publications among `sequences` and earlier parts of the same writes, in log order."""
     later = Publication.objects.filter(pk__in=sequences, pk__gt=OuterRef("pk"), part_of=OuterRef("part_of"))
     failed = Publication.objects.filter(failed_at__isnull=False)
     return failed.filter(Q(pk__in=sequences) | Exists(later)).order_by("pk")
 
 
 def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> None:
-    """Store on the publication that, when and by what it was taken back, and tell those who report on it."""
+    """Store the reason, the time and the reverting publication on a failed publication, and notify reporters once."""
     failed = Publication.objects.filter(pk=sequence)
     is_news = failed.filter(failed_reason="").exists()
     failed.update(failed_reason=reason, failed_at=now, taken_back_in=inverse.sequence)
@@ -155,15 +155,17 @@ def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> No
 
 
 def _as(wanted: SigningState, state: SigningState) -> SigningState:
-    """Return the wanted signing with the existing rows. A chain that was due then is dropped: it may be what failed."""
+    """Return the wanted signing with the existing key rows. Drop a due NSEC3 chain, because it may be the cause of the
+    failure.
+    """
     return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids}, due_nsec3=None)
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes of this publication again, as far as the author may make them.
+    """Draft the changes of a publication again, as far as the author is allowed to make them.
 
-    Raise CannotUndo if there are none: it created zones, which are in the trash, or the draft has operations on the
-    same RRsets.
+    Raise CannotUndo if nothing can be drafted: the publication created zones, which are in the trash, or the draft
+    already has operations on the same RRsets.
     """
     drafted: Draft | None = None
     for each in _changes_of(publication):

@@ -1,4 +1,4 @@
-"""Zones that are signed from their first revision on: by keys that they bring along, or as policies say. Verbs."""
+"""Sign zones from their first revision on, with imported keys or as policies require. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from replication.codec.dnssec import Nsec3
 
 @dataclass(frozen=True, slots=True)
 class BroughtKey:
-    """A key that a zone brings along."""
+    """A key that is imported together with a new zone."""
 
     pair: KeyPair
     flags: int
@@ -28,16 +28,16 @@ class BroughtKey:
 
     @property
     def is_seen(self) -> bool:
-        """Whether it signs and is in the DNSKEY RRset."""
+        """True if the key signs and is in the DNSKEY RRset."""
         return self.active and self.published
 
 
 @dataclass(frozen=True, slots=True)
 class BroughtSigning:
-    """How a zone was signed where it comes from; `keys` are at least one.
+    """The signing that a new zone had at its source. `keys` has at least one key, unless the zone is `presigned`.
 
-    Or it is `presigned`: it brings its signatures and no keys, `entries` are those of its DNSKEY records, and `end` is
-    when the first signature ends.
+    A `presigned` zone brings signatures and no keys. `entries` are then the keys of its DNSKEY records, and `end` is
+    the expiration of the signature that expires first.
     """
 
     keys: tuple[BroughtKey, ...]
@@ -50,7 +50,7 @@ class BroughtSigning:
     other_nsec3: tuple[Nsec3, ...] = ()
 
     def is_named_by(self, zone: str, ds: Sequence[str]) -> bool:
-        """Return True if one of these DS matches a visible signing key."""
+        """Return True if one of the DS records matches a key that signs and is published."""
         seen = [OtherKey(key.flags, key.pair.algorithm, key.pair.public) for key in self.keys if key.is_seen]
         return any(is_named_by(zone, each.flags, each.algorithm, each.public, ds) for each in (*seen, *self.entries))
 
@@ -58,9 +58,9 @@ class BroughtSigning:
 def record_first_signings(
     *, zones: Sequence[tuple[int, BroughtSigning]], author: Author, now: datetime, action: str = "dnssec.import"
 ) -> None:
-    """Record these zones (by id) as signed with these keys by their first revision, in this transaction.
+    """Record new zones (by id) as signed in their first revision, in the caller's transaction.
 
-    Raise RuleViolations for those among them that delegate a wildcard, unless they bring their signatures.
+    Raise RuleViolations if one of the zones delegates a wildcard and isn't presigned.
     """
     refuse_wildcard_cuts(wildcard_cuts([zone_id for zone_id, signing in zones if not signing.presigned]).values())
     rows = [
@@ -91,7 +91,7 @@ def record_first_signings(
 
 
 def sign_new_zones(*, zone_ids: Sequence[int], author: Author, now: datetime) -> None:
-    """Sign new zones with new keys in their first revision, as far as their policies sign new zones.
+    """Sign new zones with new keys in their first revision, if their policies sign new zones.
 
     Call it in the transaction that publishes the revision. This is the panel's own act: the creator of a zone needs no
     right to sign it.

@@ -1,4 +1,4 @@
-"""How a zone was signed in a history that the database lost, and how that is taken over from nodes. Verbs."""
+"""Take over the signing of a zone from nodes after the database lost that part of the log. Verbs."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _ABOVE = (
 
 @dataclass(frozen=True, slots=True)
 class LostKey:
-    """A key that nodes sign with: the id of its row, and its parts; the private one is encrypted, in Base64."""
+    """A key that nodes sign with: its row id, its properties, and its private part (encrypted, in Base64)."""
 
     id: int
     algorithm: int
@@ -38,7 +38,7 @@ class LostKey:
 
 @dataclass(frozen=True, slots=True)
 class LostSigning:
-    """How nodes sign a zone."""
+    """The state in which nodes sign a zone, and the keys."""
 
     state: SigningState
     keys: tuple[LostKey, ...]
@@ -50,15 +50,16 @@ class LostSigning:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "LostSigning":
-        """Read a signing from `to_json`'s form."""
+        """Read a signing from the form that `to_json` returns."""
         return cls(SigningState.from_json(stored["state"]), tuple(LostKey(*each) for each in stored["keys"]))
 
 
 def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *, by: Author, now: datetime) -> None:
-    """Take over the signing of zones (id, name, number of the new revision) from nodes, in the caller's transaction.
+    """Take over the signing of zones from nodes, in the caller's transaction.
 
-    The panel gets the keys back, under the ids of their rows on nodes. Rollovers of these zones have ended: the panel's
-    knowledge of them is older than the state of the nodes.
+    Each entry of `signings` is the zone's id, its name, the number of its new revision, and the signing. The panel gets
+    the keys back under their row ids on nodes. Rollovers of these zones end, because the panel's knowledge of a
+    rollover is older than the state of the nodes.
     """
     if not signings:
         return
@@ -87,7 +88,7 @@ def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *,
 
 
 def _keep(zone_id: int, key: LostKey, by: Author, now: datetime) -> int:
-    """Store the key and return its id: that of its row on nodes, unless another key has it here."""
+    """Store the key and return its row id: the id on nodes, or a new one if another key has that id here."""
     public, private = bytes.fromhex(key.public), base64.b64decode(key.private_encrypted)
     known = ZoneKey.objects.filter(pk=key.id).first()
     if known is not None and (known.zone_id, known.algorithm, bytes(known.public)) == (zone_id, key.algorithm, public):

@@ -1,7 +1,7 @@
-"""Tags and teams of many zones, and their deletion: what an act does to each of them, as a preview or for good. Verbs.
+"""Change tags and teams of many zones, or delete many zones, with a preview. Verbs.
 
-Everything is read and written in sets, by one transaction. An act on a zone that changed since the preview is done
-completely, or not at all for a reason that is shown.
+Everything is read and written in sets, in one transaction. If a zone changed since the preview, the act applies to it
+completely or not at all, and a reason is shown.
 """
 
 import json
@@ -45,7 +45,7 @@ FROM jsonb_to_recordset(%s::jsonb) AS r (id int, tags jsonb, team int) WHERE z.i
 
 @dataclass(frozen=True, slots=True)
 class ZoneSelection:
-    """These zones, by name, or all that a search finds."""
+    """Zones selected by `names`, or all zones that `search` finds."""
 
     names: tuple[str, ...] = ()
     search: str = ""
@@ -53,7 +53,7 @@ class ZoneSelection:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Tags that zones get and lose, and the team that they go to; `moves` without a team takes them out of theirs."""
+    """Tags to add and to remove, and a new team. With `moves` and no team, zones leave their team."""
 
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Marks:
 
 @dataclass(slots=True)
 class ZonesOutcome:
-    """What an act does to zones: those it changes, those that are so already, and those it leaves alone, with why."""
+    """The effect of an act on zones: changed zones, the number of unchanged ones, and refused zones with the reason."""
 
     changed: list[Zone] = field(default_factory=list)
     unchanged: int = 0
@@ -79,12 +79,12 @@ class ZonesOutcome:
 
     @property
     def rrsets(self) -> int:
-        """How many RRsets the changed zones have."""
+        """The number of RRsets of the changed zones."""
         return sum(zone.rrset_count for zone in self.changed)
 
 
 def _nothing(_: ZonesOutcome) -> None:
-    """Write nothing beside a change: the default of callers."""
+    """Do nothing. The default for `in_transaction`."""
 
 
 def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
@@ -106,13 +106,14 @@ def change_marks(
     now: datetime,
     in_transaction: Callable[[ZonesOutcome], None] = _nothing,
 ) -> ZonesOutcome:
-    """Set the tags and the team of these zones. The audit log has the former values of each.
+    """Set the tags and the team of zones. The audit log has the former values of each zone.
 
-    The zones of the outcome have their old values; `in_transaction` is called with it within the transaction. Current
-    values count: a tag that another person added since stays. Zones are skipped, with the reason, if they are deleted,
-    if the author may not change their settings or would gain a right over them, or if others' zones are around. Raise
-    SettingsRefused for a team that the author cannot choose, QuotaExceeded for one that would have too many zones, and
-    Forbidden if the author may change the settings of no zone.
+    The zones of the outcome have their old values; `in_transaction` is called with the outcome within the transaction.
+    The change applies to current values: a tag that another person added since stays. Zones are skipped, with the
+    reason, if they are deleted, if the author is not allowed to change their settings or would gain a right over them,
+    or if other people's zones are above or below. Raise SettingsRefused for a team that the author cannot choose,
+    QuotaExceeded for a team that would have too many zones, and Forbidden if the author is not allowed to change the
+    settings of any zone.
     """
     _require_somewhere(author, Right.SETTINGS)
     with transaction.atomic(durable=True):
@@ -149,10 +150,11 @@ def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutco
 def delete_found(
     *, zones: Sequence[Zone], author: Drafter, channel: str, now: datetime, reason: str = "", confirmed: bool = False
 ) -> tuple[Publication | None, ZonesOutcome]:
-    """Delete these zones in one publication, except those that changed since. None: nothing was deleted.
+    """Delete zones in one publication, except zones that changed since. The publication is None if nothing was deleted.
 
-    `zones` are in the state that a person saw: a zone with another revision by now, or that the author may not delete,
-    is skipped, with the reason. Raise MassDeletion for too many unless a person `confirmed` it, and Forbidden.
+    `zones` are in the state that a person saw: a zone that has another revision now, or that the author is not allowed
+    to delete, is skipped, with the reason. Raise MassDeletion for too many zones unless a person `confirmed` the
+    deletion. Raise Forbidden.
     """
     _require_somewhere(author, Right.DELETE_ZONE)
     outcome = deletable(zones, author)
@@ -172,7 +174,7 @@ def delete_found(
 
 
 def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list[Zone]:
-    """Return the zones of the selection that the author sees, by name. Raise TooMany."""
+    """Return the selected zones that the author can see, by name. Raise TooMany if there are more than `most`."""
     visible: QuerySet[Zone] = access.zones_visible_to(author)
     named = visible.filter(name__in=selection.names)
     found = named if selection.names else found_zones(visible, selection.search)
@@ -183,7 +185,10 @@ def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list
 
 
 def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
-    """Return the zones that would get other tags or another team. Raise SettingsRefused for a team."""
+    """Return the zones that would get other tags or another team.
+
+    Raise SettingsRefused for a team that the author cannot choose.
+    """
     if marks.moves and marks.team is not None and marks.team not in teams_to_choose_from(author):
         raise SettingsRefused("team", gettext("You cannot give zones to the team {name}.").format(name=marks.team.name))
     outcome = ZonesOutcome()
@@ -207,7 +212,9 @@ def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> Zo
 
 
 def _leave_nested(outcome: ZonesOutcome, moving: Sequence[Zone], author: Drafter) -> None:
-    """Refuse to move zones with others' zones above or below: the new team would have their names."""
+    """Refuse to move zones that have other people's zones above or below, because the new team would control their
+    names.
+    """
     if not moving or nesting.is_unbounded(author):
         return
     refusals = nesting.refusals_by_others(
@@ -228,7 +235,7 @@ def _details(zone: Zone, marks: Marks, teams: dict[int, Team]) -> dict[str, obje
 
 
 def deletable(zones: Sequence[Zone], author: Drafter) -> ZonesOutcome:
-    """Return the zones that the author may delete."""
+    """Return an outcome with the zones that the author is allowed to delete, and the refused ones."""
     outcome = ZonesOutcome()
     for zone in zones:
         try:

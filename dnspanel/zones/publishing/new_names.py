@@ -1,4 +1,4 @@
-"""Obstacles to creating zones of some names, shown before a person tries."""
+"""Reasons why zones of some names cannot be created, shown before a person tries."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from replication.dns import names
 
 
 def refusals_of(zone_names: Sequence[str], author: Author) -> dict[str, NameRefused]:
-    """Return by name why the author may not create zones of some of these names, in their order; in at most four
-    queries.
+    """Return, by name, why the author is not allowed to create zones with these names. At most four queries.
 
-    Another person may take a name in between, and a parent may require signatures: creating the zone then reports it.
+    The result is in the order of `zone_names` and only has refused names. Creating a zone can still fail: another
+    person may take the name in between, or the parent zone may require signatures.
     """
     found: dict[str, NameRefused] = {
         **refusals_by_others(zone_names=zone_names, author=author),

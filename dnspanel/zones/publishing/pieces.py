@@ -1,12 +1,12 @@
-"""Large changes are published in pieces, so that others' edits overtake them. Verbs.
+"""Publish large changes in pieces, so that other people's edits can overtake them. Verbs.
 
 The log has one order, and a publisher holds its head while the changes are written: 200,000 RRsets in one publication
 would delay an edit made a moment later by half a minute. So a change larger than one piece is checked as a whole, and
-nothing of it is published if any part is refused. Then it is published piece by piece, each when there is room for it
+nothing is published if any part is refused. Then it is published piece by piece, each when there is room for it
 (`signals.room_requested`).
 
-A name is never divided, so that a CNAME never exists next to its replacement. In each zone deleted names come first:
-additions may need that.
+A name is never divided, so that a CNAME never exists next to its replacement. In each zone, deleted names come first,
+because additions may depend on deletions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ PIECE_RRSETS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What came of all pieces: the last publication (None: all was so already), and one plan for each zone.
+    """The last publication of all pieces (None if nothing changed), and one plan for each zone.
 
     A plan's `zone` has the serial from before the first piece, and the revision before the last one.
     """
@@ -49,12 +49,14 @@ class Published:
 
 
 def is_large(plans: Sequence[ZonePlan]) -> bool:
-    """Return True if this is too much for one publication."""
+    """Return True if the plans have too many changes for one publication."""
     return exceeds_piece(sum(len(plan.changes) for plan in plans))
 
 
 def exceeds_piece(rrsets: int) -> bool:
-    """Return True if this number of RRsets needs several pieces. A rehearsal, which no one else sees, is one piece."""
+    """Return True if this number of RRsets needs several pieces. A rehearsal is always one piece, because no one sees
+    it.
+    """
     return rrsets > PIECE_RRSETS and rehearsal.under_way() is None
 
 
@@ -67,16 +69,16 @@ def publish_in_pieces(
     fills: Publication | None = None,
     under: SystemRight | None = None,
 ) -> Published:
-    """Publish everything that these plans change, in several publications; the last one has the form's id.
+    """Publish all changes of the plans in several publications. The last publication gets the form's id.
 
-    The caller has refused invalid plans (`revision.refuse`): only later publications of others are checked here, and
-    whether the author still has the rights. `expected` has the revision of zones that no one else may change in
-    between. `in_transaction` runs in the transaction of the last piece. `fills` created the zone that the plans fill:
-    it is the first part of this write, and the creator of a zone may fill it, even without the right to add to it
-    later.
+    The caller has refused invalid plans (`revision.refuse`): only later publications of other people are checked here,
+    and whether the author still has the rights. `expected` has the revision of zones that no one else is allowed to
+    change in between. `in_transaction` runs in the transaction of the last piece. `fills` is the publication that
+    created the zone that the plans fill. It is the first part of this write, and the creator of a zone may fill it,
+    even without the right to add to it later.
 
     Raise Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts before the first piece is published, and
-    PublishedInPart after it: nothing that is published is undone.
+    PublishedInPart after it: published pieces are not undone.
     """
     pieces = list(_cut(plans))
     first = fills
@@ -122,7 +124,7 @@ def publish_in_pieces(
 
 
 def parts_of(publication: Publication) -> list[Publication]:
-    """Return the publications of the write that this one belongs to, in their order; mostly it alone."""
+    """Return all publications of the write that this publication belongs to, in log order. Most writes have one."""
     if publication.part_of is None:
         return [publication]
     parts = Publication.objects.select_related("author", "token").filter(part_of=publication.part_of)
@@ -130,7 +132,7 @@ def parts_of(publication: Publication) -> list[Publication]:
 
 
 def make_room() -> bool:
-    """Return when the nodes can take another piece beside edits; False if that is not to be expected soon."""
+    """Wait until the nodes can take another piece without delaying edits. Return False if that won't be soon."""
     return all(answer for _, answer in room_requested.send(sender=Publication))
 
 
@@ -152,7 +154,7 @@ def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], no
 
 
 def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
-    """Yield pieces of at most PIECE_RRSETS changes, by zone id, unless a single name has more."""
+    """Yield pieces of at most PIECE_RRSETS changes, by zone id. A piece is larger only if a single name is."""
     piece: dict[int, list[Change]] = {}
     size = 0
     for plan in plans:
@@ -167,13 +169,13 @@ def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
 
 
 def _by_name(plan: ZonePlan) -> list[list[Change]]:
-    """Return the changes of each name: names with only deletions first, the apex last."""
+    """Return the changes grouped by name: names with only deletions first, the apex last."""
     found = [list(changes) for _, changes in groupby(plan.changes, key=lambda change: change.name)]
     return sorted(found, key=lambda of: (of[0].name == plan.zone.name, any(change.after is not None for change in of)))
 
 
 def _after(plans: Sequence[ZonePlan], latest: Sequence[ZonePlan]) -> tuple[ZonePlan, ...]:
-    """Update the plans after these pieces of them are published."""
+    """Return the plans with the revisions and SOAs from after the published pieces `latest`."""
     by_zone = {plan.zone.pk: plan for plan in latest if plan.changes}
     return tuple(_rebase_plan(plan, by_zone.get(plan.zone.pk)) for plan in plans)
 

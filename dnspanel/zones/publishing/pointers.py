@@ -1,7 +1,7 @@
-"""PTR records for A and AAAA: where the PTR of an address belongs, and drafts that make both agree. Verbs.
+"""PTR records for A and AAAA: find the place of an address's PTR, and draft changes until both agree. Verbs.
 
-Everything is as the author sees it: published content with the author's draft, unless it is published at once. No PTR
-changes unless a person asks for it.
+Everything is as the author sees it: published content with the author's draft, unless it is published at once. A PTR
+changes only if a person asks for it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,14 +30,14 @@ _MOST_TARGETS = 4  # of one PTR, to find whether the address is theirs
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pair:
-    """An owner name, and an address that it has, had, or is to have."""
+    """An owner name and one address: one that the name has, had or will have."""
 
     name: str
     address: str
 
 
 class State(StrEnum):
-    """The state of a pair: whether the PTR is right, and if not, why it cannot be fixed here."""
+    """The state of a pair: the PTR is right, or the reason why it is wrong or can't be fixed here."""
 
     AGREES = "agrees"
     MISSING = "missing"  # the name has the address, and there is no PTR
@@ -53,7 +53,7 @@ class State(StrEnum):
 class Place:
     """The place of an address's PTR: its owner name, its zone, and its current RRset.
 
-    `zone`: None if the panel has no zone for it that the author may see, or others answer for the name.
+    `zone` is None if the author can see no zone for the PTR in the panel, or if the name is delegated to other servers.
     """
 
     owner: str
@@ -63,13 +63,13 @@ class Place:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names that the address has by its PTR."""
+        """The names in the current PTR RRset."""
         return tuple(sorted(targets_of(self.now))) if self.now is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A pair with the place of its PTR, and its state."""
+    """A pair with the place of the address's PTR, and the state of the pair."""
 
     pair: Pair
     place: Place
@@ -84,7 +84,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """How many PTR RRsets a draft changes, in which zones, and how many the author may not change."""
+    """The number of PTR RRsets that a draft changes, their zones, and the number that the author is not allowed to
+    change.
+    """
 
     count: int = 0
     zones: tuple[str, ...] = ()
@@ -92,7 +94,7 @@ class Drafted:
 
 
 def pairs_of(*rrsets: RRset | None) -> list[Pair]:
-    """Return the pairs of the served A and AAAA records among these. A wildcard isn't the name of an address."""
+    """Return the pairs of all served A and AAAA records in the RRsets. Skip wildcards: they do not name a host."""
     return sorted(
         {
             Pair(rrset.name, address)
@@ -110,7 +112,7 @@ def steps_of(
     afters: Mapping[Key, RRset | None] | None = None,
     with_draft: bool = True,
 ) -> list[Step]:
-    """Return the state of these pairs, in their order. Pairs beyond `MOST_PAIRS` are left out.
+    """Return the state of each pair, in order. Pairs beyond `MOST_PAIRS` are left out.
 
     `afters` are further changes that the author is about to write. The number of queries does not depend on the number
     of pairs.
@@ -136,20 +138,22 @@ def steps_of(
 
 
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
-    """Draft PTRs of these pairs that agree with the existing addresses, where possible.
+    """Draft changes of PTRs so that they agree with the existing addresses, where possible.
 
-    A name with the address gets its PTR. It replaces a name without the address, or with `take_over` any other name; of
-    several names in one call the first gets it. A PTR loses a name without the address. Raise QuotaExceeded.
+    A name with the address gets its PTR. It replaces a name without the address, or with `take_over` any other name. If
+    several names in one call have the address, the first gets the PTR. A PTR loses a name without the address. Raise
+    QuotaExceeded.
     """
     steps = steps_of(author=author, pairs=pairs)
     return _draft(_changes_of(steps, take_over=take_over), author, now)
 
 
 def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
-    """Return these patches with matching PTRs of the addresses that they change, as far as the author may.
+    """Return the patches with matching PTRs for the addresses that they change, as far as the author has the right.
 
-    This uses the current state: a change of the same PTRs before the patches are published is overwritten. A patch's
-    own change of a PTR has precedence. A refused patch gets nothing added: publishing it shows the reason.
+    The PTRs are decided from the current state: if someone changes the same PTRs before the patches are published, that
+    change is overwritten. A patch's own change of a PTR has precedence. Nothing is added to a refused patch: publishing
+    it shows the reason.
     """
     owners = {patch.zone.pk: (patch.zone.name, patch.names) for patch in patches if patch.names}
     at = store_rrsets.rrsets_at_names(owners)
@@ -184,7 +188,7 @@ def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
 
 
 def _and_also(patch: Patch, changes: Mapping[Key, RRset | None]) -> Patch:
-    """Return the patch with these further changes, except for RRsets that it changes itself."""
+    """Return the patch with further changes, except for RRsets that the patch changes itself."""
     if not changes:
         return patch
     names_read = None if patch.names is None else {*patch.names, *(name for name, _ in changes)}
@@ -192,7 +196,7 @@ def _and_also(patch: Patch, changes: Mapping[Key, RRset | None]) -> Patch:
 
 
 def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, str], tuple[Place, RRset | None]]:
-    """Return the PTR RRsets that fix these steps, by zone id and owner name."""
+    """Return the new PTR RRsets that fix the steps, by zone id and owner name."""
     found: dict[tuple[int, str], tuple[Place, RRset | None]] = {}
     claimed = set()
     chosen = [step for step in steps if step.is_open or (take_over and step.state == State.SHARED)]
@@ -210,9 +214,9 @@ def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, st
 
 
 def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool = True) -> dict[str, Place]:
-    """Return the places of these addresses' PTRs: in the closest zone above, or at the target of its CNAME (RFC 2317).
+    """Return the places of addresses' PTRs: in the closest zone above, or at the target of its CNAME (RFC 2317).
 
-    A classless zone here has them even if the zone above it is not here, or has no CNAME yet.
+    A classless zone in the panel is used even if the zone above it is elsewhere, or has no CNAME yet.
     """
     straight = {address: reverse_name(address) for address in addresses}
     classless = {address: classless_names(address) for address in addresses}
@@ -239,8 +243,9 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
 
 
 def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
-    """Return every RRset at these owner names, {zone id: (zone name, owner names)}, as the author sees it; in
-    two queries.
+    """Return every RRset at the owner names as the author sees it, with the draft. Two queries.
+
+    `owners` is {zone id: (zone name, owner names)}.
     """
     found = store_rrsets.rrsets_at_names(owners)
     everywhere = {name for _, owned in owners.values() for name in owned}
@@ -257,9 +262,9 @@ def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) 
 def _ttls_of(
     author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None], *, with_draft: bool
 ) -> dict[Pair, int | None]:
-    """Return for each pair the TTL of the name's address, or None without such an address.
+    """Return for each pair the TTL of the name's address, or None if the name doesn't have this address.
 
-    Pairs that are unknown here are left out: names of other servers, and names with computed addresses.
+    Leave out pairs that the panel can't judge: names of other servers, and names with computed addresses.
     """
     zones = access.closest_zones_visible_to(author, {pair.name for pair in pairs})
     seen = _seen_in(author, zones, with_draft=with_draft, wildcards=True)
@@ -305,7 +310,7 @@ def _naming(current: RRset | None, step: Step, ttl: int) -> RRset:
 
 
 def _without(current: RRset | None, name: str) -> RRset | None:
-    """Return the RRset without the records that name this name, or None without others."""
+    """Return the RRset without records that point to `name`. Return None if no record is left."""
     if current is None:
         return None
     return current.without([name])
@@ -333,7 +338,7 @@ def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author:
 def _seen_in(
     author: Drafter, zones: Mapping[str, Zone], *, with_draft: bool, wildcards: bool = False
 ) -> dict[int, dict[Key, RRset]]:
-    """Return the RRsets at these names of these zones, at names above (possible delegations), and at wildcards."""
+    """Return the RRsets at names in their zones, at the names above (possible delegations), and at wildcards."""
     looked_at: dict[int, tuple[str, set[str]]] = {}
     for owner, zone in zones.items():
         of_zone = looked_at.setdefault(zone.pk, (zone.name, set()))[1]
@@ -346,12 +351,12 @@ def _seen_in(
 
 
 def _wildcard_of(owner: str) -> str:
-    """Return the wildcard next to a name that isn't the root."""
+    """Return the wildcard beside an owner name (`*.` and its parent). The name must not be the root."""
     return f"*.{names.parent(owner)}".replace("..", ".")
 
 
 def _is_cut(owner: str, zone: Zone, seen: Mapping[int, Mapping[Key, RRset]]) -> bool:
-    """Return True if the zone delegates the name, or one above it, to other servers."""
+    """Return True if the zone delegates the name, or a name above it, to other servers."""
     return any((at, rdtypes.NS) in seen[zone.pk] for at in (owner, *_between(owner, zone)) if at != zone.name)
 
 

@@ -1,4 +1,4 @@
-"""Create many zones whose content is ready, in few statements. Verbs."""
+"""Create many zones with prepared content, in few statements. Verbs."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ COPY zones_zone (id, name, sort_name, serial, revision, rrset_count, created_at,
 
 @dataclass(frozen=True, slots=True)
 class BulkZone:
-    """A zone to be created: its id from `allocate_zone_ids`, the serial of its SOA, how many RRsets it has."""
+    """A zone to create: its id from `allocate_zone_ids`, its name, the serial of its SOA, and its number of RRsets."""
 
     id: int
     name: str
@@ -64,7 +64,7 @@ class BulkZone:
 
 @dataclass(frozen=True, slots=True)
 class ExistingZone:
-    """What a plan of the change of a zone has to remember of it."""
+    """The properties of an existing zone that a plan must remember."""
 
     id: int
     revision: int
@@ -72,7 +72,7 @@ class ExistingZone:
 
 
 def nothing(*what: object) -> None:
-    """Run nothing beside a publication: the default of callers."""
+    """Do nothing. The default for `in_transaction`."""
 
 
 def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
@@ -99,12 +99,12 @@ def create_ready_zones(  # zones, and what happens with them
     in_transaction: InCreation = nothing,
     signed: Collection[str] = (),
 ) -> Publication:
-    """Create these zones at revision 1 with the RRsets that `rows` makes (of `copy_rows`), in one publication, or none.
+    """Create zones at revision 1 in one publication, or none. `rows` makes their RRsets in the form of `copy_rows`.
 
-    `in_transaction` signs the zones in `signed` (names). A zone with a deleted predecessor begins above that one's last
-    serial; `in_transaction` gets the ids of such zones. Raise NamesTaken with all names that have a zone, NamesRefused
-    with all that no one or not this author may have (see `nesting`), NameReserved, QuotaExceeded, HookRefused, or
-    IntegrityError for rows that the database refuses.
+    `in_transaction` signs the zones whose names are in `signed`. A zone with a deleted predecessor begins above the
+    predecessor's last serial; `in_transaction` gets the ids of such zones. Raise NamesTaken with all names that have a
+    zone, NamesRefused with all names that no one or not this author is allowed to have (see `nesting`), NameReserved,
+    QuotaExceeded, HookRefused, or IntegrityError for rows that the database refuses.
     """
     try:
         with transaction.atomic(durable=True):
@@ -132,7 +132,7 @@ def create_ready_zones(  # zones, and what happens with them
 
 
 def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: datetime) -> None:
-    """Raise NamesRefused with all of these new zones that rules of the zones above keep from the author."""
+    """Raise NamesRefused with all new zones that the author must not create because of a rule of a zone above."""
     coming = [Zone(pk=zone.id, name=zone.name) for zone in zones]
     kept = reasons_over(coming, author=author, reason=reason, now=now)
     if kept:
@@ -140,7 +140,7 @@ def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: da
 
 
 def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:
-    """Raise QuotaExceeded if these zones are too many, or one of them too large, for their author or their team."""
+    """Raise QuotaExceeded if the zones are too many, or one is too large, for the author or the team."""
     zone_quotas.refuse_zones(author, team, len(zones))
     zone_quotas.refuse_rrsets(author, team, ((zone.name, zone.rrset_count) for zone in zones))
 
@@ -148,10 +148,10 @@ def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | 
 def insert_zones(
     *, zones: Sequence[BulkZone], rows: Iterable[bytes], author: Author, now: datetime, team: Team | None = None
 ) -> list[BulkZone]:
-    """Write zones and their RRsets into their tables; return the zones with the serials that they begin with.
+    """Write zones and their RRsets into the tables. Return the zones with their first serials.
 
-    Where the name had a zone, that is above its last serial (`last_serials`). `append_publication` must follow in the
-    same transaction.
+    If a zone of the same name was deleted, the first serial is above that zone's last one (`last_serials`).
+    `append_publication` must follow in the same transaction.
     """
     for zone in zones:
         if names.is_within(zone.name, RESERVED):
@@ -188,7 +188,7 @@ def creations(zones: Iterable[BulkZone], kind: RevisionKind = RevisionKind.CREAT
 
 
 def taken_names(names: Sequence[str]) -> list[str]:
-    """Return those of the names that have a zone, and those that come twice; in their order."""
+    """Return the names that have a zone already, and the names that occur twice, in order."""
     taken: dict[str, None] = {}
     seen = set(existing_zones(names))
     for name in names:
@@ -199,9 +199,9 @@ def taken_names(names: Sequence[str]) -> list[str]:
 
 
 def prefer_indexes() -> None:
-    """Forbid scans of whole tables until the end of the transaction.
+    """Forbid table scans until the end of the transaction.
 
-    With a thousand ids in one query PostgreSQL may prefer a scan, and its statistics may be older than the last batch.
+    With a thousand ids in one query, PostgreSQL may prefer a scan, and its statistics may be older than the last batch.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")

@@ -1,8 +1,8 @@
-"""Zones come back from the trash: any number of them in one publication, or in one for each piece. Verbs.
+"""Restore zones from the trash: any number in one publication, or in one publication for each piece. Verbs.
 
-What keeps one zone back keeps only that zone: it stays in the trash, and the outcome says why. Everything that holds
-for one zone holds for each of many: rights, the name, zones above and below, the chain of trust, freezes, publish
-hooks, quotas.
+An obstacle to one zone affects only that zone: it stays in the trash, and the outcome has the reason. Each zone passes
+the same checks as a single one: rights, the name, zones above and below, the chain of trust, freezes, publish hooks,
+quotas.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ _TRIES = 3  # while others create zones of the same names
 
 @dataclass(frozen=True, slots=True)
 class TrashSelection:
-    """Zones of the trash: each that fits everything that is given here."""
+    """A selection of zones in the trash. A zone must match every given field."""
 
     ids: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
@@ -62,19 +62,22 @@ class TrashSelection:
 
 @dataclass(slots=True)
 class Restored:
-    """The publications that brought zones back, and what came of each zone."""
+    """The publications that restored zones, and the outcome for each zone."""
 
     publications: list[Publication] = field(default_factory=list)
     outcome: ZonesOutcome = field(default_factory=ZonesOutcome)
 
     @property
     def last(self) -> Publication | None:
-        """The newest publication; a node that has it has all of them."""
+        """The newest publication. A node that has it has the earlier ones, too."""
         return self.publications[-1] if self.publications else None
 
 
 def selected_from_trash(selection: TrashSelection, author: Person, most: int = MOST_ZONES) -> list[Zone]:
-    """Return the zones that the author sees in the trash, those deleted last first. Raise TooMany, and Forbidden."""
+    """Return the selected zones in the trash that the author can see, most recently deleted first.
+
+    Raise TooMany if there are more than `most`. Raise Forbidden if the author can delete no zone anywhere.
+    """
     actor = actor_of(author)
     if actor is None or not actor.may_somewhere(Right.DELETE_ZONE):
         raise Forbidden(Permission.EDIT)
@@ -95,15 +98,15 @@ def selected_from_trash(selection: TrashSelection, author: Person, most: int = M
 
 
 def newest_in_trash(author: Person) -> QuerySet[Zone]:
-    """Return the zones that the author sees in the trash, of several of one name the one that was deleted last."""
+    """Return the zones in the trash that the author can see. If several have one name, return the newest deletion."""
     later = Zone.objects.filter(name=OuterRef("name"), deleted_at__gt=OuterRef("deleted_at"))
     return access.trash_visible_to(author).exclude(Exists(later))
 
 
 def gone_for_good(publication: Publication) -> list[str]:
-    """Return the names of the zones that a publication deleted and that a person has deleted for good since.
+    """Return the names of zones that a publication deleted and that a person has since removed from the trash for good.
 
-    When the time of the trash is over, all that are still in it go, and nothing names them.
+    Zones that the trash removes automatically after TRASH_DAYS are not included.
     """
     deleted_at = gone_stamp(publication.at)
     gone = AuditEntry.objects.filter(action=GONE, at__gte=publication.at, details__deleted_at=deleted_at)
@@ -111,7 +114,7 @@ def gone_for_good(publication: Publication) -> list[str]:
 
 
 def is_out_of_trash(publication: Publication, now: datetime) -> bool:
-    """Return True if what a publication deleted has been in the trash for longer than zones stay there."""
+    """Return True if the zones that a publication deleted have already left the trash by age."""
     return gone_at(publication.at) <= now
 
 
@@ -133,12 +136,12 @@ def restore_zones(
     in_transaction: InTransaction = nothing,
     joins: Publication | None = None,
 ) -> Restored:
-    """Restore these zones with higher serials: in one publication, or one for each piece of many.
+    """Restore zones with higher serials, in one publication, or in one for each piece if there are many.
 
-    The outcome names each zone that stays in the trash, and why. A zone that is restored already is unchanged.
-    `in_transaction` runs in the transaction of each publication. `form_id` is that of the last one: the same form sent
-    twice publishes once. The publications are parts of one write, that of `joins` if given. Raise PublishingOnHold or
-    another ZoneError before the first piece; errors in later pieces leave the rest in the trash.
+    The outcome names each zone that stays in the trash, and the reason. A zone that is restored already counts as
+    unchanged. `in_transaction` runs in the transaction of each publication. The last publication gets `form_id`: the
+    same form sent twice publishes once. The publications are parts of one write, that of `joins` if given. Raise
+    PublishingOnHold or another ZoneError before the first piece; errors in later pieces leave the rest in the trash.
     """
     if (first := _published_by(acting.form_id)) is not None:
         return first
@@ -169,18 +172,19 @@ def restore_zones(
 
 
 def gone_stamp(deleted_at: datetime) -> str:
-    """Return the time of a deletion as the audit log has it of a zone that is gone for good."""
+    """Format the time of a deletion as in the audit log's entry about a zone that was deleted for good."""
     return f"{deleted_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
-    """Write the SOA of each of these zones, which are live by now, and return the revisions that bring them back.
+    """Write the SOA of each restored zone, and return the revisions that bring the zones back. The zones are live
+    already.
 
-    Each SOA has the zone's next serial, and one above that of any other zone that was deleted with the name since,
-    because secondaries must see that it moved on; but not that of a zone with the
-    signatures that it came with, which are of its serial too, nor that of a zone that is transferred, which is its
-    primary's. A DS for a zone here that leads to none of its keys is disabled. A zone that no node had is not brought
-    to them. `append_publication` must follow in the same transaction.
+    Each SOA gets the zone's next serial, above that of any zone of the same name that was deleted since, because
+    secondaries must see that the serial moved. Two kinds of zones keep their SOA: presigned zones, because the
+    signatures cover the serial, and transferred zones, because the serial is the primary's. A DS for a zone here that
+    matches none of its keys is disabled. A zone that no node had is not brought to the nodes. `append_publication` must
+    follow in the same transaction.
     """
     fixed = presigned_zones([zone.pk for zone in zones]) | {zone.pk for zone in zones if zone.transferred_from}
     broken: dict[str, list[str]] = {}
@@ -217,7 +221,7 @@ def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
 
 
 def _pieces(zones: Iterable[Zone]) -> Iterator[list[Zone]]:
-    """Cut the zones into pieces that are one publication each, those deleted last first."""
+    """Split the zones into pieces of one publication each, in the order given."""
     piece: list[Zone] = []
     rrsets = 0
     for zone in zones:
@@ -257,7 +261,7 @@ def _restore_piece(
 def _bring_back(
     zones: Sequence[Zone], author: Author, reason: str, now: datetime, left: Mapping[int, str]
 ) -> tuple[list[NewRevision], ZonesOutcome]:
-    """Make those of these zones live that may come back; return their revisions, and what becomes of each zone."""
+    """Restore each zone that passes all checks. Return the revisions, and the outcome for each zone."""
     ready_zones.prefer_indexes()
     outcome = ZonesOutcome()
     coming = _coming(zones, author, reason, now, left, outcome)
@@ -282,7 +286,7 @@ def _bring_back(
 def _coming(
     zones: Sequence[Zone], author: Author, reason: str, now: datetime, left: Mapping[int, str], outcome: ZonesOutcome
 ) -> list[Zone]:
-    """Lock the zones; return those that nothing keeps in the trash by itself. The outcome has the others."""
+    """Lock the zones, and return those without an obstacle of their own. Record the others in the outcome."""
     rows = Zone.objects.select_for_update(of=("self",), no_key=True).select_related("team", "created_by")
     found = {zone.pk: zone for zone in rows.filter(pk__in=[zone.pk for zone in zones]).order_by("pk")}
     trashed = [zone for each in zones if (zone := found.get(each.pk)) is not None and zone.deleted_at is not None]
@@ -311,7 +315,7 @@ def _coming(
 def _refusal(
     zone: Zone, author: Author, kept: Mapping[int, str], taken: Mapping[str, object], coming: Mapping[str, Zone]
 ) -> str:
-    """Return what keeps one zone in the trash, whatever becomes of the others of another name."""
+    """Return why a zone must stay in the trash, or "". Other zones count only if they have the same name."""
     try:
         access.require_right(author, zone, Right.DELETE_ZONE)
         refuse_locked(author, zone, None)
@@ -325,7 +329,7 @@ def _refusal(
 
 
 def _published_by(form_id: UUID | None) -> Restored | None:
-    """Return what this form brought back when it was sent first; None if it did not."""
+    """Return the result of an earlier submission of this form, or None if it restored nothing."""
     first = Publication.objects.filter(form_id=form_id).first() if form_id else None
     if first is None:
         return None

@@ -1,4 +1,4 @@
-"""Publish: a draft becomes a revision of each zone and one sequence of the log. Verbs."""
+"""Publish a draft as a revision of each zone and one sequence of the log. Verbs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,11 +56,12 @@ Accepted = bool | Collection[str]
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What a person says to the plans that they looked at.
+    """A person's answers to the plans that they reviewed.
 
-    `accept_warnings` is True, or the codes of the warnings that they accept. A DS that breaks a zone here is accepted
-    by its code only, and with a reason; the publisher then lets it pass. `confirmed` says that a person confirmed a
-    change that the guard would hold. `past_rules`: the author goes past rules of approval and freezes, with a reason.
+    `accept_warnings` is True, or the codes of the accepted warnings. A DS that breaks a zone here is accepted only by
+    its code, and only with a reason; the publisher then lets it pass. `confirmed` is True if a person confirmed a
+    change that the guard would hold. With `past_rules`, the author bypasses rules of approval and freezes, and must
+    give a reason.
     """
 
     reason: str = ""
@@ -76,7 +77,7 @@ Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises whatever refuses the
 def preview(
     *, author: Drafter, zones: Sequence[Zone] | None = None, of: NamedDraft | None = None
 ) -> tuple[ZonePlan, ...]:
-    """Return the plan that `publish` would carry out now with the author's draft (of these zones)."""
+    """Return the plans that `publish` would carry out now with the author's draft, or with its part in `zones`."""
     drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
     chosen = _in_zones(drafted, zones)
     # A draft outlives a grant: what one may no longer see is not shown by it either.
@@ -85,13 +86,13 @@ def preview(
 
 
 def drafted_zones(*, author: Drafter, of: NamedDraft | None = None) -> list[Zone]:
-    """Return the zones that `preview` plans: those in the draft that the author may see."""
+    """Return the zones that `preview` plans: zones in the draft that the author can see."""
     drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
     return list(access.zones_visible_to(author).filter(pk__in=drafted.values("zone")))
 
 
 def preview_of(of: Draft, *, author: Author) -> tuple[ZonePlan, ...]:
-    """Return what publishing all of this draft would do now, regardless of the viewer's rights."""
+    """Return the plans for publishing the whole draft now, regardless of the viewer's rights."""
     chosen = Operation.objects.filter(draft=of)
     alive = Zone.objects.filter(pk__in=chosen.values("zone"), deleted_at=None).order_by("name")
     return plan_zones(_with_edits(alive, draft.edits_of(chosen)), timezone.now(), author=author)
@@ -106,13 +107,13 @@ def publish(
     consent: Consent | Consenting = Consent(),
     passing: Passing | None = None,
 ) -> Publication:
-    """Publish the author's draft (of these zones): save it, number it, append it to the log, and drop its operations.
+    """Publish the author's draft, or its part in `zones`: save, number and log the changes, and drop the operations.
 
-    `of` names a draft that is not open in the author's editor: its part that the author sees is published. A named
+    `of` names a draft that is not open in the author's editor: the part that the author can see is published. A named
     draft without remaining operations is deleted.
 
     1. Lock the draft, then the zones in the order of their ids.
-    2. Plan: merge each RRset, check the rules, count what is removed.
+    2. Plan: merge each RRset, check the rules, count removed RRsets.
     3. Drop the operations, write the RRsets.
     4. Append to the log, last, because all publishers queue for its head.
 
@@ -120,10 +121,10 @@ def publish(
     twice. Its errors end the publication, and the draft does not change. `passing` decides from the plans how they pass
     rules of approval. Without it, a draft that waits for approval is refused.
 
-    Raise RightMissing for an RRset that the author may not change, ApprovalNeeded, Frozen, HookRefused, DraftRefused,
-    or PublishRefused: Conflicts, RuleViolations or GuardHolds, then the draft does not change; or NothingToPublish,
-    then operations that others have published as well are deleted. The same form sent twice returns the first
-    publication.
+    Raise RightMissing for an RRset that the author is not allowed to change, ApprovalNeeded, Frozen, HookRefused,
+    DraftRefused, or PublishRefused (Conflicts, RuleViolations or GuardHolds): then the draft does not change. Raise
+    NothingToPublish after deleting operations that other people have published as well. The same form sent twice
+    returns the first publication.
     """
     author = acting.author
     assert author is not None, "every draft has an author"
@@ -153,7 +154,7 @@ def publish(
 
 
 def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:
-    """Draft the inverse of this revision. Later changes of others will be a conflict.
+    """Draft the inverse of a revision. Later changes by others will show as conflicts.
 
     Raise CannotUndo for a revision that created, deleted, restored or signed the zone, and if the draft already changes
     one of the same RRsets.
@@ -173,7 +174,7 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
 
 
 def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes that take the zone back to this revision. Raise CannotUndo as `undo_revision` does."""
+    """Draft the changes that take the zone back to a revision. Raise CannotUndo as `undo_revision` does."""
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
         raise CannotUndo(gettext("{name} has no revision {number}.").format(name=zone.name, number=number))
@@ -188,7 +189,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
 
 
 def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
-    """Lock and return the author's draft, and its operations: none if the draft was saved and closed since."""
+    """Lock and return the author's draft and its operations. There are none if the draft was saved and closed since."""
     found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
     return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
 
@@ -209,7 +210,7 @@ def refuse(
     *,
     confirmed: bool,
 ) -> None:
-    """Raise RightMissing or PublishRefused if these plans may not be carried out."""
+    """Raise RightMissing, QuotaExceeded or PublishRefused if the plans must not be carried out."""
     for plan in plans:
         access.refuse_changes(author, plan.zone, plan.changes, under)
     zone_quotas.refuse_growth(author, plans)
@@ -226,7 +227,7 @@ def refuse(
 
 
 def guarded_zones(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
-    """Return the zones that lose so much by these plans that a person has to confirm it."""
+    """Return the zones that lose so many RRsets that a person must confirm the change."""
     return [
         GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count) for plan in plans if plan.guard
     ]
@@ -251,7 +252,7 @@ def carry_out(
     passage: Passage = NO_PASSAGE,
     under: SystemRight | None = None,
 ) -> Publication | None:
-    """Write the changes of these plans, which are not refused, and append them to the log. None without changes."""
+    """Write the changes of checked plans and append them to the log. Return None if there are no changes."""
     revisions = [_new_revision(plan) for plan in plans if plan.changes]
     if not revisions:
         return None
@@ -263,9 +264,7 @@ def carry_out(
 
 
 def _with_soa(plan: ZonePlan) -> list[Change]:
-    """Return the plan's changes and the SOA with its new serial, which every revision writes, except a
-    presigned SOA.
-    """
+    """Return the plan's changes with that of the SOA. Only the SOA of a presigned zone can stay unchanged."""
     apex = plan.zone.name, rdtypes.SOA
     others = [change for change in plan.changes if change.key != apex]
     if plan.soa_before == plan.soa_after:

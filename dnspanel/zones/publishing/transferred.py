@@ -1,7 +1,7 @@
-"""Zones whose primary is elsewhere, as the log has them: those that expired leave the nodes, and come back. Verbs.
+"""Remove transferred zones from the nodes when they expire, and bring them back. Verbs.
 
-PowerDNS cannot answer SERVFAIL for one zone of a file by anything that is not an error of the whole backend: without
-its SOA, with a disabled one, or without records it answers REFUSED, or what the zone above says (`test_unserved` in
+PowerDNS cannot answer SERVFAIL for one zone of a file without an error of the whole backend: for a zone without its
+SOA, with a disabled SOA, or without records, it answers REFUSED or an answer from the zone above (`test_unserved` in
 tests/oracle). So the zone leaves the nodes, as a deleted one does, and resolvers ask the other name servers.
 """
 
@@ -22,9 +22,10 @@ InTransaction = Callable[[Publication], object]
 def stop_serving(
     *, zone_ids: Collection[int], channel: str, now: datetime, reason: str, in_transaction: InTransaction
 ) -> Publication | None:
-    """Take these transferred zones off the nodes and keep their content here. The panel itself is the author.
+    """Take transferred zones off the nodes, and keep their content here. The panel itself is the author.
 
-    None, without `in_transaction`, if they are off already. `in_transaction` runs in the same transaction.
+    Return None, without calling `in_transaction`, if no node has the zones. Otherwise `in_transaction` runs in the same
+    transaction.
     """
     if not zone_ids:
         return None
@@ -43,7 +44,7 @@ def stop_serving(
 
 
 def serve_within(*, zone: Zone, author: Author, channel: str, now: datetime, reason: str) -> Publication | None:
-    """Give the zone to the nodes, or return None if they have it.
+    """Bring the zone to the nodes. Return None if they have it already.
 
     Call it as the last step of the caller's transaction, which holds the zone's lock.
     """

@@ -1,8 +1,7 @@
-"""Changes that are published at once, past any draft: both APIs, dynamic updates, scripts.
+"""Publish changes at once, without a draft. Used by both APIs, dynamic updates and scripts.
 
-A patch says what is to become of some RRsets of a zone *as a function of what
-they are*, because that is only certain once the zone is locked: "add this
-record" must not lose one that another writer added a moment before.
+A patch computes the new RRsets of a zone *as a function of the current ones*, which are only certain once the zone is
+locked: "add this record" must not lose a record that another writer added a moment before.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,12 +37,11 @@ Step = Callable[[RRset | None], RRset | None]
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What is to become of a zone.
+    """A change of a zone, as a function of its current RRsets.
 
-    `decide` gets every RRset at `names` (None: of the whole zone), as the
-    locked zone holds them, and returns those that change. It is pure, and
-    may raise anything to refuse the publication.
-    `at_revision`: the zone must be there still. `drops_signatures`: this is how a zone loses those that it came with.
+    `decide` gets every RRset at `names` (None: of the whole zone) from the locked zone, and returns the changed ones.
+    It is pure, and can raise any error to refuse the publication. `at_revision` is the revision that the zone must
+    still have. With `drops_signatures`, the patch removes the signatures of a presigned zone.
     """
 
     zone: Zone
@@ -55,14 +53,16 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What publishing patches did: None when everything was so already. `plans` in the order of the patches."""
+    """The result of published patches: the publication (None if nothing changed), and plans in the order of the
+    patches.
+    """
 
     publication: Publication | None
     plans: tuple[ZonePlan, ...]
 
 
 def patch_of_steps(zone: Zone, steps: Sequence[tuple[Key, Step]], *, at_revision: int | None = None) -> Patch:
-    """Return a patch that takes these steps in their order. Several steps for one RRset build on each other."""
+    """Return a patch that takes the steps in order. Several steps for one RRset build on each other."""
 
     def decide(current: CurrentRRsets) -> Changes:
         changes: dict[Key, RRset | None] = {}
@@ -74,17 +74,17 @@ def patch_of_steps(zone: Zone, steps: Sequence[tuple[Key, Step]], *, at_revision
 
 
 def replace_with(rrset: RRset) -> Step:
-    """Return a step that replaces the RRset by this one."""
+    """Return a step that replaces the current RRset with `rrset`."""
     return lambda current: rrset
 
 
 def remove_rrset(current: RRset | None) -> RRset | None:
-    """Remove the RRset."""
+    """Remove the whole RRset, as a step of a patch."""
     return None
 
 
 def add_records(rrset: RRset) -> Step:
-    """Return a step that adds these records. The RRset's own TTL and comment stay."""
+    """Return a step that adds the records of `rrset`. An existing RRset keeps its TTL and comment."""
 
     def step(current: RRset | None) -> RRset | None:
         if current is None:
@@ -97,7 +97,7 @@ def add_records(rrset: RRset) -> Step:
 
 
 def without(rdata_texts: Collection[str]) -> Step:
-    """Return a step that removes these canonical rdata, and an empty RRset."""
+    """Return a step that removes records by their canonical rdata. It deletes the RRset if no record is left."""
 
     def step(current: RRset | None) -> RRset | None:
         return None if current is None else current.without(rdata_texts)
@@ -115,14 +115,14 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
     in_pieces: bool = True,
     under: SystemRight | None = None,
 ) -> Outcome:
-    """Publish all these patches, one revision per zone, in one publication; or none.
+    """Publish all patches in one publication, with one revision per zone; or none of them.
 
     Changes of more RRsets than `pieces.PIECE_RRSETS` become several publications: they are still refused as a whole,
-    but others' edits are published between the parts, and readers in that time see a part. Without `in_pieces` there is
-    one publication, so that it can be undone as a whole, however long others wait for it.
+    but others' edits are published between the parts, and readers in that time see a part. With `in_pieces` False there
+    is one publication, so that it can be undone as a whole, even if other people have to wait for it.
 
-    At most one patch per zone. Raise Unknown for a deleted zone, RevisionMoved for one that is not at its revision,
-    RightMissing for an RRset that the author may not change, RuleViolations, GuardHolds unless `confirmed`,
+    At most one patch per zone. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its revision,
+    RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless `confirmed`,
     PublishedInPart, and the errors of a patch's `decide`. `in_transaction` runs in the same transaction (the last one),
     even if nothing changes: its writes are committed exactly if the patches are published. The same form sent twice
     returns the first publication, without plans.
@@ -156,7 +156,9 @@ def _publish(  # noqa: PLR0913  # what is published, and what a person confirmed
     under: SystemRight | None,
     attempts: int,
 ) -> Outcome:
-    """Do what `publish_patches` says. Decide again, `attempts` times, about what others change between two pieces."""
+    """Publish as described in `publish_patches`. If others change the zones between two pieces, try up to `attempts`
+    times.
+    """
     while True:
         attempts -= 1
         with transaction.atomic(durable=True):
@@ -186,7 +188,7 @@ def preview_patches(*, patches: Sequence[Patch], author: Author) -> tuple[ZonePl
 
 
 def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tuple[ZonePlan, ...]:
-    """Plan each patch, with the zones locked until the transaction ends. Raise the errors of `publish_patches`."""
+    """Plan each patch, and lock the zones until the transaction ends. Raise the errors of `publish_patches`."""
     alive = {zone.pk: zone for zone in lock_zones([patch.zone.pk for patch in patches])}
     for patch in patches:
         zone = alive.get(patch.zone.pk)
@@ -206,7 +208,10 @@ def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tup
 
 
 def _read_rrsets(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:
-    """Return what each patch reads, and the names above, for the rules: one query for names, and one for full zones."""
+    """Return the RRsets that each patch reads, and those at names above, which the rules need.
+
+    One query reads names, and one reads full zones.
+    """
     some = {
         patch.zone.pk: (zones[patch.zone.pk].name, with_ancestors(patch.names, zones[patch.zone.pk].name))
         for patch in patches
@@ -222,7 +227,7 @@ def _read_rrsets(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[in
 
 
 def _at(owner_names: Collection[str] | None, rrsets: CurrentRRsets) -> CurrentRRsets:
-    """Return the RRsets at these names (None: all)."""
+    """Return the RRsets at the given names. None returns all RRsets."""
     if owner_names is None:
         return rrsets
     wanted = set(owner_names)
