@@ -1,4 +1,4 @@
-"""Python's search for cycles: where it would cost much and find nothing, it is paused, or has less to look through."""
+"""Control of Python's cyclic garbage collection, to pause or limit it where it would be expensive and find nothing."""
 
 import ctypes
 import gc
@@ -17,10 +17,9 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Pause the search for cycles in this block, for work that makes millions of small objects; nested blocks do no
-    harm.
+    """Pause the cyclic garbage collection in this block, for work that creates millions of small objects.
 
-    A search through them again and again would take more than a tenth of the time.
+    Repeated searches through those objects would take more than a tenth of the time. Blocks can be nested.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -32,11 +31,11 @@ def collection_paused() -> Iterator[None]:
 
 
 class Heap:
-    """The memory of this process; what it has no use for goes back to the system.
+    """The memory of this process. Unused memory is returned to the system.
 
-    Cycles that outlived a search or two, such as those of a request that failed with all that it had read, are looked
-    for again only after millions of new objects. And the C library keeps what is free between what is in use, for each
-    thread. So a process that was given much work for a while kept the memory of it for ever.
+    Python searches for cycles that survived a collection or two only after millions of new objects. An example is the
+    cycles of a failed request, with everything that it had read. And the C library keeps free memory between used
+    memory, for each thread. So a process that had much work for a while kept its memory forever.
     """
 
     def __init__(self, grown_by: int = _GROWN_BY) -> None:
@@ -44,7 +43,7 @@ class Heap:
         self._last = resident_bytes()
 
     def give_back(self) -> bool:
-        """Search for cycles and return free memory, if the process has grown enough since the last time."""
+        """Collect cycles and return free memory to the system, if the process has grown enough since the last call."""
         now = resident_bytes()
         if now < self._last + self._grown_by:
             self._last = min(self._last, now)
@@ -57,17 +56,16 @@ class Heap:
 
 
 def resident_bytes() -> int:
-    """Return the memory that this process has now, in bytes."""
+    """Return the resident memory of this process, in bytes."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def leave_out_what_is_loaded() -> None:
-    """Limit searches for cycles to objects that are made from now on, and search less often: modules stay as long
-    as the process.
+    """Limit garbage collection to objects created from now on, and run it less often, because modules are never freed.
 
-    A search through 200,000 objects of a loaded panel takes 0.1 s, in which no other thread of the process runs.
-    Called before a process makes others, which then share with it what is loaded.
+    A search through 200,000 objects of a loaded panel takes 0.1 s, in which no other thread of the process runs. Call
+    this before a process forks, so that its children share the loaded memory.
     """
     gc.collect()
     gc.freeze()

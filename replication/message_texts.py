@@ -1,16 +1,15 @@
-"""Texts for people that can be rendered again in another language: an English message and the values in it. Pure.
+"""Texts for people that can be rendered again in another language: an English message with its values. Pure.
 
-    text                                       as it is stored
+    text                                       stored form
     gettext("{name} is gone.").format(name=x)  {"text":"{name} is gone.","values":{"name":"ns1"}}
     ngettext("1 zone", "{n} zones", 2)         {"text":["1 zone","{n} zones",2], …}
     joined(" ", texts)                         {"text":"{a} {b}","values":{"a":{…},"b":{…}}}
-    any other string                           as it is
+    any other string                           unchanged
 
-A `Text` is a string: what it says in the language of the moment. Here, on nodes and wherever no language was
-chosen, that is English; `translate_by` gives the panel's catalogs. What it was made of comes along, so
-`format_text` can store it without a language, and `parse_text` renders it for each reader in their language.
-Whatever is made of a Text as of any string (a part of it, or a larger one) is a plain string and stays in its
-language.
+A `Text` is a string in the current language. On nodes, and without a chosen language, that is English; `translate_by`
+makes the panel's catalogs available. A Text also contains its message and values, so `format_text` can store it without
+a language, and `parse_text` renders it in each reader's language. The result of a string operation on a Text (a slice,
+or a concatenation) is a plain string and stays in its language.
 """
 
 import json
@@ -48,14 +47,17 @@ _of_block: ContextVar[Translate | None] = ContextVar("the language of a block", 
 
 
 def translate_by(of_this_moment: Callable[[], Translate]) -> None:
-    """Have texts made by what this returns at each moment, in this process."""
+    """Set the function that returns the translation for the current language in this process."""
     global _of_this_moment
     _of_this_moment = of_this_moment
 
 
 @contextmanager
 def one_language() -> Iterator[None]:
-    """Make texts in one language, that of now, inside the block. It is found once: that costs more than a text does."""
+    """Use the current language for all texts made inside the block.
+
+    The language is looked up once, because the lookup costs more than making a text.
+    """
     token = _of_block.set(_of_this_moment())
     try:
         yield
@@ -64,7 +66,7 @@ def one_language() -> Iterator[None]:
 
 
 class Text(str):
-    """What a message says just now, with the message in English and its values; None: it was not formatted."""
+    """A message in the current language, with its English form and its values. `values` is None before formatting."""
 
     __slots__ = ("english", "number", "plural", "values")
 
@@ -77,9 +79,10 @@ class Text(str):
         return self  # so that an error's text is still one
 
     def format(self, *args: object, **values: object) -> str:
-        """Format the message with these values, each by its name; Texts among them are rendered again with it.
+        """Format the message with these values, which are given by name. Texts among the values are rendered again with
+        it.
 
-        With values by their place the result is a plain string, which stays in its language.
+        With positional values the result is a plain string, which stays in its language.
         """
         if args:
             return str.format(self, *args, **values)
@@ -87,23 +90,23 @@ class Text(str):
 
 
 def gettext(english: str) -> str:
-    """Return the message in the language of the moment."""
+    """Return the message in the current language."""
     translate = _of_block.get() or _of_this_moment()
     return _in_english(english) if translate is english_form else _text(english, "", 1, None, translate)
 
 
 def ngettext(english: str, plural: str, number: int) -> str:
-    """Return the form of the message for this number."""
+    """Return the form of the message for this number, in the current language."""
     return _text(english, plural, number, None)
 
 
 def gettext_noop(english: str) -> str:
-    """Return the English as it is. Tools that collect texts find it here; `gettext` gets it later."""
+    """Return the English text unchanged. This marks a text for extraction that is passed to `gettext` later."""
     return english
 
 
 def joined(separator: str, texts: Iterable[object]) -> str:
-    """Join the texts as one text; a part that is not a text stays as it is."""
+    """Join parts into one Text. A part that is not a Text is not translated."""
     parts = list(texts)
     names = [f"part{number}" for number in range(len(parts))]
     message = separator.replace("{", "{{").replace("}", "}}").join(f"{{{name}}}" for name in names)
@@ -111,24 +114,24 @@ def joined(separator: str, texts: Iterable[object]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return at most `most` characters of a text; a `Text` that is longer is a plain string from then on."""
+    """Return at most `most` characters of a text. A shortened `Text` becomes a plain string."""
     return text if len(text) <= most else text[:most]
 
 
 def spoken(text: str) -> str:
-    """Return the text in the language of the moment, whichever it was made in; any other string as it is."""
+    """Return a Text in the current language, in whatever language it was made. Return any other string unchanged."""
     return _text(text.english, text.plural, text.number, text.values) if isinstance(text, Text) else text
 
 
 def in_english(text: str) -> str:
-    """Return the text in English, whatever the language of the moment; any other string as it is."""
+    """Return a Text in English, regardless of the current language. Return any other string unchanged."""
     if not isinstance(text, Text):
         return text
     return _render_text(text.english, text.plural, text.number, text.values, english_form)
 
 
 def with_value(text: str, name: str, value: object) -> str:
-    """Return the text with another value of this name, in the texts within it too; any other string as it is."""
+    """Return a Text with another value of this name, also in nested Texts. Return any other string unchanged."""
     if not isinstance(text, Text) or text.values is None:
         return text
     values = {
@@ -139,7 +142,7 @@ def with_value(text: str, name: str, value: object) -> str:
 
 
 def format_text(text: str) -> str:
-    """Return the text as it is stored: in no language. Any other string as it is."""
+    """Return the stored form of a Text, which has no language. Return any other string unchanged."""
     if isinstance(text, Text):
         return json.dumps(_to_json(text), separators=(",", ":"))
     if text.startswith(_BEGINNING):  # another program's words, which must not be taken for ours
@@ -148,7 +151,7 @@ def format_text(text: str) -> str:
 
 
 def parse_text(stored: str) -> str:
-    """Return the text that was stored, in the language of the moment; a string that was stored as it is comes back so.
+    """Parse a stored Text into the current language. Return any other stored string unchanged.
 
     Never raise.
     """
@@ -162,9 +165,9 @@ def parse_text(stored: str) -> str:
 
 @lru_cache(_MESSAGES)
 def _in_english(english: str) -> Text:
-    """Return the message, to be formatted.
+    """Return the message in English, before formatting.
 
-    It is cached: checks of thousands of RRsets take the same again and again.
+    The result is cached, because checks of thousands of RRsets use the same messages again and again.
     """
     return _text(english, "", 1, None, english_form)
 

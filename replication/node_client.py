@@ -1,4 +1,4 @@
-"""Speak with the agent of one node, over one connection that is kept open."""
+"""A client for the agent of one node, over one connection that is kept open."""
 
 import hashlib
 import http.client
@@ -81,11 +81,11 @@ class RepairAnswer:
 
 
 class NodeClient:
-    """One kept connection to an agent. Not for several threads at once.
+    """One persistent connection to an agent. Not thread-safe.
 
-    With `certificate_sha256` (hex, of the DER form) only the agent with exactly this certificate, or with one of
-    these, is spoken to: nodes that share a host name could otherwise stand in for one another. `bytes_sent` counts
-    all bytes of requests, HTTP headers included, without TLS's own.
+    With `certificate_sha256` (hex, of the DER form), requests are only sent to an agent with exactly this certificate,
+    or with one in the set. Otherwise nodes with the same host name could be mistaken for one another. `bytes_sent`
+    counts all bytes of requests, including HTTP headers, without TLS's overhead.
     """
 
     def __init__(
@@ -110,7 +110,10 @@ class NodeClient:
         return Status.from_json(self._get(STATUS_PATH))
 
     def status_and_samples(self, after: int) -> tuple[Status, list[Sample]]:
-        """Return both at once, the second as `samples` does; for an agent from before that with two requests."""
+        """Return the status, and the samples as `samples` does, in one request.
+
+        An agent that is too old for this needs two requests.
+        """
         message = self._get(f"{STATUS_PATH}?samples_after={after}")
         status, samples = Status.from_json(message), message.get("samples")
         if samples is None:
@@ -118,65 +121,66 @@ class NodeClient:
         return status, [Sample.from_json(sample) for sample in samples]
 
     def samples(self, after: int) -> list[Sample]:
-        """Return PowerDNS's counters of the seconds after this unix time, oldest first. Raise NodeUnreachable."""
+        """Return PowerDNS's counters of the seconds after this Unix time, oldest first. Raise NodeUnreachable."""
         return [Sample.from_json(sample) for sample in self._get(f"{SAMPLES_PATH}?after={after}")]
 
     def certificate_request(self) -> str:
         """Return a PEM signing request for a new key of the agent.
 
-        Raise NodeUnreachable, or what the agent refuses with.
+        Raise NodeUnreachable, or the agent's refusal.
         """
         return str(self._request("POST", CERTIFICATE_PATH, b"", 0, self._answer_seconds)["csr"])
 
     def install_certificate(self, certificate_pem: str, ca_pem: str) -> None:
-        """Install the certificate that the agent shows from the next connection on, and close this one."""
+        """Install a certificate, which the agent presents from the next connection on. Close this connection."""
         body = encode_message({"certificate": certificate_pem, "ca": ca_pem})
         self._request("PUT", CERTIFICATE_PATH, body, len(body), self._answer_seconds)
         self.close()
 
     def send_keys(self, sealed: bytes) -> None:
-        """Send the `keyring` whose keys the agent accepts for segments from now on, and no others."""
+        """Send a sealed keyring. From now on the agent accepts only segments signed with its keys."""
         self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
 
     def put_sealing_keys(self, keys: Iterable[SealingKey]) -> None:
-        """Send the keys with which the agent opens DNSSEC keys from now on, and no others.
+        """Send the sealing keys. From now on the agent opens DNSSEC keys only with these.
 
-        Raise Refused for an agent from before that.
+        Raise Refused if the agent is too old.
         """
         body = encode_sealing_keys(keys)
         self._request("PUT", SEALING_KEYS_PATH, body, len(body), self._answer_seconds)
 
     def offer_snapshot(self, sealed: bytes) -> list[int]:
-        """Tell the agent of a snapshot by its sealed manifest; return the numbers of the chunks it lacks.
+        """Offer a snapshot to the agent by its sealed manifest. Return the numbers of the missing chunks.
 
-        What it has of this snapshot from before is kept, also across restarts; what it has of others is dropped.
-        Raises BadSignature's and other refusals as Refused, DiskFull where it would not fit, or NodeUnreachable.
+        The agent keeps the chunks of this snapshot that it has, also across restarts, and deletes other snapshots.
+        Raise Refused for BadSignature and other refusals, DiskFull if the snapshot doesn't fit, or NodeUnreachable.
         """
         target = f"{SNAPSHOTS_PATH}/{snapshot_id(sealed)}"
         answer = self._request("PUT", target, sealed, len(sealed), self.seconds_for(len(sealed)))
         return [int(number) for number in answer["missing"]]
 
     def send_chunk(self, snapshot: str, number: int, stored: bytes) -> None:
-        """Give the agent one chunk as it is stored. Harmless to repeat. Raises Refused for one that is altered."""
+        """Send the agent one chunk in its stored form. It can be repeated. Raise Refused if the chunk was altered."""
         target = f"{SNAPSHOTS_PATH}/{snapshot}/chunks/{number}"
         self._request("PUT", target, stored, len(stored), self.seconds_for(len(stored)))
 
     def install_snapshot(self, snapshot: str, raw_size: int, *, unproven: Collection[str] = ()) -> Ack:
-        """Make the snapshot what PowerDNS answers from; `raw_size` says how long to wait, `unproven` is as in `push`.
+        """Install the snapshot, and return once PowerDNS answers from it.
 
-        Raise Busy if another push is under way, or if the agent has put new files in place and restarts: ask again.
-        Repeating is harmless as long as chunks are sent again that `offer_snapshot` names.
+        `raw_size` determines how long to wait. `unproven` is as in `push`. Raise Busy if another push is running, or if
+        the agent has put new files in place and restarts. In both cases ask again. The call can be repeated, if chunks
+        that `offer_snapshot` returns are sent again.
         """
         seconds = self._answer_seconds + INSTALL_SECONDS + raw_size / SLOWEST_INSTALLED_PER_SECOND
         target = f"{SNAPSHOTS_PATH}/{snapshot}/install"
         return Ack.from_json(self._request("POST", target, b"", 0, seconds, _unproven_header(unproven)))
 
     def restart(self) -> None:
-        """Have PowerDNS end; its supervisor starts it again. Raise NotServed if it does not run."""
+        """Stop the node's PowerDNS, whose supervisor starts it again. Raise NotServed if it does not run."""
         self._request("POST", RESTART_PATH, b"", 0, self._answer_seconds)
 
     def choose_computed_types(self, chosen: ComputedTypes) -> None:
-        """Have the node's PowerDNS answer these computed types; it restarts if it had others. Twice does no harm.
+        """Make the node's PowerDNS answer these computed types. It restarts if it had others. Repeating does no harm.
 
         Raise Refused if the agent does not write pdns.conf, and NotServed if PowerDNS does not come back.
         """
@@ -184,21 +188,24 @@ class NodeClient:
         self._request("PUT", COMPUTED_TYPES_PATH, body, len(body), self._answer_seconds + RESTART_SECONDS)
 
     def set_up_front(self, settings: FrontSettings) -> None:
-        """Have the front work by these settings. Twice does no harm.
+        """Make the front use these settings. Repeating does no harm.
 
-        Raise Refused if the installed dnsdist would not start with them, or if the agent is not a front's.
+        Raise Refused if the installed dnsdist would not start with them, or if the agent isn't a front's agent.
         """
         body = encode_message(settings.to_json())
         self._request("PUT", FRONT_PATH, body, len(body), self._answer_seconds)
 
     def top(self) -> Top:
-        """Return what PowerDNS is asked most. Raise NodeUnreachable, or NotServed while PowerDNS does not say."""
+        """Return PowerDNS's most frequent questions.
+
+        Raise NodeUnreachable, or NotServed while PowerDNS does not answer.
+        """
         return Top.from_json(self._get(TOP_PATH))
 
     def top_of_zones(self, zones: Sequence[str]) -> dict[str, Top]:
-        """Return what PowerDNS is asked most of each of these zones, at most MOST_TOP_ZONES. Raise the errors of `top`.
+        """Return PowerDNS's most frequent questions for each of these zones, at most MOST_TOP_ZONES zones.
 
-        Raise Refused for an agent from before that.
+        Raise the errors of `top`, and Refused if the agent is too old.
         """
         answer = self._get(f"{TOP_ZONES_PATH}?{urlencode([('zone', zone) for zone in zones])}")
         if not isinstance(answer, dict):
@@ -208,7 +215,7 @@ class NodeClient:
     def log(self) -> list[str]:
         """Return the last lines that the agent logged, oldest first.
 
-        Raise NodeUnreachable, and Refused for an old agent.
+        Raise NodeUnreachable, or Refused if the agent is too old.
         """
         message = self._get(LOG_PATH)
         lines = message.get("lines") if isinstance(message, dict) else None
@@ -219,14 +226,14 @@ class NodeClient:
     def push(
         self, body: bytes | BinaryIO, size: int, *, may_defer: bool = False, unproven: Collection[str] = ()
     ) -> Ack:
-        """Send sealed segments; return once PowerDNS on the node was seen to answer accordingly.
+        """Send sealed segments. Return once the node's PowerDNS was seen to answer accordingly.
 
-        If it `may_defer`, zones that are new may be excepted from that: then the ack has `applied`, and `ack` gives
-        the next one. Agents from before that wait in any case. Of the zones that are `unproven` (MAX_UNPROVEN at most)
-        no signatures are asked for.
+        With `may_defer`, new zones can be excluded from that. The ack then has `applied`, and `ack` returns the next
+        one. Agents that are too old for that always wait. No signatures are verified for zones in `unproven` (at most
+        MAX_UNPROVEN).
 
-        Raises what the agent refuses with (Gap, NotServed, Busy, Refused ...), or NodeUnreachable: then the
-        node may or may not have applied them, and sending them again is harmless.
+        Raise the agent's refusal (Gap, NotServed, Busy, Refused, …), or NodeUnreachable. After NodeUnreachable the node
+        may have applied the segments; sending them again is harmless.
         """
         headers = (MAY_DEFER if may_defer else "") + _unproven_header(unproven)
         return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self.seconds_for(size), headers))
@@ -239,41 +246,44 @@ class NodeClient:
         return Ack.from_json(self._get(ACK_PATH))
 
     def repair(self, sealed: bytes, *, unproven: Collection[str] = ()) -> "RepairAnswer":
-        """Send a repair (`repair.seal_repair`); return once PowerDNS was seen to answer accordingly.
+        """Send a repair (`repair.seal_repair`). Return once PowerDNS was seen to answer accordingly.
 
-        `unproven` is as in `push`. Raises Gap where the node is not at its position, and what `push` raises; repeating
-        is harmless.
+        `unproven` is as in `push`. Raise Gap if the node is at another position, and what `push` raises. The call can
+        be repeated safely.
         """
         seconds = self.seconds_for(len(sealed))
         answer = self._request("PUT", REPAIRS_PATH, sealed, len(sealed), seconds, _unproven_header(unproven))
         return RepairAnswer(Ack.from_json(answer), tuple(map(str, answer.get("words", ()))), int(answer.get("rows", 0)))
 
     def check(self) -> None:
-        """Have the agent read every row now; `Status.checked_at` says when it has."""
+        """Make the agent check every row now. `Status.checked_at` shows when the check is done."""
         self._request("POST", CHECK_PATH, b"", 0, self._answer_seconds)
 
     def zones(self, after: int = 0) -> Iterator[ServedZone]:
-        """Yield every zone in the node's files with a higher id than this, by id, page by page."""
+        """Yield every zone in the node's files with an id above `after`, ordered by id, page by page."""
         while page := [ServedZone.from_json(zone) for zone in self._get(f"{ZONES_PATH}?after={after}")]:
             yield from page
             after = page[-1].zone_id
 
     def zone_rows(self, zone_id: int) -> list[tuple[bytes, bytes]]:
-        """Return keys and bodies of a zone's records on the node. Raise TooMuch's refusal for a very large one."""
+        """Return keys and bodies of a zone's records on the node.
+
+        Raise TooMuch as a refusal if the zone is very large.
+        """
         found = self._get(f"{ZONES_PATH}/{zone_id}/rows")
         return [(bytes.fromhex(key), bytes.fromhex(body)) for key, body in found]
 
     def all_zone_rows(self, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and bodies of a zone of any size, page by page."""
+        """Yield keys and bodies of the records of a zone of any size, page by page."""
         after = zone_prefix(zone_id)
         while found := self._get(f"{ZONES_PATH}/{zone_id}/rows?after={after.hex()}"):
             yield from ((bytes.fromhex(key), bytes.fromhex(body)) for key, body in found)
             after = bytes.fromhex(found[-1][0])
 
     def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
-        """Return table, row id and body of a zone's metadata and DNSSEC keys on the node, the private parts sealed.
+        """Return table, row id and body of a zone's metadata and DNSSEC keys on the node, with sealed private parts.
 
-        Raise Refused for an agent that is too old, and UnknownSealingKey's refusal.
+        Raise Refused if the agent is too old, and UnknownSealingKey as a refusal.
         """
         found = self._get(f"{ZONES_PATH}/{zone_id}/attached")
         return [(int(table), int(row_id), bytes.fromhex(body)) for table, row_id, body in found]
@@ -292,7 +302,7 @@ class NodeClient:
         self.close()
 
     def seconds_for(self, size: int) -> float:
-        """Return how many seconds the agent may take with a body of this size."""
+        """Return the seconds after which a request with a body of this size times out."""
         return self._answer_seconds + size / SLOWEST_BYTES_PER_SECOND
 
     def _get(self, target: str) -> Any:
@@ -301,7 +311,7 @@ class NodeClient:
     def _request(
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
     ) -> Any:
-        """Send one request; again on a new connection if the agent had closed the kept one."""
+        """Send one request. If the agent had closed the persistent connection, send it again on a new one."""
         if self.connection is not None:
             try:
                 return self._attempt(method, target, body, size, seconds, headers)
@@ -351,9 +361,9 @@ class NodeClient:
         return self.connection
 
     def _connect(self) -> ssl.SSLSocket:
-        """Connect to the first address of the host that takes a connection, before the handshake. Raise OSError.
+        """Connect to the first address of the host that accepts a connection, without the TLS handshake. Raise OSError.
 
-        The socket is wrapped before it connects, because Python 3.11 leaves open what `wrap_socket` made of a
+        The socket is wrapped before it connects, because Python 3.11 doesn't close the result of `wrap_socket` for a
         connection that the other side has just reset.
         """
         failure = OSError(f"{self.host} has no address")
@@ -373,7 +383,7 @@ class NodeClient:
         raise failure
 
     def _refuse_another(self, connection: ssl.SSLSocket) -> None:
-        """Raise Refused unless the agent showed the certificate that is expected."""
+        """Raise Refused unless the agent presented the expected certificate."""
         presented = hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
         self.peer_sha256 = presented
         accepted = self.certificate_sha256
@@ -384,7 +394,10 @@ class NodeClient:
             raise Refused(error="WrongCertificate", message=message)
 
     def _describe_untimely(self, error: ssl.SSLCertVerificationError) -> str:
-        """Describe a certificate that is not valid now. It concerns this node alone, whose PowerDNS goes on."""
+        """Describe a certificate that is not valid now.
+
+        Only this node is affected, and its PowerDNS continues to run.
+        """
         message = (
             gettext(
                 "the certificate of the agent at {host} port {port} has expired; revoke it on the node's page and "
@@ -400,7 +413,7 @@ class NodeClient:
     def _send(
         self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int, headers: str
     ) -> None:
-        """Send a small body in one piece with its head: an edit fits one packet."""
+        """Send a small body in one piece with its head, so that an edit fits into one packet."""
         head = request_head(method, target, self.host, size, headers)
         pieces = [head + body] if isinstance(body, bytes) else chain([head], iter(partial(body.read, 1 << 16), b""))
         for piece in pieces:
@@ -409,13 +422,13 @@ class NodeClient:
 
 
 def request_head(method: str, target: str, host: str, size: int, headers: str = "") -> bytes:
-    """Return the head of a request: few bytes. `headers` are whole lines."""
+    """Return the head of a request, kept short. `headers` are complete lines."""
     length = "" if method == "GET" else f"Content-Length: {size}\r\n"
     return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{length}{headers}\r\n".encode("ascii")
 
 
 def answer_of(status: int, body: bytes) -> Any:
-    """Return what an agent answered. Raise what it refused with, or BadBytes."""
+    """Return an agent's answer. Raise its refusal, or BadBytes."""
     if status != 200:
         raise decode_refusal(status, body)
     return decode_message(body)
@@ -426,4 +439,4 @@ def _unproven_header(zones: Collection[str]) -> str:
 
 
 class _Broken(Exception):
-    """The connection ended before an answer came."""
+    """The connection ended before an answer arrived."""

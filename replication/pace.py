@@ -1,7 +1,7 @@
-"""How much one request to a node may have: less after one that failed by time, more again after those that did not.
+"""The size limit of requests to a node: smaller after one that timed out, larger again after successful ones.
 
-A node that is short of processor time applies a push, and does not prove it before the time is over. Sent again
-together with what was published since, each attempt is larger than the one before and fails in the same way.
+A node that is short of processor time applies a push, but does not prove it before the timeout. If the push is sent
+again together with newer segments, each attempt is larger than the previous one and fails in the same way.
 """
 
 from dataclasses import dataclass
@@ -13,29 +13,30 @@ MOST_SEGMENTS = 256
 
 @dataclass(slots=True)
 class Pace:
-    """How many segments one request to a node may have, at most."""
+    """The maximum number of segments in one request to a node."""
 
     most: int = MOST_SEGMENTS
 
     @property
     def is_slow(self) -> bool:
-        """Whether a request failed by time, and not enough were answered since."""
+        """True if a request timed out and not enough requests were answered since then."""
         return self.most < MOST_SEGMENTS
 
     def note_failure(self, error: ReplicationError, segments: int) -> None:
-        """Halve the number of segments of the next request, if this one failed by time."""
+        """Halve the number of segments in the next request, if this one timed out."""
         if is_by_time(error):
             self.most = max(1, min(self.most, segments) // 2)
 
     def note_answer(self) -> None:
-        """Let the next request have a quarter more: a failure costs far more than a request that could have
-        been larger.
+        """Allow a quarter more segments in the next request.
+
+        The increase is small because a failure costs far more than a request that could have been larger.
         """
         self.most = min(MOST_SEGMENTS, self.most + 1 + self.most // 4)
 
 
 def is_by_time(error: ReplicationError) -> bool:
-    """Return True if an answer did not come in time: that of the agent, or that of its PowerDNS."""
+    """Return True if the agent or its PowerDNS did not answer in time."""
     match error:
         case Busy():  # the request before is still under way
             return True

@@ -1,7 +1,7 @@
-"""Bring a node to the panel's head: decide what it lacks, send it, and return its ack.
+"""Bring a node to the panel's head: decide what it lacks, send that, and return the node's ack.
 
-`steps.next_step` decides and is pure. `bring_to_head` acts, over a `NodeClient` and a `ChangeLog`; `send_snapshot`
-acts where segments cannot help.
+`steps.next_step` decides and is pure. `bring_to_head` sends segments, using a `NodeClient` and a `ChangeLog`.
+`send_snapshot` is for nodes that segments cannot update.
 """
 
 import time
@@ -26,7 +26,7 @@ _RESTARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class SealedSegment:
-    """A segment of the log that can be read when its turn comes."""
+    """A segment of the log that can be read when it has to be sent."""
 
     first: int
     last: int
@@ -38,10 +38,10 @@ class ChangeLog(Protocol):
     """The panel's sealed segments for one schema."""
 
     def way(self, have: Position | None) -> Way:
-        """Return what there is for a node at `have`, as of now."""
+        """Return what the panel can send to a node at `have` now."""
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
-        """Return the segments that bring a node from `sequence` to where it may be, in order."""
+        """Return the segments that bring a node from `sequence` to its target, in order."""
 
 
 def send_snapshot(  # noqa: PLR0913  # a snapshot, and how it is sent
@@ -54,14 +54,14 @@ def send_snapshot(  # noqa: PLR0913  # a snapshot, and how it is sent
     restart_seconds: float = RESTART_SECONDS,
     unproven: Collection[str] = (),
 ) -> Ack:
-    """Bring a node to a snapshot, whatever is there; return its ack.
+    """Bring a node to a snapshot, regardless of its current data. Return the node's ack.
 
     1. Offer the manifest, and send the chunks that the node lacks: all, or the rest of an earlier attempt.
-    2. Have it installed. A node that needs new files puts them in place and restarts; then
-       ask again, for `restart_seconds`.
+    2. Install the snapshot. A node that needs new files puts them in place and restarts. Then ask again, for at most
+       `restart_seconds`.
 
-    `sent` is called with each chunk's number and size; `unproven` is as in `NodeClient.push`. Raise what the agent
-    refuses with, or NodeUnreachable; calling again continues where this ended.
+    `sent` is called with each chunk's number and size. `unproven` is as in `NodeClient.push`. Raise the agent's
+    refusal, or NodeUnreachable. Another call continues where this one ended.
     """
     name = snapshot_id(sealed)
     until = 0.0
@@ -92,15 +92,14 @@ def bring_to_head(
     unproven: Collection[str] = (),
     pace: Pace | None = None,
 ) -> Ack | None:
-    """Push what the node lacks until it is where it may be; return its last ack, None if it lacked nothing.
+    """Push segments until the node is at its target. Return the last ack, or None if the node lacked nothing.
 
-    The ack may be of an earlier position than the node's files: while its PowerDNS does not know all new zones.
+    The ack can have an earlier position than the node's files, as long as its PowerDNS does not know all new zones.
 
-    `have` is where the panel believes the node to be; if the node says Gap, its own position counts. `until`
-    (monotonic time) ends the work early between two requests. `unproven` is as in `NodeClient.push`. `pace` is kept
-    from one call to the next: a request that failed by time is repeated with less.
-    Raise NeedsSnapshot if no segments may be sent, what `next_step` refuses with, what reading the log raises
-    and what the agent answers.
+    `have` is the node's position as the panel knows it. If the node answers Gap, the position in that answer is used.
+    `until` (monotonic time) ends the work early between two requests. `unproven` is as in `NodeClient.push`. Pass the
+    same `pace` to each call, because a request that timed out is repeated with fewer segments. Raise NeedsSnapshot if
+    segments must not be sent, the errors of `next_step`, errors of reading the log, and the agent's refusals.
     """
     ack: Ack | None = None
     restarts, pace = 0, pace or Pace()
@@ -133,7 +132,7 @@ def bring_to_head(
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The body of a request, with how many segments it has and the last of their sequences."""
+    """The body of a request, with the number of its segments and their last sequence."""
 
     body: bytes | BinaryIO
     size: int
@@ -152,7 +151,7 @@ def _push_batch(client: NodeClient, batch: _Batch, pace: Pace, unproven: Collect
 
 
 def _batches(segments: Iterable[SealedSegment], pace: Pace) -> Iterator[_Batch]:
-    """Yield what each request sends: small segments together in memory, a large one alone from its file."""
+    """Yield the body of each request: small segments together in memory, a large segment as its file."""
     waiting: list[bytes] = []
     size = last = 0
     for segment in segments:

@@ -1,13 +1,13 @@
-"""Every metric of both sides, declared once; the Python name in upper case is the exported name in lower case.
+"""Every metric of both sides, declared once. The exported name is the Python name in lowercase.
 
-They live in this process only: counters of what happened, and the largest value seen of what has a limit.
+Metrics are of this process only: counters of events, and maximum values of things that have a limit.
 """
 
 import threading
 
 
 class _Metric:
-    """A number with the name it has outside, and what it says."""
+    """A number with its exported name and its description."""
 
     def __init__(self, name: str, about: str) -> None:
         self.name, self.about = name, about
@@ -20,7 +20,7 @@ class _Metric:
 
 
 class Counter(_Metric):
-    """How often something happened, or how much of it."""
+    """A counter of events or amounts."""
 
     def add(self, amount: float = 1) -> None:
         with self._lock:

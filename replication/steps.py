@@ -1,4 +1,4 @@
-"""What a node is sent next: segments, a snapshot, or nothing. Pure."""
+"""The decision what to send to a node next: segments, a snapshot, or nothing. Pure."""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,12 @@ BEHIND_SEGMENTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What the panel has for a node at some place.
+    """What the panel can send to a node at a position.
 
-    `head` is the newest position of all, None while nothing was ever encoded; `target` is how far this node may go,
-    None for nowhere yet. From the sequence `oldest` on, segments lead to the target without a break; `segments` of
-    them, with `segment_bytes` bytes, are ahead of the node. The newest snapshot that segments lead on from is at
-    `snapshot`, None without one.
+    `head` is the newest position of all, or None if nothing was ever encoded. `target` is the last position that this
+    node is allowed to reach, or None if there is none yet. From the sequence `oldest` on, segments lead to the target
+    without a gap. `segments` of them, with `segment_bytes` bytes, are ahead of the node. `snapshot` is the position of
+    the newest snapshot that segments continue from, or None.
     """
 
     head: Position | None
@@ -36,26 +36,26 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """The node is where it may be."""
+    """The node is at its target."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendSegments:
-    """The node lacks what comes after this sequence, and the log holds it."""
+    """The node lacks the segments after this sequence, and the log has them."""
 
     after: int
 
 
 @dataclass(frozen=True, slots=True)
 class SendSnapshot:
-    """Only a snapshot brings the node on, or brings it on much sooner; why, as a clause for people."""
+    """Only a snapshot can update the node, or it is much faster. `reason` is a clause for people."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Nothing that the panel has can help this node; the error says why."""
+    """Nothing that the panel has can update this node. The error has the reason."""
 
     error: ReplicationError
 
@@ -64,7 +64,7 @@ Step = Nothing | SendSegments | SendSnapshot | Refuse
 
 
 def next_step(have: Position | None, way: Way) -> Step:
-    """Return what a node at `have` needs. A node without a position has everything before sequence 1."""
+    """Return what to send to a node at `have`. A node without a position is treated as being at sequence 0."""
     if way.head is None:
         return Nothing() if have is None else Refuse(NodeAhead(node=have, head=Position(have.epoch, 0)))
     if have is not None and have.epoch != way.head.epoch and not way.knows_epoch:

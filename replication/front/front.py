@@ -211,7 +211,7 @@ class Front:
         return found
 
     def positions(self) -> dict[str, Position | None]:
-        """Return the position that each backend proves now, or None."""
+        """Return the position that each backend proves now, or None for a backend that doesn't answer."""
         backends = self._config.backends
         found = list(self._threads.map(self._position_of, backends))
         positions = dict(zip((backend.name for backend in backends), found, strict=True))
@@ -226,7 +226,7 @@ class Front:
         return position_at(backend.endpoint, SILENT_SECONDS if backend.name in self._silent else ANSWER_SECONDS)
 
     def _check_tls(self) -> None:
-        """Raise BadBytes unless the certificate and its key fit: dnsdist reads them only when it really starts."""
+        """Raise BadBytes unless the certificate matches its key. dnsdist's own check doesn't read the files."""
         if not self._config.tls_certificate:
             return
         try:
@@ -237,7 +237,7 @@ class Front:
             raise BadBytes(what=self._config.tls_certificate, reason=str(exc)) from exc
 
     def _renewed_tls(self) -> _Stamps:
-        """Return the files of certificate and key if dnsdist must read them: they changed since, and they fit."""
+        """Return the stamps of certificate and key if dnsdist must reload them: they changed, and they match."""
         stamps = tuple(map(_stamp, filter(None, (self._config.tls_certificate, self._config.tls_key))))
         if stamps in (self._tls_told, self._tls_unfit):
             return ()
@@ -250,7 +250,7 @@ class Front:
         return stamps
 
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
-        """Make dnsdist ask the right nodes, and answer nothing old from its cache. Raise NotServed."""
+        """Make dnsdist ask the right nodes, and answer nothing outdated from its cache. Raise NotServed."""
         found = self._dnsdist.read_configuration()
         self._notice_release(found.version)
         servers = {(each.name, each.address, each.weight): each for each in found.servers}
@@ -280,7 +280,7 @@ class Front:
             self._bypass.release(self._bypass.over(now) if not self._config.cache_entries else over)
 
     def _other_backends(self, servers: Mapping[tuple[str, str, int], ServerNumbers]) -> list[str]:
-        """Return the commands that make dnsdist's nodes those of the configuration."""
+        """Return the commands that change dnsdist's nodes to those of the configuration."""
         expected = {_key(backend): backend for backend in self._config.backends}
         others = {name for name, _, _ in servers.keys() - expected.keys()}
         # The lateness of removed nodes is no longer checked: threads that learn of it late must not ask them either.
@@ -290,7 +290,7 @@ class Front:
         return [*commands, server_policy(self._config.backends)] if commands else []
 
     def _hold(self, bypass: Bypass, found: Configured, over: Sequence[str]) -> list[str]:
-        """Return the commands that make dnsdist ask nodes for held zones, and forget zones that are no longer held."""
+        """Return the commands that make held zones bypass the cache, and that purge and release zones in `over`."""
         present = {rule for rule in found.rules if rule.startswith(RULES)}
         bypassed = bypass.zones(without=over)
         rule = rule_of(bypassed) if bypassed else ""
@@ -308,7 +308,7 @@ class Front:
         return expunge([EVERYTHING]) if self._purges else []
 
     def _write_rotation(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Write what is out now, so that a restarted dnsdist begins with that."""
+        """Write which backends are out of rotation, so that a restarted dnsdist starts with that."""
         self._out = frozenset(name for name, verdict in verdicts.items() if not verdict.is_in)
         path = self._config.rotation_dir / ROTATION_FILE
         text = rotation_text(self._out)
@@ -333,18 +333,20 @@ class Front:
 
     @property
     def _refused_path(self) -> Path:
-        """Says, after dnsdist was not given what it should read past the kernel, why."""
+        """The file with the reason why dnsdist could not use AF_XDP at its last start. It exists only after such a
+        failure.
+        """
         return self._config.state_dir / "no-af-xdp"
 
     def _other_path(self) -> Path:
-        """Return the configuration file of another release of dnsdist."""
+        """Return the configuration path of the other format, which another release of dnsdist reads."""
         return self._config.conf_path if self.means.release.reads_yaml else self._config.yaml_path
 
     def _check(self, suffix: str) -> None:
         """Raise BadBytes unless the installed dnsdist would start.
 
-        What it reads past the kernel is left out: the check opens that, which only one can, so it would fail while
-        dnsdist runs.
+        The check leaves out AF_XDP. dnsdist opens AF_XDP sockets even for a check, and only one process can have them,
+        so the check would fail while dnsdist runs.
         """
         path = self._config.state_dir / f"{NEXT}{suffix}"
         write_atomically(path, self._render(replace(self.means, queues=0)))
@@ -352,7 +354,9 @@ class Front:
         path.unlink()
 
     def _check_queues(self) -> None:
-        """Check that the installed dnsdist gets the interface's queues, which are free again. Raise BadBytes."""
+        """Check that the installed dnsdist can open the interface's queues, and that they are free again. Raise
+        BadBytes.
+        """
         give_up_at = time.monotonic() + BUSY_SECONDS
         while True:
             try:
@@ -366,7 +370,7 @@ class Front:
         time.sleep(QUEUE_SECONDS)
 
     def _notice_release(self, running: str) -> None:
-        """Notice that another release runs, and write the configuration that the installed one reads."""
+        """Notice that another dnsdist release runs, and write the configuration for the installed release."""
         if running == self._running:
             return
         self._running = running
@@ -376,12 +380,12 @@ class Front:
             self.write()
 
     def _say(self, trouble: str) -> None:
-        """Log a trouble once, and once that it is over."""
+        """Log a problem once when it starts, and once when it is over."""
         self._troubles.say("dnsdist", trouble, time.monotonic())
 
 
 def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
-    """Return the position proved there, or None."""
+    """Return the position that this server proves over DNS, or None."""
     try:
         answer = ask(endpoint.address, endpoint.port, POSITION_ZONE, rdtypes.TXT, seconds)
         rrset = rrset_in(answer, POSITION_ZONE, rdtypes.TXT)
@@ -393,7 +397,7 @@ def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
 
 
 def _stamp(path: str) -> tuple[int, ...]:
-    """Return what distinguishes a file from its replacement; empty for a missing one."""
+    """Return a stamp that differs between a file and its replacement, or () for a missing file."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -402,12 +406,15 @@ def _stamp(path: str) -> tuple[int, ...]:
 
 
 def _key(backend: Backend) -> tuple[str, str, int]:
-    """Return the key of a wanted backend in dnsdist's report."""
+    """Return the key under which dnsdist reports this backend."""
     return backend.name, str(backend.endpoint), backend.weight
 
 
 def _lowest_position(verdicts: Mapping[str, Verdict], positions: Mapping[str, Position | None]) -> Position | None:
-    """Return the lowest position of the nodes in rotation, if all of them have answered with one history."""
+    """Return the lowest position of the nodes in rotation, or None.
+
+    None means that a node did not answer, or that the nodes have different histories of the log.
+    """
     found = [positions[name] for name, verdict in verdicts.items() if verdict.is_in]
     answered = [position for position in found if position is not None]
     if not answered or len(answered) < len(found) or len({position.epoch for position in answered}) > 1:
@@ -416,7 +423,7 @@ def _lowest_position(verdicts: Mapping[str, Verdict], positions: Mapping[str, Po
 
 
 def _secrets(config: FrontConfig) -> Secrets:
-    """Return the secrets of this front, made at the first use."""
+    """Return the secrets of this front. They are created at the first use."""
     path = config.state_dir / SECRETS_FILE
     if path.exists():
         try:

@@ -1,38 +1,38 @@
 """A front's configuration: a TOML file.
 
-    front.toml               every key, with its default where it has one
+    front.toml               every key, with its default if there is one
     ---------------------    -----------------------------------------------------------------
     state_dir                its own directory: dnsdist.conf, rotation, secrets; must belong to dnsdist's user
-    listen                   where questions arrive: ["192.0.2.1:53", "[2001:db8::1]:53"]
+    listen                   addresses where questions arrive: ["192.0.2.1:53", "[2001:db8::1]:53"]
     cores = 1                listeners of each address
-    minimum = 1              number of backends that stay in rotation, however late
-    most_behind = 0          changes that a backend may lack for any time
-    behind_seconds = 1.0     how long it may lack more than these, 0.5 to 600
-    queries_per_second = 0   of one address over UDP, then it has to come by TCP; 0: no limit
-    cache_entries = 0        answers that dnsdist keeps; 0: none, so that nothing is ever stale here
+    minimum = 1              number of backends that stay in rotation, even if they are late
+    most_behind = 0          changes that a backend can lack for any time
+    behind_seconds = 1.0     how long it can lack more changes than that, 0.5 to 600
+    queries_per_second = 0   limit for one address over UDP, above which it has to use TCP; 0: no limit
+    cache_entries = 0        answers that dnsdist caches; 0: none, so that nothing is ever stale here
     tls_certificate = ""     for DoT, DoH, DoQ and DoH3, a PEM file with its chain; empty: none of them
     tls_key = ""
     dot_port = 853           0: no DoT
     doh_port = 443           0: no DoH
     doq_port = 853           0: no DoQ
     doh3_port = 443          0: no DoH3
-    xdp_interface = ""       whose packets bypass the kernel (AF_XDP), if it and dnsdist can; empty: none
+    xdp_interface = ""       interface whose packets bypass the kernel (AF_XDP), if possible; empty: none
     control_port = 5199      dnsdist's console, on loopback
     api_port = 8083          dnsdist's web server, on loopback
     dnsdist = "dnsdist"      the program
 
     [[backends]]             one for each node
-    name                     the node's
+    name                     the node's name
     address                  "192.0.2.53:53"
-    weight = 1               its share, beside the others'
+    weight = 1               its share of questions, relative to other backends
 
-For an enrolled front the panel sets the nodes, and all from `minimum` to `cache_entries`:
+For an enrolled front the panel sets the nodes, and all keys from `minimum` to `cache_entries`:
 
     identity_dir = ""        directory that `enroll` wrote; empty: a front without a panel
-    panel_host = "::"        where the panel calls
+    panel_host = "::"        address where the agent accepts the panel's connections
     panel_port = 8534
 
-Relative paths start at the file's own directory.
+Relative paths are relative to the directory of front.toml.
 """
 
 import ipaddress
@@ -99,22 +99,24 @@ class FrontConfig:
 
     @property
     def conf_path(self) -> Path:
-        """For a dnsdist that reads Lua."""
+        """The path of the configuration for a dnsdist that reads Lua."""
         return self.state_dir / "dnsdist.conf"
 
     @property
     def yaml_path(self) -> Path:
-        """For one that reads YAML. Only one of the two is there."""
+        """The path of the configuration for a dnsdist that reads YAML. Only one of the two files exists."""
         return self.state_dir / "dnsdist.yml"
 
     @property
     def rotation_dir(self) -> Path:
-        """The directory that dnsdist reads after its Lua, with `rotation.conf`: the backends out of rotation."""
+        """The directory that dnsdist reads after its Lua configuration. Its `rotation.conf` lists backends out of
+        rotation.
+        """
         return self.state_dir / "rotation"
 
     @property
     def identity(self) -> Identity:
-        """The identity of this front. Raise BadConfig for one that did not enroll."""
+        """The identity of this front. Raises BadConfig if the front did not enroll."""
         if self.enrolled is None:
             raise BadConfig(["identity_dir is missing: run `python -m replication.front enroll` first"])
         return self.enrolled
@@ -137,7 +139,7 @@ class FrontConfig:
 
 
 def read_config(path: Path) -> FrontConfig:
-    """Read the configuration from a file. Raise BadConfig with every fault at once."""
+    """Read the configuration from a file. Raise BadConfig with all errors at once."""
     try:
         values = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
@@ -172,7 +174,7 @@ def with_settings(config: FrontConfig, settings: FrontSettings) -> FrontConfig:
 
 
 def _as_kept(config: FrontConfig) -> FrontConfig:
-    """Add the panel's last settings, if this front has any. Raise BadConfig."""
+    """Add the last settings that the panel sent, if there are any. Raise BadConfig."""
     path = config.state_dir / SETTINGS_FILE
     try:
         return with_settings(config, FrontSettings.from_json(json.loads(path.read_text()))) if path.exists() else config
@@ -181,7 +183,7 @@ def _as_kept(config: FrontConfig) -> FrontConfig:
 
 
 def _simple(values: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
-    """Return the numbers and texts with the right type; `state_dir` as text."""
+    """Return the numbers and texts that have the right type. `state_dir` stays a text."""
     kinds: dict[str, type] = {
         field.name: type(field.default) for field in fields(FrontConfig) if field.name not in _NOT_IN_FILE
     } | {"state_dir": str}
@@ -242,7 +244,7 @@ def _endpoint(what: str, text: Any, faults: list[str]) -> Endpoint | None:
 
 
 def _faults_of(taken: Mapping[str, Any]) -> list[str]:
-    """Return the faults of values with the right types."""
+    """Return the errors in values that have the right types."""
     faults = list(_out_of_range(taken))
     if bool(taken.get("tls_certificate")) != bool(taken.get("tls_key")):
         faults.append("tls_certificate and tls_key belong together")
@@ -269,7 +271,10 @@ def _out_of_range(taken: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _clashes(taken: Mapping[str, Any]) -> Iterator[str]:
-    """Yield ports used by two kinds of listeners. dnsdist's own check opens none; over UDP two would share one."""
+    """Yield an error for each port that two kinds of listeners use.
+
+    dnsdist's own check doesn't open listeners, and over UDP two listeners would share one port.
+    """
     ports = {field.name: taken.get(field.name, field.default) for field in fields(FrontConfig)}
     for one, other in (("dot_port", "doh_port"), ("doq_port", "doh3_port")):  # over TCP, and over UDP
         if ports[one] and ports[one] == ports[other]:

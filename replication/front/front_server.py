@@ -1,4 +1,4 @@
-"""A front's side of `protocol`, over the panel's channel (`replication.agent.channel`)."""
+"""The front's side of `protocol`, over the panel's channel (`replication.agent.channel`)."""
 
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ _INSTALL = "/install"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of one front that its server asks."""
+    """The parts of one front that its server uses."""
 
     observer: Observer
     status: Callable[[], Status]
@@ -32,7 +32,7 @@ class Parts:
 
 
 class FrontServer(PanelServer):
-    """The server for the panel. A stuck client holds only one thread."""
+    """The front's server for the panel. A stuck client occupies only one thread."""
 
     def __init__(self, address: tuple[str, int], identity: IdentityKeeper, parts: Parts, *, spool: Path) -> None:
         self.parts = parts

@@ -1,11 +1,11 @@
 """Make a server a front with one command: enrollment, configuration, and the two systemd units.
 
-    /etc/dnspanel-front/front.toml       the front's configuration; what an operator may change
+    /etc/dnspanel-front/front.toml       the front's configuration, which an operator can change
     /var/lib/dnspanel-front/identity/    key and certificate; the key never leaves the server
     /var/lib/dnspanel-front/state/       dnsdist's configuration, written by the agent, and the backends out of rotation
 
-/etc/dnsdist does not change. Run again after an interruption, it continues; on a server that is a front
-already it renews the units and keeps the configuration, and with a new code it enrolls the server again.
+/etc/dnsdist does not change. After an interruption the command continues with the next step. On a server that is a
+front already it renews the units and keeps the configuration; with a new code it also enrolls the server again.
 """
 
 import os
@@ -49,7 +49,7 @@ LimitMEMLOCK=infinity"""
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What the operator chose, and the paths to write to."""
+    """The operator's choices, and the paths to write to."""
 
     panel: str
     code: str
@@ -70,15 +70,15 @@ class Joining:
 
 
 def join(joining: Joining, *, say: Say) -> FrontConfig:
-    """Make the server a front: enrolled, configured, its units written. Starting them is the caller's.
+    """Make the server a front: enroll it, and write its configuration and units. The caller starts the units.
 
     1. Check that everything needed is present, before anything is written.
-    2. Enroll, unless that was done with this code; waits for a person's approval. What was typed and contradicts the
-       panel is refused before an administrator approves.
-    3. front.toml, with the address and ports that the panel has, unless an operator has the file already.
-    4. Units.
+    2. Enroll, unless that was done with this code. This waits for a person's approval. Typed values that contradict the
+       panel are refused before an administrator approves.
+    3. Write front.toml, with the panel's address and ports, unless the file exists.
+    4. Write the units.
 
-    Raises CannotJoin, NotEnrolled, BadConfig or OSError.
+    Raise CannotJoin, NotEnrolled, BadConfig or OSError.
     """
     refuse_unfit(user=joining.user, program=joining.dnsdist, packages="dnsdist")
     _refuse_bad_addresses(joining)
@@ -101,8 +101,8 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
 
 
 def write_units(joining: Joining, config: FrontConfig) -> None:
-    """Write the front's unit, and the drop-in that gives dnsdist.service the front's configuration, as in
-    this release.
+    """Write this release's unit of the front, and the drop-in that makes dnsdist.service use the front's
+    configuration.
     """
     values = {
         "python": sys.executable,
@@ -116,7 +116,7 @@ def write_units(joining: Joining, config: FrontConfig) -> None:
 
 
 def start_units(say: Say) -> None:
-    """Start dnsdist and the front's agent, now and after each boot, or say what to start. Raise CannotJoin."""
+    """Start dnsdist and the front's agent, now and after each boot, or print what to start. Raise CannotJoin."""
     start(
         (DNSDIST_UNIT, FRONT_UNIT),
         say,
@@ -143,7 +143,10 @@ def _given_settings(joining: Joining, settings: JoinSettings) -> dict[str, tuple
 
 
 def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]:
-    """Return the listening addresses and the panel's address: the same text if that is one of them, or all have it."""
+    """Return the listening addresses and the panel's address as texts to compare.
+
+    Both texts are the same if the panel's address is one of the listening addresses, or a wildcard address includes it.
+    """
     known = Endpoint(settings.dns_address, settings.dns_port)
     if any(serves(parse_endpoint(text), known) for text in texts):
         return str(known), str(known)
@@ -151,7 +154,7 @@ def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings of this server; with an older panel, the typed ones. Raise CannotJoin."""
+    """Return the panel's settings for this server, or the typed ones if the panel is older. Raise CannotJoin."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:
@@ -165,7 +168,7 @@ def _settings(joining: Joining) -> JoinSettings:
 
 
 def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | tuple[str, ...]]:
-    """Return what front.toml begins with. It may listen at more addresses than the one that the panel has."""
+    """Return the initial values of front.toml. The front can listen at more addresses than the panel's one."""
     return {
         "state_dir": str(joining.directory / "state"),
         "identity_dir": str(joining.identity),

@@ -1,4 +1,4 @@
-"""What the installed dnsdist is, from what it says of itself: its version, and what it was built with. Pure."""
+"""The version of the installed dnsdist, and the features that it was built with, from its own output. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ class Release:
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """What releases are compared by."""
+        """The major and minor version, for comparing releases."""
         major, minor = self.version.split(".")[:2]
         return int(major), int(minor)
 
     @property
     def reads_yaml(self) -> bool:
-        """Its configuration is written as YAML; otherwise as Lua, which each release reads."""
+        """True if the configuration is written as YAML. Otherwise it is Lua, which every release reads."""
         return self.numbers >= _FIRST_WITH_YAML and YAML in self.features
 
     @property
     def is_late_over_tcp(self) -> bool:
-        """A question over TCP may be answered by rules that a running dnsdist has no longer, or without a new one."""
+        """True if a running dnsdist can answer a TCP question by removed rules, or without a new rule."""
         return self.numbers >= _FIRST_LATE_OVER_TCP
 
 

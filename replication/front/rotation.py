@@ -1,16 +1,16 @@
-"""The backends that may answer, from the positions that they prove over DNS. Pure.
+"""The backends that are allowed to answer, judged by the positions that they prove over DNS. Pure.
 
-A node's position zone has the position of everything that it serves, so late nodes are known without the panel: by
-comparison with the newest position of all backends. A dead panel changes nothing here.
+A node's position zone contains the position of everything that it serves. So late nodes are recognized without the
+panel, by comparison with the newest position of all backends. A dead panel has no effect here.
 
 - A backend that lacks more than `most_behind` changes for longer than `behind_seconds` leaves. The time counts from
-  when the first excess change was seen at another one, so that a backend which follows a stream of changes is never
-  late, however fast the stream.
-- A backend in another history of the log than most leaves after the same time.
-- A silent backend is judged by its last position: whether it answers at all is dnsdist's own check.
-- A backend that lacks what the front has reported to the panel (`Known.floor`) leaves at once, and so does one that the
-  panel takes out, or that is silent while others answer: it returns with a good enough position.
-- If fewer than `minimum` of those that answer would be left, the least late of them stay.
+  when the first excess change was seen at another backend, so that a backend which follows a stream of changes is never
+  late, however fast the stream is.
+- A backend with another history of the log than most leaves after the same time.
+- A silent backend is judged by its last position, because dnsdist's own check decides whether it answers at all.
+- A backend that lacks what the front has reported to the panel (`Known.floor`) leaves at once. So does one that the
+  panel takes out, or that is silent while others answer. It returns when its position is good enough.
+- If fewer than `minimum` of the answering backends would be left, the least late of them stay.
 """
 
 from bisect import bisect_right
@@ -28,7 +28,7 @@ _MOST_STEPS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When a backend leaves; see the module."""
+    """The limits that decide when a backend leaves the rotation (see the module)."""
 
     minimum: int
     most_behind: int
@@ -37,7 +37,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is decided of one backend, and why, as sentences that call it "It"."""
+    """The decision about one backend. The reasons are sentences that call the backend "It"."""
 
     position: Position | None
     behind: int  # changes that it lacks; 0 where that is not known
@@ -45,7 +45,9 @@ class Verdict:
     is_in: bool
 
     def is_older(self, floor: Position | None) -> bool:
-        """Return True if it is in rotation but lacks this: clients may get an older answer than before."""
+        """Return True if the backend is in rotation but lacks `floor`. Then clients can get an older answer than
+        before.
+        """
         if floor is None or self.position is None or self.position.epoch != floor.epoch:
             return False
         return self.is_in and self.position < floor
@@ -64,7 +66,7 @@ NOTHING_KNOWN = Known()
 
 
 class Rotation:
-    """Sees the positions again and again, and decides each time. `now` is a monotonic clock's."""
+    """Decisions about the rotation, made each time that positions were read. `now` is a monotonic time."""
 
     def __init__(self, names: Sequence[str], rules: Rules) -> None:
         self._names, self._rules = names, rules
@@ -78,7 +80,7 @@ class Rotation:
     def see(
         self, positions: Mapping[str, Position | None], now: float, known: Known = NOTHING_KNOWN
     ) -> dict[str, Verdict]:
-        """Return the verdict on each backend. `positions` has None for one that did not answer."""
+        """Return the verdict on each backend. `positions` has None for a backend that did not answer."""
         answered = {name: found for name, found in positions.items() if found is not None}
         self._known.update(answered)
         self._follow(list(answered.values()), now)
@@ -99,7 +101,7 @@ class Rotation:
         return verdicts
 
     def _follow(self, positions: Sequence[Position], now: float) -> None:
-        """Keep up with the epoch that most are in, and with its newest position."""
+        """Update the epoch that most positions have, and its newest position."""
         votes = Counter(position.epoch for position in positions)
         if not votes:
             return

@@ -1,8 +1,8 @@
-"""AF_XDP on this machine: whether dnsdist can get an interface's packets without the kernel, and the program for that.
+"""AF_XDP on this machine: dnsdist gets an interface's packets without the kernel's network stack, if that is possible.
 
-`attach` needs root, and runs before each start of dnsdist. Its results are in the kernel and have names below
-/sys/fs/bpf/dnsdist, where dnsdist looks for them. dnsdist then puts its sockets into `xskmap`; without sockets, all
-packets go to the kernel as usual, and so to dnsdist's ordinary sockets.
+`attach` needs root, and runs before each start of dnsdist. It loads a program and maps into the kernel, and pins them
+below /sys/fs/bpf/dnsdist, where dnsdist looks for them. dnsdist then puts its sockets into `xskmap`. Without sockets,
+all packets go to the kernel as usual, and so to dnsdist's ordinary sockets.
 """
 
 import ctypes
@@ -36,7 +36,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def queues_for(interface: str, release: Release) -> tuple[int, str]:
-    """Return how many queues of the interface dnsdist can read without the kernel; 0 with the reason if it cannot."""
+    """Return the number of the interface's queues that dnsdist can read with AF_XDP, or 0 with the reason if it
+    can't.
+    """
     if not interface:
         return 0, ""
     if AF_XDP not in release.features:
@@ -52,15 +54,18 @@ def queues_for(interface: str, release: Release) -> tuple[int, str]:
 
 
 def is_busy(reason: str) -> bool:
-    """Return True if dnsdist's reason is that another process has a queue. It has the kernel's error, 1.9 by number."""
+    """Return True if dnsdist's reason is that another process uses a queue.
+
+    The reason contains the kernel's error, as a number in 1.9.
+    """
     return f"error -{errno.EBUSY}" in reason or os.strerror(errno.EBUSY) in reason
 
 
 def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
-    """Let the interface's questions reach dnsdist without the kernel. Return how, in words.
+    """Let dnsdist get the interface's questions with AF_XDP. Return a text that describes the mode.
 
-    The driver hands them over, if it can, else the kernel once it has the packet ("generic"). Raise NotServed with the
-    reason if that is not possible. The result of an earlier call is replaced.
+    The driver delivers the packets if it can, otherwise the kernel does once it has the packet ("generic"). Raise
+    NotServed with the reason if that is not possible. The result of an earlier call is replaced.
     """
     interface = config.xdp_interface
     queues = _queues(interface) if interface else 0
@@ -105,7 +110,7 @@ def _queues(interface: str) -> int:
 
 
 def _link(program: int, index: int, *, only_generic: bool) -> tuple[str, int]:
-    """Run the program for each packet of the interface as long as this descriptor is open, or has a name."""
+    """Run the program for each packet of the interface as long as the returned descriptor is open or pinned."""
     if not only_generic:
         try:
             return "by its driver", _bpf(_LINK_CREATE, struct.pack("=IIII", program, index, _XDP_LINK, _NATIVE))
@@ -125,7 +130,7 @@ def _put_key(descriptor: int, key: bytes) -> None:
 
 
 def _load(code: bytes) -> int:
-    """Load the program after the kernel's check. Raise OSError with the checker's last words."""
+    """Load the program, which the kernel's verifier checks. Raise OSError with the end of the verifier's log."""
     kept, license_ = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"")
     log = ctypes.create_string_buffer(_LOG_BYTES)
     attributes = struct.pack(

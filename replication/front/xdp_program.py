@@ -1,13 +1,13 @@
 """The program that the kernel runs for each packet of an interface: it selects packets for dnsdist. Pure.
 
-    packet                                                what becomes of it
+    packet                                                action
     --------------------------------------------------    -----------------------------------------------
-    IPv4 without options, not a fragment, or IPv6;        to the socket that dnsdist has for the queue, or
-    UDP, to an address and port that dnsdist listens on   to the kernel as ever while there is none
-    anything else                                         to the kernel as ever
+    IPv4 without options, not a fragment, or IPv6;        to dnsdist's socket for the queue, or to the
+    UDP, to an address and port that dnsdist listens on   kernel as usual if there is no socket
+    anything else                                         to the kernel as usual
 
-The addresses are in two maps of ours. dnsdist has such maps too, and empties them whenever its program starts, even
-for one command to the console; so they decide nothing here.
+The addresses are in two maps of our own. dnsdist also has such maps, but it empties them whenever its program starts,
+even for one console command, so this program doesn't use them.
 
 One instruction is eight bytes: code, registers (source in the upper half), offset, value.
 """
@@ -53,7 +53,7 @@ class Maps(NamedTuple):
 
 
 class _Code:
-    """Instructions, with jumps to names that are known only later."""
+    """Instructions, with jumps to labels that are resolved at the end."""
 
     def __init__(self) -> None:
         self._code: list[tuple[int, int, int, int | str, int]] = []
@@ -78,7 +78,10 @@ class _Code:
 
 
 def encode_program(maps: Maps) -> bytes:
-    """Encode the instructions; see the module. Register 6 has the program's argument, 7 the frame, 8 its end."""
+    """Encode the instructions (see the module).
+
+    Register 6 has the program's argument, 7 the frame, 8 the frame's end.
+    """
     code = _Code()
     code.add(_COPY, 6, 1)
     code.add(_LOAD32, 7, 6, _DATA)
@@ -123,7 +126,7 @@ def encode_program(maps: Maps) -> bytes:
 
 
 def encode_keys(listen: Sequence[Endpoint]) -> tuple[list[bytes], list[bytes]]:
-    """Encode the keys of the two maps of addresses, of IPv4 and of IPv6."""
+    """Encode the keys of the two address maps, for IPv4 and for IPv6."""
     keys4, keys6 = [], []
     for endpoint in listen:
         address = ipaddress.ip_address(endpoint.address)
@@ -147,7 +150,7 @@ def _pass_unless(code: _Code, load: int, at: int, value: int) -> None:
 
 
 def _make_key(code: _Code, *, at: int, address: int, words: int, port: int) -> None:
-    """Put the key for the packet's destination on the stack. Its padding is zero, as in the maps."""
+    """Emit code that puts the key for the packet's destination on the stack. Its padding is zero, as in the maps."""
     for word in range(0, 4 * words, 4):
         code.add(_LOAD32, 2, 7, address + word)
         code.add(_STORE32, 10, 2, at + word)

@@ -1,5 +1,6 @@
-"""How a segment becomes rows: short write transactions over the two files of a store, in an order that a
-crash cannot spoil. `store` explains that order and owns the files; nothing here opens LMDB.
+"""Writing a segment's rows: short write transactions over the two files of a store, in an order that survives a crash.
+
+`store` explains that order and owns the files. This module doesn't open LMDB.
 """
 
 import struct
@@ -45,9 +46,9 @@ Watch = Callable[[Sequence[bytes]], None]
 
 
 def own_rows() -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys and bodies of our own records: those of the position zone, and the guard behind all zones.
+    """Yield keys and bodies of our own records: those of the position zone, and the guard record after all zones.
 
-    Without the guard, PowerDNS's search for an NSEC owner runs off the end of the last zone.
+    Without the guard, PowerDNS's search for an NSEC owner would run past the end of the last zone.
     """
     apex = names.to_wire(POSITION_ZONE)
     soa = apex + apex + struct.pack(">IIIII", 1, 3600, 600, 604800, 0)
@@ -57,7 +58,7 @@ def own_rows() -> Iterator[tuple[bytes, bytes]]:
 
 
 def position_row(position: Position) -> tuple[bytes, bytes]:
-    """Return key and body of the record that the position zone answers with."""
+    """Return key and body of the position zone's record with this position."""
     return _own_key(rdtypes.TXT), _txt(str(position))
 
 
@@ -71,7 +72,7 @@ def _txt(text: str) -> bytes:
 
 
 class Application:
-    """One segment on its way into a store. Use once: `run`, or `abort` after an exception."""
+    """The writing of one segment into a store. Call `run` once, and `abort` after an exception."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class Application:
 
     @property
     def longest(self) -> Hold:
-        """The longest that a file's lock was held."""
+        """The longest time that one of the files was locked."""
         return self._main.longest.or_hold(self._records.longest)
 
     def run(
@@ -112,7 +113,7 @@ class Application:
     ) -> None:
         """Write every operation, compare both digests, and commit the position last.
 
-        `before_late` is called where operations on records follow a change of keys or metadata, which is committed.
+        `before_late` is called when operations on records follow a committed change of keys or metadata.
         """
         for writer in (self._main, self._records):
             writer.release_pages_by(release_pages)
@@ -135,7 +136,7 @@ class Application:
         self._leave(current, last=True)
 
     def _leave(self, writer: "_Writer", *, last: bool = False) -> None:
-        """Commit what `writer` has; at the end of its operations only if the digest is the segment's."""
+        """Commit the writer's rows. After its last operation, commit only if the digest matches the segment's."""
         if writer is self._main and not writer.ops_left:
             writer.complete(self._segment.digest_main)
         elif not last:
@@ -149,7 +150,7 @@ class Application:
 
 
 def record_keys(run: Op | Puts) -> Sequence[bytes]:
-    """Return the keys of the single rows that a run of operations names."""
+    """Return the keys of the single rows in a run of operations."""
     if isinstance(run, Puts):
         return [key for key, _ in run.rows]
     return () if run.kind is OpKind.DELETE_PREFIX else (run.key,)
@@ -161,7 +162,7 @@ def _is_known(main: Database, schema: Schema, zone_id: int) -> bool:
 
 
 class _Writer:
-    """Writes one file, in transactions that each hold its lock for a bounded time."""
+    """A writer of one file, in transactions that each lock it for a limited time."""
 
     def __init__(  # noqa: PLR0913  # a segment, and the file that takes it
         self,
@@ -199,15 +200,15 @@ class _Writer:
 
     @property
     def longest(self) -> Hold:
-        """The longest that the lock was held."""
+        """The longest time that the file was locked."""
         return self._stopwatch.longest
 
     def release_pages_by(self, release_pages: Callable[[], None]) -> None:
-        """Call this now and then, where rows were read or written."""
+        """Set a function to call now and then while rows are read or written."""
         self._release_pages = self._waiting.release_pages = release_pages
 
     def write(self, op: Op) -> None:
-        """Do one operation, in a new transaction if what waits for this one is enough."""
+        """Write one operation, in a new transaction if enough rows wait to be committed."""
         self._enter(op.dbi, op.key)
         if op.kind is not OpKind.PUT and self._only_new_rows:
             raise BadSegment(reason="a segment of new zones deletes a row")
@@ -218,7 +219,7 @@ class _Writer:
         self.ops_left -= 1
 
     def write_puts(self, puts: Puts) -> None:
-        """Write many rows as `write` does, all at once where nothing can lie between them yet."""
+        """Write many rows as `write` does, in one call if no rows can exist between them."""
         is_small = len(puts.rows) < _SMALLEST_BATCH or puts.dbi in ATTACHED_TABLES
         if is_small or not self._add_run(puts):
             for key, body in puts.rows:
@@ -227,18 +228,18 @@ class _Writer:
         self.ops_left -= len(puts.rows)
 
     def check_digest(self, expected: bytes) -> None:
-        """Raise Diverged unless the file now holds what the panel had, or is still ahead of the segment."""
+        """Raise Diverged unless the file's digest equals the panel's, or the file is already ahead of the segment."""
         self._check(self._digest, expected)
 
     def commit_part(self, expected: bytes | None = None) -> None:
-        """Commit rows that do not complete the segment in this file; with `expected` only if that is their digest."""
+        """Commit rows that do not complete the segment in this file. With `expected`, require that digest."""
         if self._waiting:
             self._commit(expected, lambda row: row)
         elif expected is not None:
             self.check_digest(expected)
 
     def complete(self, expected: bytes, *, own: Row | None = None, main_required: int | None = None) -> None:
-        """Commit the last rows together with the position, and with a record `own` that belongs to no digest."""
+        """Commit the last rows together with the position, and with a record `own` that no digest includes."""
 
         def complete_row(row: FileRow) -> FileRow:
             required = row.main_required if main_required is None else main_required
@@ -249,7 +250,7 @@ class _Writer:
         self._digest_at_end = 0
 
     def _enter(self, dbi: Dbi, key: bytes) -> None:
-        """Begin with the operation on this key: here, where another zone begins, the transaction may end."""
+        """Start the operation on this key. If a new zone begins here, the transaction can end first."""
         if dbi is Dbi.RECORDS:
             _refuse_own_rows(key)
         group = _ATTACHED_GROUP if dbi in ATTACHED_TABLES else key[:4]
@@ -259,11 +260,10 @@ class _Writer:
                 self.commit_part()
 
     def _add_run(self, puts: Puts) -> bool:
-        """Have rows put all at once, and return True. Return False, and do nothing, where that is not certain to be
-        right.
+        """Put the rows all at once and return True. If that isn't certain to be right, do nothing and return False.
 
-        While the last zone is unseen, the transaction may end behind it, as it may before the first. Rows that do
-        not ascend are never put all at once.
+        As long as the last zone is hidden, the transaction can end after it, and also before the first zone. Rows that
+        are not in ascending order are never put all at once.
         """
         rows, is_of_records = puts.rows, puts.dbi is Dbi.RECORDS
         first, last = rows[0][0], rows[-1][0]
@@ -281,10 +281,10 @@ class _Writer:
         return True
 
     def _add(self, op: Op) -> None:
-        """Have one row put or deleted; the transaction may end behind it, inside a zone.
+        """Put or delete one row. The transaction can end after it, even inside a zone.
 
-        A zone that PowerDNS does not find yet, or any longer, is always cut like this. A served zone is cut only
-        beyond ZONE_ROWS_IN_ONE rows, so that an ordinary change of a zone is seen as one.
+        A zone that PowerDNS does not find yet, or no longer finds, can be split at any row. A served zone is split only
+        beyond ZONE_ROWS_IN_ONE rows, so that an ordinary change of a zone becomes visible at once.
         """
         self._waiting.add(op)
         self._rows_waiting += 1
@@ -335,9 +335,9 @@ class _Writer:
         return replace(self._row, begun=max(self._row.begun, last), digest=digest % DIGEST_MODULUS)
 
     def _commit(self, expected: bytes | None, rewritten: Callable[[FileRow], FileRow], own: Row | None = None) -> None:
-        """Write the waiting rows, and the row that says how far the file is.
+        """Write the waiting rows, and the row with the file's state.
 
-        Raise Busy if another process wrote that row.
+        Raise Busy if another process wrote the state row.
         """
         with self._database.env.begin() as reading:
             plan, number = self._plan(reading, expected), reading.id()
@@ -381,7 +381,7 @@ _OWN_ROWS = keys.zone_prefix(POSITION_ZONE_ID)
 
 
 def _refuse_own_rows(key: bytes) -> None:
-    """Raise BadSegment for the position zone, for the guard, and for a prefix that spans zones."""
+    """Raise BadSegment for keys of the position zone and the guard, and for a prefix that spans zones."""
     if len(key) < 4 or key >= _OWN_ROWS:
         raise BadSegment(reason=f"an operation on the key {key.hex()}")
 

@@ -1,14 +1,15 @@
-"""What is attached to zones by name, metadata and DNSSEC keys: the rows of a name, and what they should add up to.
+"""Metadata and DNSSEC keys, which are attached to zones by name: the rows of a name, and their digests.
 
 PowerDNS finds both by the index rows of a zone's name. Table `dnspanel_attached` of the main file has a row for every
 name to which we attached anything:
 
-    key     what the keys of the name's index rows begin with (`Schema.index_prefix`)
+    key     the common prefix of the name's index keys (`Schema.index_prefix`)
     value   32 bytes: the digest of the name's metadata and its index rows, then that of its keys and theirs;
             sums as in `operations`, in which a key counts with its fingerprint
 
-It changes in the transaction that changes the rows, and the digest of the main file has these sums in it. What another
-hand adds, alters or deletes changes no row here. An object that cannot be read belongs to the name FF.
+A row of this table changes in the same transaction as the rows that it covers, and the digest of the main file includes
+these sums. If another program adds, alters or deletes attached rows, this table does not change. An unreadable object
+counts for the name FF.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ NOTHING: Digests = (0, 0)
 
 
 class IndexRow(NamedTuple):
-    """A row that leads from a name to an object: as it is stored, and the id of the object."""
+    """A row that maps a name to an object: its stored key and value, and the id of the object."""
 
     key: bytes
     value: bytes
@@ -37,7 +38,7 @@ class IndexRow(NamedTuple):
 
 
 def index_rows(txn: Any, main: Database, schema: Schema, index: Dbi, prefix: bytes) -> Iterator[IndexRow]:
-    """Yield the rows of an index for the name whose keys begin with `prefix`."""
+    """Yield the index rows of the name whose keys begin with `prefix`."""
     with txn.cursor(db=main.tables[index]) as cursor:
         if not schema.has_header:
             found = cursor.set_key(prefix)
@@ -54,7 +55,7 @@ def index_rows(txn: Any, main: Database, schema: Schema, index: Dbi, prefix: byt
 
 
 def leads(txn: Any, main: Database, schema: Schema, index: Dbi, name: str, row_id: int) -> bool:
-    """Return True if a name's row in an index leads to this object."""
+    """Return True if an index row maps this name to this object."""
     key, body = schema.index_row(name, row_id)
     if schema.has_header:
         return txn.get(key, db=main.tables[index]) is not None
@@ -63,7 +64,7 @@ def leads(txn: Any, main: Database, schema: Schema, index: Dbi, name: str, row_i
 
 
 def attached_rows(txn: Any, main: Database, schema: Schema, name: str) -> Iterator[tuple[Dbi, bytes, bytes]]:
-    """Yield metadata and keys of a name as keys and bodies: each object, and then its index row."""
+    """Yield metadata and keys of a name, as keys and bodies. Each object is followed by its index row."""
     prefix = schema.index_prefix(name)
     for dbi in ATTACHED:
         for row in list(index_rows(txn, main, schema, Dbi(dbi + 1), prefix)):
@@ -75,12 +76,12 @@ def attached_rows(txn: Any, main: Database, schema: Schema, name: str) -> Iterat
 
 
 def digests_of(txn: Any, main: Database, prefix: bytes) -> Digests:
-    """Return the digests that the rows of a name should have. Raise BadBytes."""
+    """Return the expected digests of a name's rows. Raise BadBytes."""
     return decode_digests(txn.get(prefix, db=main.attached))
 
 
 def decode_digests(value: bytes | None) -> Digests:
-    """Decode what `encode_digests` encoded. Raise BadBytes for anything else."""
+    """Decode digests. This is the inverse of `encode_digests`. Raise BadBytes if the value is invalid."""
     if value is None:
         return NOTHING
     if len(value) != 2 * DIGEST_SIZE:
@@ -94,7 +95,7 @@ def encode_digests(digests: Digests) -> bytes:
 
 
 def put_digests(txn: Any, main: Database, prefix: bytes, digests: Digests) -> None:
-    """Store the digests that the rows of a name should have from now on."""
+    """Store the expected digests of a name's rows."""
     if digests == NOTHING:
         txn.delete(prefix, db=main.attached)
     else:
@@ -102,18 +103,18 @@ def put_digests(txn: Any, main: Database, prefix: bytes, digests: Digests) -> No
 
 
 class AttachedChanges:
-    """What a write transaction over the main file adds to the digests of names."""
+    """The changes that a write transaction makes to the digests of names in the main file."""
 
     def __init__(self, main: Database, schema: Schema) -> None:
         self._main, self._schema = main, schema
         self._added: dict[bytes, list[int]] = {}
 
     def add(self, dbi: Dbi, key: bytes, body: bytes, digest: int) -> None:
-        """Note that a row with this key and body has come or gone, and changed the sum by `digest`."""
+        """Record that a row with this key and body was added or deleted, which changes the sum by `digest`."""
         self._added.setdefault(self._prefix(dbi, key, body), [0, 0])[column_of(dbi)] += digest
 
     def rows(self, txn: Any) -> list[tuple[bytes, bytes | None, bytes]]:
-        """Return the rows to put, or to delete (value None), given what `txn` sees."""
+        """Return the rows to put, or to delete (value None), based on the data that `txn` sees."""
         found: list[tuple[bytes, bytes | None, bytes]] = []
         for prefix, (metadata, keys_) in self._added.items():
             before = digests_of(txn, self._main, prefix)
@@ -131,5 +132,5 @@ class AttachedChanges:
 
 
 def column_of(dbi: Dbi) -> int:
-    """Return which of a name's two digests a row of this table counts in: 0 or 1."""
+    """Return 0 or 1: the index of the digest that includes the rows of this table."""
     return 0 if dbi in (Dbi.METADATA, Dbi.METADATA_INDEX) else 1

@@ -1,4 +1,4 @@
-"""What all parts of a check share: the files they read, and what they found."""
+"""The state that all parts of a check share: the files that they read, and the results."""
 
 import threading
 from collections.abc import Generator, Iterator
@@ -32,7 +32,7 @@ Steps = Generator[None, None, None]
 
 
 class DivergedZone(NamedTuple):
-    """A zone that differs from what we wrote; zone 0 stands for whatever belongs to no single zone."""
+    """A zone that differs from what we wrote. Zone 0 is used for differences that belong to no single zone."""
 
     zone_id: int
     name: str  # empty where the files do not have it any more
@@ -53,7 +53,7 @@ class CheckState:
     share: float = 0.0  # of everything that was read
 
     def note(self, zone_id: int, name: str, reason: str) -> None:
-        """Note a diverged zone; several reasons of one zone are joined."""
+        """Record a diverged zone. Several reasons for one zone are joined."""
         known = self.diverged.get(zone_id)
         if known is None:
             self.diverged[zone_id] = DivergedZone(zone_id, name, reason)
@@ -61,7 +61,7 @@ class CheckState:
             self.diverged[zone_id] = DivergedZone(zone_id, known.name or name, f"{known.reason}; {reason}")
 
     def name_diverged(self) -> None:
-        """Fill in the names of diverged zones, where the main file still has them."""
+        """Fill in the names of diverged zones that are still in the main file."""
         with self.main.env.begin() as txn:
             for zone_id, zone in self.diverged.items():
                 value = txn.get(self.schema.row_id_key(zone_id), db=self.main.tables[Dbi.DOMAINS])
@@ -70,7 +70,7 @@ class CheckState:
 
     @contextmanager
     def at_rest(self) -> Iterator[tuple[Any, Any] | None]:
-        """Yield read transactions of main and records at one position, or None where they are at no common one."""
+        """Yield read transactions of main and records at one position, or None if the files have no common position."""
         with self.records.env.begin() as records, self.main.env.begin() as main:
             rows = self.main.row(main), self.records.row(records)
             is_moving = self.main.installing() or self.records.installing()
@@ -81,7 +81,7 @@ class CheckState:
         return int.from_bytes(key, "big" if self.schema.has_header else "little")
 
     def name_in(self, value: bytes) -> str | None:
-        """Return the name in a zone's object, None if it cannot be read."""
+        """Return the name in a zone's object, or None if the object is unreadable."""
         try:
             body = self.schema.unwrap(value)
             return native_name(body, self.schema.number) or decode_domain(body).name
@@ -89,7 +89,7 @@ class CheckState:
             return None
 
     def body_of(self, value: bytes) -> bytes | None:
-        """Return a row without its header; None for a row that is marked as deleted or cannot be read."""
+        """Return a row's body without its header, or None if the row is marked as deleted or unreadable."""
         try:
             return None if self.schema.is_deleted(value) else self.schema.unwrap(value)
         except BadBytes:

@@ -1,20 +1,22 @@
-"""Read every row of a store and find what is not as we wrote it.
+"""A check that reads every row of a store and finds the rows that differ from what we wrote.
 
-A check is a generator: it reads for about a millisecond between two of its steps, and its caller decides how long
-to rest. Between steps it may hold a read transaction, never for more than ROWS_AT_ONCE rows but inside one zone.
+A check is a generator. It reads for about a millisecond between two of its steps, and its caller decides how long to
+rest. It can keep a read transaction open between steps, but not for more than ROWS_AT_ONCE rows, except inside one
+zone.
 
-What must hold, and is true at every commit of ours:
+These conditions must be true, and are true at every commit of ours:
 
-- records: the rows of a zone add up to its running digest (`zone_digests`); rows and digest change in one transaction;
-- main file: a zone in that table, and no other, has its object and its name there, exactly as `Schema.zone_rows` makes
-  them; nothing else leads to a zone; and what metadata and keys a zone has adds up to its digests of them (`attached`);
-- the digest of each file is the sum over what is in it.
+- records: the digests of a zone's rows add up to its running digest (`zone_digests`), because rows and digest change in
+  one transaction;
+- main file: exactly the zones in that table have an object and a name there, as `Schema.zone_rows` makes them; no other
+  index row leads to a zone; and the metadata and keys of a zone add up to its digests for them (`attached`);
+- the digest of each file is the sum over its contents.
 
-The main file is compared with the records file's table, so each part of that waits for a moment at which both are
-complete at one position. There are no false alarms: a row altered during the check is seen before or after.
+The main file is compared with the records file's table, so each part of that comparison waits until both files are
+complete at one position. There are no false alarms: a row altered during the check is seen before or after the change.
 
-Digests that were not computed yet are filled in on the way. A digest of a whole file that is not the sum of what is
-in it is corrected, if all rows are as they should be: it drifts when a segment meets another hand's rows half-way.
+The check fills in digests that were not computed yet. If all rows are right, it also corrects a file's digest that is
+not the sum over its contents: that digest drifts when a segment is half applied and then meets another program's rows.
 """
 
 import logging
@@ -37,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class Check:
-    """One check of everything, or of some zones. Use once; `lock` is the store's."""
+    """One check of everything, or of some zones. Use each object once. `lock` is the store's lock."""
 
     def __init__(
         self, schema: Schema, main: Database, records: Database, lock: threading.Lock, opener: KeyOpener
@@ -50,21 +52,21 @@ class Check:
 
     @property
     def diverged(self) -> dict[int, DivergedZone]:
-        """What was found so far, by zone id."""
+        """The diverged zones found so far, by zone id."""
         return self._state.diverged
 
     @property
     def rows(self) -> int:
-        """How many rows were read so far."""
+        """The number of rows read so far."""
         return self._state.rows
 
     @property
     def share(self) -> float:
-        """How much of everything was read so far, 0 to 1."""
+        """The share of all rows that was read so far, 0 to 1."""
         return self._state.share
 
     def everything(self) -> Steps:
-        """Check both files, from the first row to the last."""
+        """Check both files from the first row to the last."""
         covered = {id(database): newest_commit(database) for database in (self._main, self._records)}
         zones = count_rows(self._main, Dbi.DOMAINS)
         entries = max(1, count_rows(self._records, Dbi.RECORDS) + 3 * zones)
@@ -85,8 +87,8 @@ class Check:
         self._state.share, self.is_done = 1.0, True
 
     def zones(self, zone_ids: Iterable[int]) -> Steps:
-        """Check these zones alone: their records and, where the files are at rest, their entries in the list
-        of zones.
+        """Check only these zones: their records and, if both files are at one position, their entries in the list of
+        zones.
         """
         for zone_id in zone_ids:
             with self._records.env.begin() as txn:
@@ -100,7 +102,9 @@ class Check:
         self.is_done = True
 
     def _adopt(self) -> bool:
-        """Begin the digests of zones in a file of an older release; False while the files are not at rest."""
+        """Start the digests of zones in a file of an older release. Return False while the files have no common
+        position.
+        """
         with self._records.env.begin() as txn:
             if is_complete(txn, self._records):
                 return True
@@ -119,7 +123,7 @@ class Check:
         return True
 
     def _sums(self) -> Steps:
-        """Make each file's digest the sum of its rows, where every row is ours and the sum is known."""
+        """Correct each file's digest to the sum of its rows, if every row is ours and the sum is known."""
         main, digest, attached = self._of_list.row, self._of_list.digest, self._of_attached.digest
         if main is not None and main == self._of_attached.row and None not in (digest, attached):
             total = ((digest or 0) + (attached or 0)) % DIGEST_MODULUS
@@ -138,7 +142,7 @@ class Check:
             self._correct(self._records, row, total)
 
     def _correct(self, database: Database, seen: FileRow, total: int) -> None:
-        """Write the digest of a file, unless the file has changed since."""
+        """Write the digest of a file, unless the file has changed since it was read."""
         with self._state.lock, database.writing() as txn:
             if database.row(txn) == seen:
                 logger.warning("the digest of %s was not the sum of its rows, and is now", database.path)

@@ -1,7 +1,7 @@
-"""Compare metadata and DNSSEC keys with the table of their digests, and find what should not be there.
+"""Check of metadata and DNSSEC keys against the table of their digests, including rows that should not exist.
 
-The rows of a name are those to which its index leads, with their index rows (`attached`). Objects to which no name
-leads are looked for only where a table has another number of rows than its index.
+The rows of a name are the objects that its index leads to, with their index rows (`attached`). Objects without an index
+row are searched for only if a table has another number of rows than its index.
 """
 
 from collections.abc import Generator
@@ -24,10 +24,10 @@ TSIG_ADDED = "a TSIG key was added on the server"
 
 
 class AttachedCheck:
-    """Compares what is attached to zones, and notes what it finds.
+    """A check of metadata and DNSSEC keys, which records its results in the shared state.
 
-    After `walk`, `digest` is the sum over all of it, or None where rows changed during the walk or are not as they
-    should be, and `row` the file's position row that belongs to it.
+    After `walk`, `digest` is the sum over all these rows, or None if rows changed during the walk or are wrong. `row`
+    is the file's position row that belongs to `digest`.
     """
 
     def __init__(self, state: CheckState) -> None:
@@ -37,7 +37,10 @@ class AttachedCheck:
         self.row: FileRow | None = None
 
     def walk(self) -> Generator[None, None, bool]:
-        """Check all names, and the rows that belong to no name. Return False if the files did not come to rest."""
+        """Check all names, and the rows that belong to no name.
+
+        Return False if the files were never at one position.
+        """
         at: bytes | None = b"\0"
         is_first = True
         while at is not None:
@@ -62,7 +65,7 @@ class AttachedCheck:
         return True
 
     def zone(self, main: Any, zone_id: int) -> None:
-        """Check what is attached to the name of one zone, in a read transaction."""
+        """Check the rows that are attached to the name of one zone, in a read transaction."""
         value = main.get(self._schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         name = None if value is None else self._state.name_in(value)
         if name is not None:
@@ -81,9 +84,7 @@ class AttachedCheck:
         return None
 
     def _next(self, main: Any, at: bytes) -> bytes | None:
-        """Return the beginning of the index keys of the first name from `at` on that has, or should have,
-        rows attached.
-        """
+        """Return the index key prefix of the first name from `at` on that has, or should have, attached rows."""
         found = []
         for dbi in ATTACHED:
             with main.cursor(db=self._main.tables[dbi + 1]) as cursor:
@@ -97,7 +98,7 @@ class AttachedCheck:
         return min(found, default=None)
 
     def _judge(self, main: Any, prefix: bytes, zone_id: int | None = None) -> None:
-        """Compare what a name has with what it should have."""
+        """Compare the attached rows of a name with their expected digests."""
         expected = self._read_expected(main, prefix)
         name = self._name(prefix)
         zone_id = self._zone_id(main, name) if zone_id is None else zone_id
@@ -121,7 +122,7 @@ class AttachedCheck:
     def _sum(self, main: Any, dbi: Dbi, prefix: bytes, zone_id: int, name: str) -> tuple[int | None, int]:
         """Return the digest of a name's rows of one kind, and their number.
 
-        The digest is missing (None) if a row is missing or cannot be read.
+        The digest is None if a row is missing or unreadable.
         """
         total, index, count = 0, Dbi(dbi + 1), 0
         for count, row in enumerate(index_rows(main, self._main, self._schema, index, prefix), 1):
@@ -137,7 +138,7 @@ class AttachedCheck:
         return total % DIGEST_MODULUS, count
 
     def _left_objects(self, dbi: Dbi) -> Generator[None, None, bool]:
-        """Note the objects to which no name leads. PowerDNS does not use them, and the panel leaves none."""
+        """Record objects that no name leads to. PowerDNS does not use them, and the panel never leaves any."""
         last: bytes | None = None
         while True:
             with self._state.at_rest() as pair:
@@ -165,7 +166,7 @@ class AttachedCheck:
             self._state.note(self._zone_id(main, name), name, _LEFT[ATTACHED.index(dbi)])
 
     def _tsig_names(self, main: Any) -> list[str]:
-        """Return names of TSIG keys in the file; the panel writes none."""
+        """Return the names of TSIG keys in the file. The panel writes none."""
         found = []
         with main.cursor(db=self._main.tables[Dbi.TSIG_INDEX]) as cursor:
             for key in islice(cursor.iternext(values=False), ROWS_AT_ONCE):
@@ -173,7 +174,7 @@ class AttachedCheck:
         return found
 
     def _name(self, prefix: bytes) -> str:
-        """Return the name whose index keys begin with `prefix`; empty if that is not a name."""
+        """Return the name whose index keys begin with `prefix`, or "" if the prefix is not a name."""
         try:
             if self._schema.has_header:
                 return keys.decode_index_key(prefix + bytes(4))[0]
@@ -182,6 +183,6 @@ class AttachedCheck:
             return ""
 
     def _zone_id(self, main: Any, name: str) -> int:
-        """Return the id of the zone of this name, 0 without one."""
+        """Return the id of the zone with this name, or 0 if there is none."""
         rows = index_rows(main, self._main, self._schema, Dbi.DOMAINS_INDEX, self._schema.index_prefix(name or "."))
         return next((row.row_id for row in rows), 0) if name else 0

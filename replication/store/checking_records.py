@@ -1,7 +1,7 @@
-"""Compare the records of each zone with the zone's running digest.
+"""Check of the records of each zone against the zone's running digest.
 
-The rows of a zone add up to its digest (`zone_digests`): both change in one transaction. Digests that were not
-computed yet are filled in on the way.
+The digests of a zone's rows add up to its running digest (`zone_digests`), because both change in one transaction. The
+check fills in digests that were not computed yet.
 """
 
 from collections.abc import Generator
@@ -41,7 +41,7 @@ _PLAIN_HEADER_END = bytes(8)  # version 0, no flags, reserved, no extensions
 
 
 class _Unknown(NamedTuple):
-    """A zone whose rows were added up, and what its running total was then."""
+    """A zone whose rows were added up, with its running total at that time."""
 
     zone_id: int
     total: int
@@ -49,7 +49,7 @@ class _Unknown(NamedTuple):
 
 
 class RecordsCheck:
-    """Compares zones of the records file, and notes what it finds in the look."""
+    """A check of zones in the records file, which records its results in the shared state."""
 
     def __init__(self, state: CheckState) -> None:
         self._state = state
@@ -57,7 +57,7 @@ class RecordsCheck:
         self._unknown: list[_Unknown] = []
 
     def walk(self, entries: int) -> Steps:
-        """Check all zones; `entries` is about how many rows the full check has to read."""
+        """Check all zones. `entries` is the approximate number of rows that the whole check reads."""
         at: int | None = 0
         while at is not None:
             with self._records.env.begin() as txn:
@@ -70,7 +70,7 @@ class RecordsCheck:
             self._state.share = min(0.99, self._state.rows / entries)
 
     def _some_zones(self, txn: Any, first: int) -> Generator[None, None, int | None]:
-        """Compare zones from `first` on; return where to go on, None at the end."""
+        """Check zones from `first` on. Return the zone id to continue with, or None at the end."""
         begun, zones_read = self._state.rows, 0
         knows_all = is_complete(txn, self._records)
         with (
@@ -99,7 +99,7 @@ class RecordsCheck:
         return None
 
     def zone(self, txn: Any, zone_id: int) -> Steps:
-        """Check one zone."""
+        """Check the records of one zone."""
         total: int | None = 0
         count = 0
         with txn.cursor(db=self._records.tables[Dbi.RECORDS]) as rows:
@@ -110,7 +110,10 @@ class RecordsCheck:
         self._unknown.clear()
 
     def _sum(self, rows: Any, zone: bytes) -> Generator[None, None, tuple[int | None, int]]:
-        """Add the digests of a zone's rows; None where one cannot be read. The cursor ends behind them."""
+        """Add up the digests of a zone's rows, and count them. The sum is None if a row is unreadable.
+
+        The cursor is then after the zone's rows.
+        """
         total, count, readable = 0, 0, True
         has_header, batch = self._schema.has_header, []
         for key, value in rows:
@@ -148,7 +151,7 @@ class RecordsCheck:
             self._state.note(zone_id, "", ALTERED if count else EMPTIED)
 
     def _decode(self, value: bytes, zone: bytes) -> Running:
-        """Decode a zone's digest. A digest that cannot be read counts as unknown, and its zone as diverged."""
+        """Decode a zone's digest. If it is unreadable, return an unknown digest and record the zone as diverged."""
         try:
             return decode_running(value)
         except BadBytes:
@@ -156,7 +159,7 @@ class RecordsCheck:
             return Running(is_known=False)
 
     def _fill(self, mark: bytes) -> None:
-        """Write the digests that were unknown, with what edits have added since the rows were read."""
+        """Write the digests that were unknown, including the changes of edits since the rows were read."""
         for start in range(0, len(self._unknown), ZONES_PER_COMMIT):
             with self._state.lock:
                 with self._records.env.begin() as txn:  # no other process writes these rows

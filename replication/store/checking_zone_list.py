@@ -1,7 +1,7 @@
-"""Compare the main file with the table of zones beside the records.
+"""Check of the main file against the table of zones in the records file.
 
-A zone in that table, and no other, has its object and its name there, exactly as `Schema.zone_rows` makes them;
-nothing else leads to a zone. Each part waits for a moment at which both files are complete at one position.
+Exactly the zones in that table have an object and a name in the main file, as `Schema.zone_rows` makes them. No other
+index row leads to a zone. Each part waits until both files are complete at one position.
 """
 
 from collections.abc import Generator
@@ -26,10 +26,10 @@ from replication.wire.operations import row_digest
 
 
 class ZoneListCheck:
-    """Compares the list of zones, and notes what it finds in the look.
+    """A check of the list of zones, which records its results in the shared state.
 
-    After `walk`, `digest` is the sum over what the panel has in the main file, or None where that changed during
-    the walk, and `row` the file's position row that belongs to it.
+    After `walk`, `digest` is the sum over the panel's rows in the main file, or None if they changed during the walk.
+    `row` is the file's position row that belongs to `digest`.
     """
 
     def __init__(self, state: CheckState) -> None:
