@@ -20,14 +20,19 @@ _WAITING = (
         help="Stop waiting after this many seconds (with --wait).",
     ),
 )
-_WRITING = (*_WAITING, click.option("--reason", default="", help="Reason for the history."))
+_WRITING = (
+    click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing."),
+    *_WAITING,
+    click.option("--reason", default="", help="Reason for the history."),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Writing(Waiting):
-    """How a command publishes: its reason in the history, and whether it waits for the nodes."""
+    """How a command publishes: its reason in the history, whether it waits for the nodes or only shows its effect."""
 
     reason: str = ""
+    dry_run: bool = False
 
 
 # What kinds of revisions did to a zone; every other kind changed it.
@@ -40,7 +45,6 @@ waiting_options = options_as("waiting", Waiting, *_WAITING)
 
 # Of a command that a guard can stop.
 confirm_option = click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing.")
 
 
 def publish(
@@ -55,8 +59,11 @@ def publish(
     """Write, and wait for the nodes if `waiting` says so. Return the answer. Raise Refused or Unreachable.
 
     The wait is a request of its own: a person that interrupts it knows the publication, and nodes that are late do
-    not hide it.
+    not hide it. With `--dry-run` nothing is written, and the answer is what `show_written` shows of it.
     """
+    if isinstance(waiting, Writing) and waiting.dry_run:
+        planned: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), "dry_run": True})
+        return planned
     written: dict[str, Any] = session.client.send(method, path, body, query=query)
     publication = written["publication"]
     if waiting.wait and publication and not publication["everywhere"]:
@@ -65,12 +72,15 @@ def publish(
 
 
 def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, verb: str = "") -> None:
-    """Show what a write came to: its publication, what moved, and warnings.
+    """Show what a write came to: its publication, what moved, and warnings. Show plans as what a dry run found.
 
     `verb` says what happened to each zone, where that is more than its kind of revision says.
     """
     if session.is_json:
         output.show_json(written)
+        return
+    if "plans" in written:
+        _show_plans(written)
         return
     publication = written["publication"]
     if publication is None:
@@ -92,6 +102,18 @@ def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, 
         click.echo(f"Publication {sequence} is saved. To wait for the nodes: dnspanel wait {sequence}")
 
 
+def _show_plans(answer: Mapping[str, Any]) -> None:
+    """Show what a dry run would publish, line by line with - and +, and what it would ask for."""
+    show_changes_of(answer["plans"])
+    of_zones = {reason for plan in answer["plans"] for reason in plan["guard"]}
+    for reason in answer.get("reasons", ()):
+        if reason not in of_zones:
+            output.tell(f"Needs --confirm: {reason}")
+    for refusal in answer.get("refusals", ()):
+        output.tell(f"{refusal['zone']}: {refusal['reason']}")
+    output.tell("Nothing was written.")
+
+
 def _zone_line(zone: Mapping[str, Any], verb: str) -> str:
     """Return what happened to a zone, and how many of its RRsets changed."""
     counts = ", ".join(f"{zone[word]} {word}" for word in ("added", "changed", "removed") if zone[word])
@@ -102,18 +124,6 @@ def _zone_line(zone: Mapping[str, Any], verb: str) -> str:
 def bare(name: str) -> str:
     """Return a zone's name as it is written in a sentence: without its final dot."""
     return output.plain(name.rstrip(".") or name)
-
-
-def show_dry_run(session: Session, path: str, body: Mapping[str, Any]) -> None:
-    """Send a POST as a dry run, and show what it would publish, line by line with - and +."""
-    answer = session.client.send("POST", path, body, query={"dry_run": True})
-    if session.is_json:
-        output.show_json(answer)
-        return
-    show_changes_of(answer["plans"])
-    for refusal in answer.get("refusals", ()):
-        output.tell(f"{refusal['zone']}: {refusal['reason']}")
-    output.tell("Nothing was written.")
 
 
 def show_changes_of(plans: Iterable[Mapping[str, Any]]) -> None:

@@ -95,7 +95,6 @@ def show(session: Session, zone: str) -> None:
 @click.option("--bits", type=click.IntRange(min=1), help="Length of RSA keys in bits.  [default: 2048]")
 @click.option("--split", is_flag=True, help="Create a KSK and a ZSK instead of one key for both.")
 @nsec3_options
-@click.option("--dry-run", is_flag=True, help="Show the effect on each zone and write nothing.")
 @writing_options
 @shared_options
 @pass_session
@@ -134,11 +133,10 @@ def sign(
 @dnssec.command()
 @click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--dry-run", is_flag=True, help="Show the effect on each zone and write nothing.")
 @writing_options
 @shared_options
 @pass_session
-def unsign(session: Session, zones: Sequence[str], *, yes: bool, dry_run: bool, **how: Any) -> None:
+def unsign(session: Session, zones: Sequence[str], *, yes: bool, writing: Writing) -> None:
     """Unsign zones.
 
     All zones are unsigned in one publication, or none. The private keys are deleted after one day.
@@ -148,13 +146,13 @@ def unsign(session: Session, zones: Sequence[str], *, yes: bool, dry_run: bool, 
 
     Zones that were imported with signatures lose the signatures. Such zones cannot be unsigned together with others.
     """
-    if not (yes or dry_run):
+    if not (yes or writing.dry_run):
         named = zones[0] if len(zones) == 1 else f"{len(zones)} zones"
         answer = session.client.send("POST", "/bulk/dnssec", {"signed": False, "zones": list(zones)}, query=_DRY_RUN)
         if any(plan["drops_signatures"] for plan in answer["plans"]):
             output.tell("The imported signatures are deleted. Only a new import restores them.")
         session.ask(f"Unsign {named}? The DS must be gone from the parent, and from caches.")
-    _settle_many(session, zones, {"signed": False}, dry_run=dry_run, verb="Unsigned", **how)
+    _settle_many(session, zones, {"signed": False}, verb="Unsigned", writing=writing)
 
 
 @dnssec.command()
@@ -184,7 +182,7 @@ def denial(session: Session, zone: str, *, nsec3: bool, opt_out: bool, narrow: b
 @writing_options
 @shared_options
 @pass_session
-def cds(session: Session, zone: str, digests: str | None, *, cdnskey: bool | None, yes: bool, **how: Any) -> None:
+def cds(session: Session, zone: str, digests: str | None, *, cdnskey: bool | None, yes: bool, writing: Writing) -> None:
     """Set the CDS and CDNSKEY records of a zone.
 
     The records tell the parent which DS to publish. `delete` asks the parent to delete the DS. `none --no-cdnskey`
@@ -200,12 +198,12 @@ def cds(session: Session, zone: str, digests: str | None, *, cdnskey: bool | Non
         body["cdnskey"] = cdnskey
     if not body:
         raise click.UsageError(f"Give one of {', '.join(_CDS)}, or --cdnskey or --no-cdnskey.")
-    if digests == "delete" and not yes:
+    if digests == "delete" and not (yes or writing.dry_run):
         question = f"Parents that look for CDS delete the DS of {zone}: the zone is insecure then. Ask them to?"
         session.ask(question)
     if digests == "delete":
         body["confirm"] = True
-    _settle(session, zone, body, **how)
+    _settle(session, zone, body, writing=writing)
 
 
 @dnssec.command()
@@ -342,12 +340,11 @@ def _settle_many(
     body: Mapping[str, Any],
     *,
     verb: str,
-    dry_run: bool,
     writing: Writing,
 ) -> bool:
     """Change how zones are signed, or show what would change. Return whether something was published."""
     body = {**body, "zones": list(zones), "reason": writing.reason}
-    if dry_run:
+    if writing.dry_run:
         answer = session.client.send("POST", "/bulk/dnssec", body, query=_DRY_RUN)
         session.show_rows(answer["plans"], _PLANNED, none="No zones.")
         output.tell("Nothing was written.")

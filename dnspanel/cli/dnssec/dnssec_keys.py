@@ -128,16 +128,16 @@ def set_key(
 @writing_options
 @shared_options
 @pass_session
-def delete(session: Session, zone: str, number: int, *, yes: bool, **how: Any) -> None:
+def delete(session: Session, zone: str, number: int, *, yes: bool, writing: Writing) -> None:
     """Delete a key of a zone.
 
     The private key is deleted after one day.
     """
     path = zone_path(zone, "dnssec", "keys", number)
-    if not yes:
+    if not (yes or writing.dry_run):
         found = session.client.get(path)
         session.ask(f"Delete key {found['tag']} ({found['role']}) of {zone}?")
-    _write(session, "DELETE", path, None, **how)
+    _write(session, "DELETE", path, None, writing=writing)
 
 
 @key.command()

@@ -62,14 +62,14 @@ def add(session: Session, zone: str, dnskey: tuple[str, ...], **how: Any) -> Non
 @writing_options
 @shared_options
 @pass_session
-def remove(session: Session, zone: str, tag: int, *, yes: bool, **how: Any) -> None:
+def remove(session: Session, zone: str, tag: int, *, yes: bool, writing: Writing) -> None:
     """Remove a key of another signer.
 
     Make sure that the other signer does not use the key any more.
     """
-    if not yes:
+    if not (yes or writing.dry_run):
         session.ask(f"Remove key {tag} of another signer from {zone}?")
-    _write(session, "DELETE", zone_path(zone, "dnssec", "other-keys", tag), None, **how)
+    _write(session, "DELETE", zone_path(zone, "dnssec", "other-keys", tag), None, writing=writing)
 
 
 def _write(

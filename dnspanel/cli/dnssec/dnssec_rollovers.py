@@ -100,7 +100,7 @@ def begin(
     *,
     emergency: bool,
     yes: bool,
-    **how: Any,
+    writing: Writing,
 ) -> None:
     """Start a key rollover.
 
@@ -111,14 +111,14 @@ def begin(
       dnspanel dnssec rollover begin example.net csk
       dnspanel dnssec rollover begin example.net algorithm --algorithm 15
     """
-    if emergency and not yes:
+    if emergency and not (yes or writing.dry_run):
         found = session.client.items(zone_path(zone, "dnssec", "rollover-kinds"))
         breaks = [each["emergency_breaks"] for each in found if each["kind"] == kind]
         for text in filter(None, breaks):
             output.tell(text)
         session.ask(f"Replace the key of {zone} at once?")
     told = {"kind": kind, "algorithm": algorithm, "bits": bits, "emergency": emergency}
-    _send(session, zone_path(zone, "dnssec", "rollovers"), told, verb="Started the rollover of", **how)
+    _send(session, zone_path(zone, "dnssec", "rollovers"), told, verb="Started the rollover of", writing=writing)
 
 
 @rollover.command()
@@ -148,5 +148,5 @@ def _send(session: Session, path: str, body: Mapping[str, Any], *, verb: str, wr
     query = {"reason": writing.reason} if writing.reason else {}
     written = publish(session, "POST", path, body, query=query, waiting=writing)
     show_written(session, written, waited=writing.wait, verb=verb)
-    if not session.is_json:
+    if not (session.is_json or writing.dry_run):
         output.tell(written["rollover"]["waits_for"])

@@ -11,7 +11,7 @@ from dnspanel.cli.passphrase import FILE, only_line_of
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.standard_input import read_text
 from dnspanel.cli.waiting import Waiting
-from dnspanel.cli.written import publish, show_written, waiting_options
+from dnspanel.cli.written import Writing, publish, show_written, waiting_options
 from dnspanel.cli.zone_paths import zone_path
 
 _LISTED = (
@@ -156,16 +156,18 @@ def retrieve(session: Session, zone: str, *, wants_all: bool) -> None:
 @primaries.command("take-over")
 @click.argument("zone")
 @_saying
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing.")
 @waiting_options
 @shared_options
 @pass_session
-def take_over(session: Session, zone: str, reason: str, *, past_rules: bool, waiting: Waiting) -> None:
+def take_over(session: Session, zone: str, reason: str, *, past_rules: bool, dry_run: bool, waiting: Waiting) -> None:
     """Make this panel the primary of a zone.
 
     From then on the zone is edited and published here.
     """
     path, body = zone_path(zone, "primaries", "take-over"), _override(reason, past_rules=past_rules)
-    show_written(session, publish(session, "POST", path, body, waiting=waiting), waited=waiting.wait)
+    how = Writing(waiting.wait, waiting.timeout, dry_run=dry_run)
+    show_written(session, publish(session, "POST", path, body, waiting=how), waited=how.wait)
 
 
 @primaries.command("give-back")

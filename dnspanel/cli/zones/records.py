@@ -17,7 +17,6 @@ from dnspanel.cli.written import (
     confirm_option,
     publish,
     show_change,
-    show_dry_run,
     show_written,
     writing_options,
 )
@@ -77,7 +76,6 @@ def changing_options(command: C) -> C:
     command = click.option("--ptr", is_flag=True, help="Change the PTR records of the addresses too, where you can.")(
         command
     )
-    command = click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")(command)
     command = confirm_option(command)
     return shared_options(writing_options(command))
 
@@ -247,7 +245,6 @@ def change(
     search: str | None,
     places: Sequence[tuple[str, str, str]],
     *,
-    dry_run: bool,
     confirm: bool,
     writing: Writing,
     **told: Any,
@@ -268,7 +265,7 @@ def change(
     named = [{"zone": zone, "name": name, "type": type_} for zone, name, type_ in places]
     found: dict[str, Any] = {"q": search} if search is not None else {"rrsets": named}
     body = {**found, "act": _act(**told), "reason": writing.reason, "confirm": confirm}
-    if dry_run:
+    if writing.dry_run:
         _show_preview(session, session.client.send("POST", "/bulk/rrsets", body, query={"dry_run": True}))
         return
     written = publish(session, "POST", "/bulk/rrsets", body, waiting=writing)
@@ -327,17 +324,13 @@ def _change(
     zone: str,
     order: Mapping[str, Any],
     *,
-    dry_run: bool,
     confirm: bool,
     ptr: bool,
     writing: Writing,
 ) -> None:
     path = zone_path(zone, "changes")
     body = {"changes": [order], "reason": writing.reason, "confirm": confirm, **({"ptr": True} if ptr else {})}
-    if dry_run:
-        show_dry_run(session, path, body)
-    else:
-        show_written(session, publish(session, "POST", path, body, waiting=writing), waited=writing.wait)
+    show_written(session, publish(session, "POST", path, body, waiting=writing), waited=writing.wait)
 
 
 def present_ttl(session: Session, zone: str, name: str, type: str) -> int:

@@ -11,10 +11,8 @@ from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.written import (
     Writing,
     confirm_option,
-    dry_run_option,
     publish,
     show_change,
-    show_dry_run,
     show_written,
     writing_options,
 )
@@ -82,11 +80,10 @@ def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str,
 @click.argument("zone")
 @click.argument("revision", type=click.IntRange(min=1))
 @confirm_option
-@dry_run_option
 @writing_options
 @shared_options
 @pass_session
-def undo(session: Session, zone: str, revision: int, *, confirm: bool, dry_run: bool, writing: Writing) -> None:
+def undo(session: Session, zone: str, revision: int, *, confirm: bool, writing: Writing) -> None:
     """Undo one revision of a zone.
 
     The undo is refused if others changed the same records since.
@@ -99,20 +96,16 @@ def undo(session: Session, zone: str, revision: int, *, confirm: bool, dry_run: 
     """
     body = {"reason": writing.reason, "confirm": confirm}
     path = zone_path(zone, "revisions", revision, "undo")
-    if dry_run:
-        show_dry_run(session, path, body)
-        return
     show_written(session, publish(session, "POST", path, body, waiting=writing), waited=writing.wait)
 
 
 @click.command("undo")
 @click.argument("sequence", type=click.IntRange(min=1))
 @confirm_option
-@dry_run_option
 @writing_options
 @shared_options
 @pass_session
-def undo_publication(session: Session, sequence: int, *, confirm: bool, dry_run: bool, writing: Writing) -> None:
+def undo_publication(session: Session, sequence: int, *, confirm: bool, writing: Writing) -> None:
     """Undo a publication in all its zones.
 
     Zones that the publication deleted are restored. Records that others changed since are refused. Zones that cannot be
@@ -126,11 +119,8 @@ def undo_publication(session: Session, sequence: int, *, confirm: bool, dry_run:
     """
     body = {"reason": writing.reason, "confirm": confirm}
     path = f"/publications/{sequence}/undo"
-    if dry_run:
-        show_dry_run(session, path, body)
-        return
     written = publish(session, "POST", path, body, waiting=writing)
-    if "outcome" in written:
+    if "outcome" in written and not writing.dry_run:
         show_restored(session, written, waited=writing.wait)
     else:
         show_written(session, written, waited=writing.wait)

@@ -23,11 +23,10 @@ _PATH = "/trash/restore"
     "--deleted-since", type=Since(), help="Restore all zones deleted since then: 30m, 2h, 7d, or 2026-11-28T03:00."
 )
 @click.option("-q", "--search", "q", help="Restore all zones in the trash that this search finds, such as tag:shop.")
-@click.option("--dry-run", is_flag=True, help="Show the zones to restore and write nothing.")
 @writing_options
 @shared_options
 @pass_session
-def restore(session: Session, names: tuple[str, ...], *, dry_run: bool, writing: Writing, **which: Any) -> None:
+def restore(session: Session, names: tuple[str, ...], *, writing: Writing, **which: Any) -> None:
     """Restore deleted zones.
 
     All zones are restored in one publication. ZONE is a name, or an id in the trash if several deleted zones had that
@@ -46,7 +45,7 @@ def restore(session: Session, names: tuple[str, ...], *, dry_run: bool, writing:
         raise click.UsageError("Give zones, or at least one of --publication, --deleted-since and --search.")
     if names:
         given = {"ids": _ids(session, names)}
-    if dry_run:
+    if writing.dry_run:
         _show_preview(session, session.client.send("POST", _PATH, given, query={"dry_run": True}))
     elif len(given.get("ids", ())) == 1:  # refused with its own status and code
         path, query = f"/trash/{given['ids'][0]}/restore", {"reason": writing.reason} if writing.reason else {}

@@ -10,7 +10,6 @@ from dnspanel.cli.dnssec.dnssec_policies import policy_named
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.waiting import Waiting
 from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_runs import run_to_end, show_run
@@ -136,11 +135,12 @@ def delete(session: Session, zones: tuple[str, ...], *, yes: bool, confirm: bool
 
     \b
     Examples:
+      dnspanel zones delete old.example --dry-run
       dnspanel zones delete old.example --wait
       dnspanel zones delete a.example b.example --yes --reason 'contract ended'
     """
     found = [session.client.get(zone_path(zone)) for zone in zones]
-    if not yes:
+    if not (yes or writing.dry_run):
         rrsets = sum(zone["rrset_count"] for zone in found)
         what = found[0]["name"] if len(found) == 1 else f"{len(found)} zones"
         session.ask(f"Delete {what} with {output.count(rrsets, 'RRset')}?")
@@ -151,7 +151,8 @@ def delete(session: Session, zones: tuple[str, ...], *, yes: bool, confirm: bool
     }
     written = publish(session, "POST", "/bulk/deletions", body, waiting=writing)
     show_written(session, written, waited=writing.wait)
-    tell_way_back(session, written)
+    if not writing.dry_run:
+        tell_way_back(session, written)
 
 
 @zones.command()
@@ -166,7 +167,6 @@ def delete(session: Session, zones: tuple[str, ...], *, yes: bool, confirm: bool
 @click.option("--no-policy", is_flag=True, help="Remove the DNSSEC policy set for each zone, as a job.")
 @click.option("--job", is_flag=True, help="Run as a job, for any number of zones. A job can be undone.")
 @click.option("--undo", type=int, metavar="RUN", help="Undo the changes of this job.")
-@click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 @click.option("--confirm", is_flag=True, help="Confirm deleting many zones.")
 @writing_options
 @shared_options
@@ -178,7 +178,6 @@ def change(
     *,
     job: bool,
     undo: int | None,
-    dry_run: bool,
     confirm: bool,
     writing: Writing,
     **told: Any,
@@ -198,7 +197,7 @@ def change(
       dnspanel zones change --undo 12
     """
     if undo is not None:
-        if names or search is not None or any(told.values()):
+        if names or search is not None or writing.dry_run or any(told.values()):
             raise click.UsageError("Give --undo without zones and other options.")
         undone = run_to_end(session, _RUNS, {"undo_of": undo}, waiting=writing)
         show_run(session, _RUNS, undone, _OUTCOMES, carried_out=True)
@@ -209,10 +208,10 @@ def change(
     act = _act(session, **told)
     if job or act["op"] == "set-policy":
         job_body = {**found, "act": act, "reason": writing.reason}
-        _change_as_job(session, job_body, dry_run=dry_run, confirm=confirm, waiting=writing)
+        _change_as_job(session, job_body, confirm=confirm, writing=writing)
         return
     body = {**found, "act": act, "reason": writing.reason, "confirm": confirm}
-    if dry_run:
+    if writing.dry_run:
         _show_preview(session, session.client.send("POST", "/bulk/zones", body, query={"dry_run": True}))
         return
     written = publish(session, "POST", "/bulk/zones", body, waiting=writing)
@@ -226,14 +225,12 @@ def change(
             tell_way_back(session, written)
 
 
-def _change_as_job(
-    session: Session, body: Mapping[str, Any], *, dry_run: bool, confirm: bool, waiting: Waiting
-) -> None:
+def _change_as_job(session: Session, body: Mapping[str, Any], *, confirm: bool, writing: Writing) -> None:
     done = run_to_end(session, _RUNS, body)
-    if not dry_run and done["state"] == "done" and done["counts"].get("change"):
-        done = run_to_end(session, _RUNS, {"dry_run_of": done["id"], "confirm": confirm}, waiting=waiting)
+    if not writing.dry_run and done["state"] == "done" and done["counts"].get("change"):
+        done = run_to_end(session, _RUNS, {"dry_run_of": done["id"], "confirm": confirm}, waiting=writing)
         output.tell(f"Job {done['id']}. To take it back: dnspanel zones change --undo {done['id']}")
-    show_run(session, _RUNS, done, _OUTCOMES, carried_out=not dry_run, to_carry_out="Without --dry-run")
+    show_run(session, _RUNS, done, _OUTCOMES, carried_out=not writing.dry_run, to_carry_out="Without --dry-run")
 
 
 def _act(
