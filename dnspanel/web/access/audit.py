@@ -1,4 +1,4 @@
-"""Views of the audit log: all acts, including publications, newest first; one act; files of them; the chain."""
+"""Views of the audit log: the list of acts, one act, file exports, and the check of the hash chain."""
 
 import csv
 import json
@@ -64,7 +64,7 @@ CHIPS = (
 
 @dataclass(frozen=True, slots=True)
 class DisplayAct:
-    """An act, with its details as (name, text) pairs."""
+    """An act, with its details as (name, text) pairs for the page."""
 
     act: Act
     details: tuple[tuple[str, str], ...]
@@ -72,7 +72,10 @@ class DisplayAct:
 
 @require_safe
 def audit_log(request: PanelRequest) -> HttpResponse:
-    """List the acts of the log, or those a search finds; people who may not read the whole log see their own acts."""
+    """List the acts of the audit log, newest first, filtered by the search.
+
+    People who aren't allowed to read the whole log see only their own acts.
+    """
     actor, search = _reader(request), _search(request)
     with searching_for(search):
         acts, next_place = acts_page(actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES)
@@ -100,7 +103,7 @@ def audit_log(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
-    """Show one act: its author, time, origin, changes, and its place in the chain."""
+    """Show one act: its author, time, origin and changes, and its place in the hash chain."""
     actor = _reader(request)
     act = act_of(actor, kind=kind, id=id)
     if act is None:
@@ -118,7 +121,7 @@ def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
 
 @require_safe
 def audit_export(request: PanelRequest, file_format: str) -> HttpResponseBase:
-    """Download the acts that a search finds, the newest first, as CSV or JSON; at most MOST_EXPORTED."""
+    """Download the acts that match the search as CSV or JSON, newest first, at most MOST_EXPORTED."""
     if file_format not in _WRITERS:
         raise Http404
     write, content_type = _WRITERS[file_format]
@@ -134,7 +137,7 @@ def audit_export(request: PanelRequest, file_format: str) -> HttpResponseBase:
 
 @require_POST
 def audit_check(request: PanelRequest) -> HttpResponse:
-    """Have the chain checked from its beginning."""
+    """Request a check of the whole hash chain, from its first link."""
     audit_links.ask_for_check(by=request.user, now=timezone.now())
     messages.success(
         request, gettext("The chain is being checked from its beginning. This page will say what came of it.")
@@ -153,7 +156,7 @@ def _search(request: PanelRequest) -> str:
 
 
 def filters_of(search: str) -> Filters:
-    """Return the filters of a search: `who:`, `action:`, `from:`; other words match action, target and reason."""
+    """Return the filters of a search such as `who:` and `from:`. Other words match the action, target or reason."""
     named: dict[str, str] = {}
     texts = []
     for word in split_search(search.replace("\0", " ")):
@@ -167,7 +170,7 @@ def filters_of(search: str) -> Filters:
 
 
 def _place(request: PanelRequest) -> Place:
-    """Return the cursor of the request; an invalid one means the first page."""
+    """Return the cursor from the request. An invalid cursor means the first page."""
     entry, _, publication = request.GET.get("after", "").partition("-")
     return Place(id_in(entry), id_in(publication))
 
@@ -177,7 +180,7 @@ def _cursor(place: Place) -> str:
 
 
 def _details(act: Act) -> tuple[tuple[str, str], ...]:
-    """Return the details of an act as (name, text) pairs, without empty ones."""
+    """Return the details of an act as (name, text) pairs, without empty details."""
     pairs = ((name.replace("_", " "), _text(value)) for name, value in act.details.items())
     return tuple((name, text) for name, text in pairs if text)
 
@@ -201,7 +204,7 @@ def _write_csv(file: TextIOWrapper, acts: Iterable[Act]) -> None:
 
 
 def _write_json(file: TextIOWrapper, acts: Iterable[Act]) -> None:
-    """Write one array, as it is read."""
+    """Write the acts as one JSON array, one act at a time."""
     separator = "[\n"
     for act in acts:
         file.write(separator + json.dumps(document_of(act), ensure_ascii=False, sort_keys=True))
@@ -217,7 +220,7 @@ _WRITERS: Mapping[str, tuple[Callable[[TextIOWrapper, Iterable[Act]], None], str
 
 @dataclass(frozen=True, slots=True)
 class DisplayRRset:
-    """An RRset that a publication changed, as text before and after; empty where it was not there."""
+    """An RRset that a publication changed, as text before and after. Empty means that it didn't exist."""
 
     name: str
     type: int

@@ -1,4 +1,4 @@
-"""Grants in words: which rights, where, and within which limits. For lists of tokens and grants."""
+"""Descriptions of grants for lists of tokens and grants: the rights, their zones, and their limits."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ RIGHT_DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class GrantDescription:
-    """One grant as a page shows it."""
+    """The description of a grant, as a page shows it."""
 
     what: str
     where: str
@@ -38,7 +38,7 @@ class GrantDescription:
 
 @dataclass(frozen=True, slots=True)
 class GrantDescriber:
-    """Describes grants with the names of their zones and teams; made once for a whole list."""
+    """A describer of grants that knows the names of their zones and teams. Create one for a whole list."""
 
     zone_names: Mapping[int, str]
     team_names: Mapping[int, str]
@@ -47,7 +47,7 @@ class GrantDescriber:
         return GrantDescription(what_of(grant.rights), self._where(grant), limits_of(grant))
 
     def of_all(self, stored: Iterable[Any]) -> tuple[GrantDescription, ...]:
-        """Describe stored grants."""
+        """Return a description of each stored grant."""
         return tuple(self.of(Grant.from_json(each)) for each in stored)
 
     def _where(self, grant: Grant) -> str:
@@ -68,7 +68,7 @@ class GrantDescriber:
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
-    """Return a describer of these grants; it names only zones that this person sees. Two queries."""
+    """Return a describer of these grants, in two queries. It names only zones that this person is allowed to see."""
     listed = list(grants)
     zone_ids = {pk for grant in listed for pk in grant.zones}
     team_ids = {pk for grant in listed for pk in grant.teams}
@@ -81,7 +81,7 @@ def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescri
 
 
 def what_of(rights: Collection[Right]) -> str:
-    """Return the rights in words: `see`, `edit records`, `everything`."""
+    """Return the rights as text, such as `see`, `edit records` or `everything`."""
     remaining = frozenset(rights)
     if remaining == EVERY_RIGHT:
         return gettext("everything")
@@ -96,7 +96,7 @@ def what_of(rights: Collection[Right]) -> str:
 
 
 def limits_of(grant: Grant) -> str:
-    """Return the names and types that the grant is limited to."""
+    """Return the names and types that the grant is limited to, as text. Return an empty text if it has no limits."""
     parts = []
     if grant.names:
         parts.append(gettext("names {names}").format(names=shorten_list(grant.names)))
@@ -108,7 +108,7 @@ def limits_of(grant: Grant) -> str:
 
 
 def shorten_list(texts: Collection[str]) -> str:
-    """Return the first few texts, and the number of the others."""
+    """Return the first few texts, and how many more there are."""
     first = list(texts)[:MOST_NAMED]
     more = len(texts) - len(first)
     names = ", ".join(first)

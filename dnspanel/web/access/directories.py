@@ -1,4 +1,4 @@
-"""Views of directories that keep people here over SCIM, for administrators: added, changed, a new secret, deleted."""
+"""Views of SCIM directories, for administrators: list, add, change, replace the secret, delete."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from dnspanel.zones.rights import access
 
 
 class DirectoryForm(PanelForm):
-    """A directory: the rights that its groups give, and the people it may manage."""
+    """The form of a directory: the rights that its groups give, and the people it is allowed to manage."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -81,20 +81,20 @@ class DirectoryForm(PanelForm):
             del self.fields["teams"]
 
     def terms(self) -> verbs.DirectoryTerms:
-        """Return what was filled in."""
+        """Return the directory's terms from the form."""
         return verbs.DirectoryTerms(**self.cleaned_data | {"teams": tuple(self.cleaned_data.get("teams", ()))})
 
 
 @require_safe
 def directory_list(request: PanelRequest) -> HttpResponse:
-    """List the directories."""
+    """List the SCIM directories."""
     access.require(request.user, Permission.PEOPLE)
     return render(request, "access/directories.html", {"directories": verbs.directory_rows()})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def directory_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new directory; a POST adds it, wants the password, and shows the secret once."""
+    """Show the form of a new directory. A POST asks for the password, adds the directory and shows its secret once."""
     access.require(request.user, Permission.PEOPLE)
     form = DirectoryForm(request.POST or None)
     if form.is_valid():
@@ -123,7 +123,7 @@ _ABOUT_DIRECTORY = Question(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
-    """Show a directory, its address and the accounts that were closed; a POST changes it, and wants the password."""
+    """Show a directory, its URL and its closed accounts. A POST asks for the password and changes the directory."""
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     form = DirectoryForm(request.POST or None, directory=directory)
@@ -151,7 +151,7 @@ def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
 
 @require_POST
 def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
-    """Make a new secret and show it, this once, after a yes: the one of before opens nothing."""
+    """Replace the directory's secret after a confirmation, and show the new one once. The old secret stops working."""
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(
@@ -169,7 +169,7 @@ def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
 
 @require_POST
 def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
-    """Delete the directory, after a yes."""
+    """Delete the directory after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(

@@ -1,4 +1,4 @@
-"""The form of a grant: rights over zones, limited to names and types. The same for tokens, people and teams."""
+"""The form of a grant for tokens, people and teams: rights over zones, limited to names and types."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ MONO_LINES = {**_PLAIN, "class": "textarea input-mono", "rows": 2}
 
 
 class GrantForm(PanelForm):
-    """The rights, zones, names and types of a grant. `person` may name only zones that they see."""
+    """The rights, zones, names and types of a grant. `person` can name only zones that they are allowed to see."""
 
     rights = forms.MultipleChoiceField(
         label=gettext_lazy("May"),
@@ -108,7 +108,7 @@ class GrantForm(PanelForm):
             raise forms.ValidationError(exc.reason) from exc
 
     def clean(self) -> dict[str, Any]:
-        """Add `grant` if every field is valid."""
+        """Add the `Grant` to the cleaned data if every field is valid."""
         cleaned = self.cleaned_data
         if self.errors:
             return cleaned
@@ -131,7 +131,7 @@ class GrantForm(PanelForm):
 
 
 def teams_known_to(person: access.Person) -> list[Team]:
-    """Return the teams this person may name: all for those who manage people, else their own."""
+    """Return the teams this person can name: all teams if they manage people, else their own teams."""
     teams = Team.objects.order_by("name")
     if can(person, Permission.PEOPLE):
         return list(teams)
@@ -140,7 +140,7 @@ def teams_known_to(person: access.Person) -> list[Team]:
 
 
 def zone_ids(person: access.Person, text: str) -> frozenset[int]:
-    """Return the ids of the zones named in a text. Raise ValidationError for those that the person does not see."""
+    """Return the ids of the zones named in a text. Raise ValidationError if the person isn't allowed to see one."""
     requested, wrong = [], []
     for word in dict.fromkeys(split_words(text)):
         try:

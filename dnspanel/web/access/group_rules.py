@@ -1,4 +1,4 @@
-"""Rules about groups as they are typed: one per line, for sign-in providers and for directories."""
+"""Text form of group rules, one rule per line, for sign-in providers and directories."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from dnspanel.texts import gettext, gettext_lazy
 
 
 class RulesField(forms.CharField):
-    """What groups give; cleaned, it is a tuple of `Rule`."""
+    """A field for the rules that turn groups into roles and teams. Its cleaned value is a tuple of `Rule`."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -32,7 +32,7 @@ class RulesField(forms.CharField):
 
 
 def rules_in(text: str) -> tuple[Rule, ...]:
-    """Return rules with the ids of teams and of own roles. Raise ValidationError with each line that is not a rule."""
+    """Parse rules, with the ids of teams and custom roles. Raise ValidationError listing each invalid line."""
     teams = {ascii_lower(team.name): team.pk for team in Team.objects.all()}
     own = {ascii_lower(role.name): role.pk for role in OwnRole.objects.all()}
     found, faults = [], []
@@ -53,7 +53,7 @@ def rules_in(text: str) -> tuple[Rule, ...]:
 
 
 def rules_text(rules: Sequence[Rule]) -> str:
-    """Return the rules as they are typed; those of teams and own roles that are gone are left out."""
+    """Return the rules as editable text. Rules whose team or custom role was deleted are left out."""
     ids = {rule.team for rule in rules if rule.team is not None}
     teams = dict(Team.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
     roles = {rule.own_role for rule in rules if rule.own_role is not None}

@@ -1,4 +1,4 @@
-"""Views of what outlives a person: accounts of programs, and the things that a person hands over on leaving."""
+"""Views of service accounts, and of handing over a person's things when they leave."""
 
 from django import forms
 from django.contrib import messages
@@ -22,7 +22,7 @@ MOST_RECEIVERS = 1000
 
 
 class ServiceAccountForm(PanelForm):
-    """The name of an account of programs, and what it may do in addition to teams and grants."""
+    """The name of a service account, and its role in addition to teams and grants."""
 
     username = forms.CharField(
         label=gettext_lazy("Name"),
@@ -34,7 +34,7 @@ class ServiceAccountForm(PanelForm):
 
 @require_POST
 def service_account(request: PanelRequest) -> HttpResponse:
-    """Make a service account, and show its page."""
+    """Create a service account and redirect to its page."""
     access.require(request.user, Permission.PEOPLE)
     form = ServiceAccountForm(request.POST)
     if not form.is_valid():
@@ -55,7 +55,7 @@ def service_account(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Hand over what is ticked of the person's to another account."""
+    """Hand over the selected things of a person to another account."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     to_id = id_in(request.POST.get("to", ""))
@@ -90,7 +90,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
 
 
 def receivers_for(person: User) -> list[User]:
-    """Return the accounts to which this person may hand over: service accounts first."""
+    """Return the active accounts that this person's things can be handed over to, service accounts first."""
     others = User.objects.filter(is_active=True).exclude(pk=person.pk)
     return list(others.order_by("-is_service", "username")[:MOST_RECEIVERS])
 

@@ -1,4 +1,4 @@
-"""The form of an LDAP server at which people sign in, and the one that tries a name there."""
+"""The form of an LDAP server for sign-in, and the form that tests a name there."""
 
 from datetime import datetime
 from typing import Any
@@ -34,7 +34,7 @@ def _filter(label: str, name: str, help_text: str) -> forms.CharField:
 
 
 class LdapForm(CommonForm):
-    """An LDAP server, or an Active Directory."""
+    """The form of an LDAP or Active Directory server."""
 
     template = "access/_ldap_fields.html"
 
@@ -148,7 +148,7 @@ class LdapForm(CommonForm):
         return {**super().values(provider), **columns, **tree.DEFAULTS, **provider.attributes}
 
     def terms(self) -> ldap.LdapTerms:
-        """Return what was filled in, except the secret."""
+        """Return the server's terms from the form, without the secret."""
         given = {name: self.cleaned_data[name] for name in ldap.COLUMNS}
         attributes = {name: self.cleaned_data[name] for name in tree.DEFAULTS}
         return ldap.LdapTerms(**self.common(), **given, attributes=attributes)
@@ -162,7 +162,7 @@ class LdapForm(CommonForm):
 
 
 class TryForm(PanelForm):
-    """The name to look for."""
+    """The name to look up on the LDAP server."""
 
     login = forms.CharField(
         label=gettext_lazy("Name, as it is typed to sign in"),

@@ -45,7 +45,7 @@ def people_list(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def invite(request: PanelRequest) -> HttpResponse:
-    """Make an invitation and show its link, this once; one of an administrator wants the password."""
+    """Create an invitation and show its link once. An invitation for an administrator asks for the password."""
     access.require(request.user, Permission.PEOPLE)
     form = InviteForm(request.POST)
     if not form.is_valid():
@@ -74,7 +74,7 @@ _ADMINISTRATOR_INVITED = Question(
 
 @require_POST
 def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Give the person another role, after a yes to what that means."""
+    """Change the person's role, after a confirmation that describes the effect."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     form = RoleForm(request.POST)
@@ -102,7 +102,7 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Close the person's account, after a yes to what that means, or open it again (`active` is yes or no)."""
+    """Close the person's account after a confirmation, or open it again (`active` is yes or no)."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     if request.POST.get("active") == "yes":
@@ -124,7 +124,7 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Say that the account is also that of another person (`other`, a name), or of no other (an empty one)."""
+    """Link this account and the account named `other` as one person's. An empty `other` removes the link."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     name = request.POST.get("other", "").strip()
@@ -148,7 +148,7 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def reset_second_factor(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Take the person's second factors away, after a yes and the password."""
+    """Remove the person's second factors, after a confirmation and the password."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     if (question := ask(request, _about_second_factor(person))) is not None:
@@ -165,7 +165,7 @@ def reset_second_factor(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
-    """End all sessions of the person, after a yes."""
+    """End all sessions of the person, after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     question = Question(
@@ -188,8 +188,9 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Make a link that sets the person's password, after the password of the person that makes it, and show
-    it, this once.
+    """Create a link that sets the person's password, and show it once.
+
+    Asks the administrator for their own password first.
     """
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)
@@ -252,7 +253,7 @@ def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
 
 
 def _powers(person: User) -> list[str]:
-    """Return what the role gives, in words: what it may apart from zones, then in every zone."""
+    """Describe what the role allows: permissions first, then for a custom role the rights over every zone."""
     permissions, rights = permissions_by_role(person), rights_by_role(person)
     listed = [gettext(each.value) for each in Permission if each in permissions]
     if person.own_role is not None:  # the permissions of the built-in roles say what they may in zones
@@ -283,7 +284,7 @@ def _about_closing(person: User) -> Question:
 
 
 def _answer(request: PanelRequest, *, done: str = "", refusal: str = "") -> HttpResponse:
-    """Return to the list with a message."""
+    """Redirect to the list of people with a message."""
     if done:
         messages.success(request, done)
     else:

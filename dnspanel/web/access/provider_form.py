@@ -1,4 +1,4 @@
-"""The fields of a sign-in provider of any kind: the people that come from it, and what their groups give."""
+"""The fields that all kinds of sign-in providers share: the people who use it, and the rights of their groups."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from dnspanel.web.frame.forms import MONO, PanelForm, split_words
 def attribute_field(
     label: str, initial: str, max_length: int, help_text: str = "", *, required: bool = True
 ) -> forms.CharField:
-    """Return the field for the name of an attribute of people at the provider."""
+    """Return a form field for the name that the provider uses for an attribute of people."""
     return forms.CharField(
         label=label,
         max_length=max_length,
@@ -29,7 +29,7 @@ def attribute_field(
 
 
 class CommonForm(PanelForm):
-    """The fields of a provider of any kind: the people that come from it, and what their groups give."""
+    """The fields that all kinds of sign-in providers share: the people who use it, and the rights of their groups."""
 
     name = forms.CharField(label=gettext_lazy("Name on the button"), max_length=40)
     slug = forms.CharField(
@@ -83,20 +83,20 @@ class CommonForm(PanelForm):
             self.fields["slug"].disabled = True
 
     def values(self, provider: SignInProvider) -> dict[str, object]:
-        """Return what the fields show of the provider as it is."""
+        """Return the provider's current values for the form's fields."""
         values = {name: getattr(provider, name) for name in self.base_fields if hasattr(provider, name)}
         return values | {"rules": rules_text(rules_of(provider)), "mail_domains": ", ".join(provider.mail_domains)}
 
     def create(self, *, by: User, now: datetime) -> SignInProvider:
-        """Create the provider that was filled in. Raise ProviderRefused."""
+        """Create the provider from the form. Raise ProviderRefused if it is invalid."""
         raise NotImplementedError
 
     def change(self, provider: SignInProvider, *, by: User, now: datetime) -> None:
-        """Change the provider to what was filled in. Raise ProviderRefused."""
+        """Change the provider to the form's values. Raise ProviderRefused if they are invalid."""
         raise NotImplementedError
 
     def common(self) -> dict[str, Any]:
-        """Return the terms that providers of all kinds have."""
+        """Return the terms that all kinds of providers share."""
         return {name: self.cleaned_data[name] for name in rows.CommonTerms.__dataclass_fields__}
 
     def clean_mail_domains(self) -> tuple[str, ...]:

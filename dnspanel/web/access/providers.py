@@ -1,6 +1,4 @@
-"""Views of sign-in providers, for administrators: added, changed, switched off, deleted; and the accounts
-that are linked.
-"""
+"""Views of sign-in providers and linked accounts, for administrators: list, add, change, switch off, delete."""
 
 from datetime import datetime
 from typing import Any
@@ -35,7 +33,7 @@ LINKS_PER_PAGE = 50
 
 
 class ProviderForm(CommonForm):
-    """A provider of OpenID Connect."""
+    """The form of an OpenID Connect provider."""
 
     template = "access/_provider_fields.html"
 
@@ -73,7 +71,7 @@ class ProviderForm(CommonForm):
             self.fields["secret"].help_text = gettext("Empty: the one that is there stays. It is never shown.")
 
     def terms(self) -> verbs.ProviderTerms:
-        """Return what was filled in, except the secret."""
+        """Return the provider's terms from the form, without the secret."""
         given = {name: self.cleaned_data[name] for name in ("issuer", "client_id", "scopes")}
         return verbs.ProviderTerms(**self.common(), **given)
 
@@ -86,7 +84,7 @@ class ProviderForm(CommonForm):
 
 
 class SamlForm(CommonForm):
-    """A provider of SAML."""
+    """The form of a SAML provider."""
 
     template = "access/_saml_fields.html"
 
@@ -150,7 +148,7 @@ class SamlForm(CommonForm):
         return {**super().values(provider), **saml.ATTRIBUTES, **provider.attributes, "metadata": ""}
 
     def terms(self) -> saml.SamlTerms:
-        """Return what was filled in, except the metadata."""
+        """Return the provider's terms from the form, without the metadata."""
         given = {name: self.cleaned_data[name] for name in ("metadata_url", "client_id")}
         attributes = {name: self.cleaned_data[name] for name in saml.ATTRIBUTES}
         return saml.SamlTerms(**self.common(), **given, attributes=attributes)
@@ -172,14 +170,14 @@ _FORMS: dict[str, type[CommonForm]] = {
 
 @require_safe
 def provider_list(request: PanelRequest) -> HttpResponse:
-    """List the providers."""
+    """List the sign-in providers."""
     access.require(request.user, Permission.PEOPLE)
     return render(request, "access/providers.html", {"providers": rows.provider_rows()})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def provider_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new provider; a POST adds it, and wants the password."""
+    """Show the form of a new provider. A POST asks for the password and adds the provider."""
     access.require(request.user, Permission.PEOPLE)
     kind = request.GET.get("kind", "")
     kind = kind if kind in _FORMS else ProviderKind.OIDC
@@ -212,7 +210,7 @@ _ABOUT_PROVIDER = Question(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def provider_detail(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Show a provider and the accounts linked to it; a POST changes it, and wants the password."""
+    """Show a provider and the accounts linked to it. A POST asks for the password and changes the provider."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(provider_id)
     form = _FORMS[provider.kind](request.POST or None, provider=provider)
@@ -239,7 +237,7 @@ def provider_detail(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def provider_try(request: PanelRequest, ldap_id: int) -> HttpResponse:
-    """Show the person that an LDAP server finds by a name, and what the rules would give them; changes nothing."""
+    """Look up a name on an LDAP server and show the person and what their groups would give. Changes nothing."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(ldap_id, ProviderKind.LDAP)
     form = TryForm(request.POST or None)
@@ -255,7 +253,7 @@ def provider_try(request: PanelRequest, ldap_id: int) -> HttpResponse:
 
 @require_POST
 def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Switch the provider off, after a yes, or on again (`active` is yes or no)."""
+    """Switch the provider off after a confirmation, or on again (`active` is yes or no)."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(provider_id)
     active = request.POST.get("active") == "yes"
@@ -280,7 +278,7 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 @require_POST
 def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Delete the provider and its links, after a yes."""
+    """Delete the provider and its links to accounts, after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(provider_id)
     question = Question(
@@ -301,7 +299,7 @@ def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 @require_POST
 def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
-    """End a person's link, after a yes."""
+    """Remove the link between an account and a provider, after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     found = get_object_or_404(ProviderLink.objects.select_related("user", "provider"), pk=link_id)
     question = Question(
@@ -328,7 +326,7 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
 
 
 def _urls(slug: str) -> dict[str, str]:
-    """Return the addresses that a provider needs to know, for the templates."""
+    """Return the panel URLs that an administrator enters at the provider, by template variable."""
     return {
         "answer_url": settings.PANEL_URL + reverse("openid_connect_callback", args=[slug]),
         "acs_url": saml.panel_url("saml-acs", slug),

@@ -1,4 +1,4 @@
-"""Views of quotas: one's own, and those that administrators set for a person or a team."""
+"""Views of quotas: a person's own quotas, and the quotas that administrators set for people and teams."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class DisplayUsage:
-    """A quota as a page shows it."""
+    """A quota and its usage, as a page shows it."""
 
     usage: Usage
     title: str
@@ -34,7 +34,7 @@ class DisplayUsage:
 
 
 class QuotasForm(PanelForm):
-    """A field for each kind; an empty one leaves it to the settings."""
+    """A field for each kind of quota. An empty field means the limit from the settings."""
 
     def __init__(self, *args: Any, of: User | Team, **kwargs: Any) -> None:
         given = quotas_from_json(of.quotas)
@@ -47,7 +47,7 @@ class QuotasForm(PanelForm):
 
     @property
     def quotas(self) -> dict[Kind, int | None]:
-        """What was typed, of a valid form."""
+        """The quotas from a valid form, by kind."""
         return {Kind(kind): amount for kind, amount in self.cleaned_data.items()}
 
     def clean(self) -> dict[str, int | None]:
@@ -63,7 +63,7 @@ class QuotasForm(PanelForm):
 
 @require_safe
 def own_quotas(request: PanelRequest) -> HttpResponse:
-    """Show what one has and may have, and the same of one's teams."""
+    """Show the usage and limits of the signed-in person and of their teams."""
     memberships = Membership.objects.filter(user=request.user).select_related("team").order_by("team__name")
     context = {
         "quotas": display_usage(request.user),
@@ -74,7 +74,7 @@ def own_quotas(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def person_quotas(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Give a person quotas in place of the settings'."""
+    """Set a person's quotas, which override the limits from the settings."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     return _set(request, person, person.username) or redirect("person-detail", person.pk)
@@ -82,14 +82,14 @@ def person_quotas(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def team_quotas(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Give a team quotas in place of the settings'."""
+    """Set a team's quotas, which override the limits from the settings."""
     access.require(request.user, Permission.PEOPLE)
     team = teams.team_by_id(team_id)
     return _set(request, team, team.name) or redirect("team-detail", team.pk)
 
 
 def _set(request: PanelRequest, of: User | Team, name: str) -> HttpResponse | None:
-    """Set what was typed; return the page that shows what is wrong with it, if anything is."""
+    """Set the quotas from the form. Return the page with the errors if the form is invalid, else None."""
     form = QuotasForm(request.POST, of=of)
     if not form.is_valid():
         return render(
@@ -101,12 +101,12 @@ def _set(request: PanelRequest, of: User | Team, name: str) -> HttpResponse | No
 
 
 def quotas_context(of: User | Team, form: QuotasForm | None = None) -> dict[str, Any]:
-    """Return what the card of quotas shows: usage, and the form that sets them."""
+    """Return the template context of the quotas card: usage, and the form that sets the quotas."""
     return {"quotas": display_usage(of), "quotas_form": form or QuotasForm(of=of)}
 
 
 def display_usage(of: User | Team) -> list[DisplayUsage]:
-    """Return how much a person or a team has of each kind, and may have."""
+    """Return the usage and the limit of each kind of quota for a person or a team."""
     return [
         DisplayUsage(
             usage,

@@ -1,4 +1,4 @@
-"""The forms that tell whether a person or a token has each right over an RRset, and why."""
+"""Forms that check whether a person or a token has each right over an RRset, and explain why."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _RIGHTS = tuple(right for right in Right if right != Right.CREATE_ZONE)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the person has one right, and what gives it."""
+    """One right: its description, whether the person has it, and the reasons."""
 
     description: str
     may: bool
@@ -44,7 +44,7 @@ class Verdict:
 
 
 class AboutRRsetForm(PanelForm):
-    """A name and a type in a zone that a subclass knows; neither has to be there."""
+    """A name and a type in a zone that a subclass chooses. The name and the RRset don't have to exist."""
 
     without_type: int | None = rdtypes.A  # what a field left empty means
     name = forms.CharField(
@@ -61,7 +61,7 @@ class AboutRRsetForm(PanelForm):
     )
 
     def zone_meant(self) -> Zone | None:
-        """Return the zone that is asked about; None if what was typed names none."""
+        """Return the zone that the form asks about, or None if the input names no zone."""
         raise NotImplementedError
 
     def clean_name(self) -> str:
@@ -84,12 +84,15 @@ class AboutRRsetForm(PanelForm):
             raise forms.ValidationError(exc.reason) from exc
 
     def subject(self, zone: Zone) -> Subject:
-        """Return what is asked about; the form must be valid. Without a name it is any name that a grant allows."""
+        """Return the subject of the rights check. The form must be valid.
+
+        Without a name, the subject is any name that a grant allows.
+        """
         return subject_of(zone, self.cleaned_data["name"], self.cleaned_data["type"])
 
 
 class ExplainRightsForm(AboutRRsetForm):
-    """The zone and RRset to explain."""
+    """The zone, name and type to explain a person's rights over."""
 
     zone = forms.CharField(label=gettext_lazy("Zone"), max_length=1100, widget=forms.TextInput(attrs=MONO))
     field_order = ("zone", "name", "type")
@@ -108,12 +111,12 @@ class ExplainRightsForm(AboutRRsetForm):
         return self.cleaned_data.get("zone")
 
     def verdicts(self, person: User) -> tuple[Verdict, ...]:
-        """Return the verdict on every right over this zone or RRset; the form must be valid."""
+        """Return a verdict for every right over this zone or RRset. The form must be valid."""
         return verdicts_of_person(reasons_of(person), self.subject(self.cleaned_data["zone"]))
 
 
 class WhoMayForm(AboutRRsetForm):
-    """The person or token, and the RRset of one zone; without a name: the person that asks."""
+    """A person or token, and an RRset of one zone. If `who` is empty, the person who asks."""
 
     who = forms.CharField(
         label=gettext_lazy("Who"),
@@ -147,14 +150,14 @@ class WhoMayForm(AboutRRsetForm):
         return at
 
     def since(self) -> Since | None:
-        """Return what may have been otherwise at the time that is asked about; the form must be valid."""
+        """Return what changed since the requested time and could have affected the verdict. The form must be valid."""
         who, at = self.cleaned_data["who"], self.cleaned_data["at"]
         if at is None:
             return None
         return rights_since(reader=self.reader, person=who, zone=self.zone, at=at)
 
     def verdicts(self, now: datetime) -> tuple[Verdict, ...]:
-        """Return the verdict on every right over the zone or RRset; the form must be valid."""
+        """Return a verdict for every right over the zone or RRset. The form must be valid."""
         who, subject = self.cleaned_data["who"], self.subject(self.zone)
         if isinstance(who, User):
             return verdicts_of_person(reasons_of(who), subject)
@@ -162,7 +165,7 @@ class WhoMayForm(AboutRRsetForm):
 
 
 def person_or_token(text: str, reader: Actor) -> User | Token:
-    """Return the person or token of this name that the reader may know. Raise ValidationError without one."""
+    """Return the person or token with this name. Raise ValidationError if the reader isn't allowed to see one."""
     person = people_visible_to(reader).filter(has_username(text)).first()
     if person is not None:
         return person
@@ -174,7 +177,7 @@ def person_or_token(text: str, reader: Actor) -> User | Token:
 
 
 def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[Verdict, ...]:
-    """Return the verdict on every right, given all that gives this person rights."""
+    """Return a verdict for every right, from all reasons that give this person rights."""
     found = ((right, reasons_for(reasons, right, subject)) for right in _RIGHTS)
     return tuple(
         Verdict(RIGHT_DESCRIPTIONS[right], bool(given_by), tuple(each.description for each in given_by))
@@ -183,7 +186,10 @@ def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[V
 
 
 def _verdicts_of_token(token: Token, subject: Subject, zone: Zone, now: datetime) -> tuple[Verdict, ...]:
-    """Return the verdicts on a token: what its scope lets through of what its owner may, while it lives."""
+    """Return a verdict for every right of a token: the part of its owner's rights that its scope lets through.
+
+    A token that is revoked or expired has no rights.
+    """
     try:
         refuse_dead(token, now)
     except TokenDead as exc:

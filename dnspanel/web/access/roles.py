@@ -1,4 +1,4 @@
-"""Views of roles: the built-in ones and those that administrators made, as one matrix; make, change, delete."""
+"""Views of roles: a matrix of built-in and custom roles, and forms to create, change and delete a custom role."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ _OFFERED = [each for each in Permission if each in verbs.GIVEABLE - _BY_RIGHTS]
 
 
 class OwnRoleForm(PanelForm):
-    """The name of a role, and what it may do."""
+    """The name of a custom role, with its rights and permissions."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -52,7 +52,7 @@ class OwnRoleForm(PanelForm):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A role in the matrix; a built-in one has no `id`."""
+    """A role in the matrix. A built-in role doesn't have an `id`."""
 
     name: str
     rights: frozenset[str]
@@ -63,14 +63,14 @@ class Column:
 
 @require_safe
 def role_list(request: PanelRequest) -> HttpResponse:
-    """Show every role and what it may do."""
+    """Show every role with its rights and permissions."""
     access.require(request.user, Permission.PEOPLE)
     return _page(request, OwnRoleForm())
 
 
 @require_POST
 def role_new(request: PanelRequest) -> HttpResponse:
-    """Make a role."""
+    """Create a custom role."""
     access.require(request.user, Permission.PEOPLE)
     form = OwnRoleForm(request.POST)
     if form.is_valid():
@@ -88,7 +88,7 @@ def role_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
-    """Show a role; a POST changes what all who have it may do."""
+    """Show a custom role. A POST changes it for everyone who has the role."""
     access.require(request.user, Permission.PEOPLE)
     role = verbs.role_by_id(role_id)
     initial = {"name": role.name, "rights": role.rights, "permissions": role.permissions}
@@ -108,7 +108,7 @@ def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
 
 @require_POST
 def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
-    """Delete a role that no person has, after a yes."""
+    """Delete an unused role, after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     role = verbs.role_by_id(role_id)
     question = Question(

@@ -1,4 +1,4 @@
-"""The rules on which roles and teams need a second factor, for people that manage people."""
+"""The rules about which roles and teams need a second factor, for people with the permission `people`."""
 
 from django import forms
 from django.contrib import messages
@@ -18,7 +18,7 @@ from dnspanel.zones.rights import access
 
 
 class RulesForm(PanelForm):
-    """Roles, teams, and how many days a person has."""
+    """The roles and teams that need a second factor, and how many days a person has to set one up."""
 
     roles = forms.MultipleChoiceField(
         label=gettext_lazy("Everybody who is"),
@@ -43,7 +43,7 @@ class RulesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor_rules(request: PanelRequest) -> HttpResponse:
-    """Show the people that need a second factor, and those without one; a POST changes the rules."""
+    """Show the people who need a second factor, and those without one. A POST changes the rules."""
     access.require(request.user, Permission.PEOPLE)
     found, now = rules(), timezone.now()
     initial = {

@@ -1,6 +1,4 @@
-"""What holds for the zones of a team: how they are signed, what they begin with, and what has to happen
-before publishing.
-"""
+"""The policies of a team's zones: how they are signed, how new zones start, and what publishing requires."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +25,7 @@ _EVERY_ZONE = Q(zone=None, tag="", team=None)
 
 @dataclass(frozen=True, slots=True)
 class TeamPolicies:
-    """The policies of a team, each with those of the whole panel that hold for it too."""
+    """The policies of a team, with the panel-wide policies that also apply to it."""
 
     signing: DnssecPolicy | None
     is_signing_own: bool  # else it is the default of all zones
@@ -41,7 +39,7 @@ class TeamPolicies:
 
 
 def policies_of_team(team: Team, reader: User, now: datetime) -> TeamPolicies:
-    """Return what holds for the team, in seven queries. Rules of single zones and tags are not the team's."""
+    """Return the policies of the team, in seven queries. Rules for single zones and tags are not included."""
     attached = PolicyAttachment.objects.filter(team=team).select_related("policy").first()
     default = None if attached else DnssecPolicy.objects.filter(is_default=True).first()
     templates = templates_visible_to(reader).filter(
@@ -64,7 +62,7 @@ def policies_of_team(team: Team, reader: User, now: datetime) -> TeamPolicies:
 
 
 def _sets(found: list[ZoneTemplate]) -> tuple[ZoneTemplate, ...]:
-    """Return the sets of the team; the panel's default among them only where new zones of the team begin with that."""
+    """Return the team's sets of name servers. The panel-wide default is included only if the team has no default."""
     has_own = any(each.is_default and each.team_id is not None for each in found)
     return tuple(each for each in found if each.team_id is not None or not has_own)
 

@@ -1,4 +1,4 @@
-"""Views of teams, of the grants of people and teams, and of one person: what they may do, and why."""
+"""Views of teams, of the grants of people and teams, and of one person with their rights and the reasons."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +41,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class DisplayGrant:
-    """A grant in a list."""
+    """A grant with its description, as a list shows it."""
 
     row: GrantRow
     description: GrantDescription
@@ -69,7 +69,7 @@ def _teams_page(request: PanelRequest, *, typed: str = "", refusal: str = "") ->
 
 @require_POST
 def team_new(request: PanelRequest) -> HttpResponse:
-    """Make a team."""
+    """Create a team."""
     access.require(request.user, Permission.PEOPLE)
     name = request.POST.get("name", "")
     try:
@@ -102,7 +102,7 @@ def _team_page(request: PanelRequest, team: Team, form: GrantForm) -> HttpRespon
 
 @require_POST
 def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Give the team another name."""
+    """Rename the team."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     try:
@@ -115,7 +115,7 @@ def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_POST
 def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Delete the team; its zones stay."""
+    """Delete the team after its name was typed. Its zones stay."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     if request.POST.get("typed", "").strip() != team.name:
@@ -156,7 +156,7 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
 
 
 def _about_member(request: PanelRequest, team: Team, person: User, role: str) -> HttpResponse | None:
-    """Return the page that asks before a person loses what they have in the team; None for a person that is added."""
+    """Return the page that asks before a member's role changes or they are removed. Return None for a new member."""
     if role not in {"", *_IN_TEAM} or not Membership.objects.filter(team=team, user=person).exists():
         return None
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
@@ -179,7 +179,7 @@ _IN_TEAM = frozenset(("editor", "reader"))
 
 
 def _effect(role: str, zones: int) -> str:
-    """Return what becomes of the person's rights over this many zones; the number is filled in later."""
+    """Describe how the role changes a member's rights over this many zones. The caller fills in the number."""
     if role == "editor":
         return ngettext(
             "{username} then may change the team’s {zones:,} zone.",
@@ -201,7 +201,7 @@ def _effect(role: str, zones: int) -> str:
 
 @require_POST
 def team_grant(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Give every member of the team a grant."""
+    """Give a grant to every member of the team."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     form = GrantForm(request.POST, person=request.user)
@@ -212,7 +212,7 @@ def team_grant(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_safe
 def person_detail(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Show a person: teams, grants, what they may do and why, tokens, and the audit log's last entries."""
+    """Show a person: teams, grants, rights and their reasons, tokens, and recent audit log entries."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     return _person_page(request, person, GrantForm(person=request.user))
@@ -254,7 +254,7 @@ def _verdicts(form: ExplainRightsForm, person: User) -> tuple[Verdict, ...]:
 
 @require_POST
 def person_grant(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Give the person a grant."""
+    """Give a grant to the person."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     form = GrantForm(request.POST, person=request.user)
@@ -265,7 +265,7 @@ def person_grant(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
-    """Take a grant back."""
+    """Revoke a grant, after a confirmation if needed."""
     access.require(request.user, Permission.PEOPLE)
     row = grant_edit.grant_by_id(grant_id)
     if (question := _about_taking(request, row)) is not None:
@@ -297,7 +297,7 @@ def _about_taking(request: PanelRequest, row: GrantRow) -> HttpResponse | None:
 
 
 def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
-    """Return whether the grant was given; if not, the form has the errors."""
+    """Give the grant and return True. If it is refused, add the errors to the form and return False."""
     if not form.is_valid():
         return False
     try:

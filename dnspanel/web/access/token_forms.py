@@ -1,4 +1,4 @@
-"""Forms of new tokens: one for each preset, and one in which everything can be chosen."""
+"""Forms of new tokens: one for each preset, and a custom one where everything can be chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ _IN_MORE = frozenset(
 
 
 class TokenForm(PanelForm):
-    """The fields of every token. `terms` returns what `tokens.create_token` takes."""
+    """The fields of every token. `terms` returns the terms for `tokens.create_token`."""
 
     preset: ClassVar[Preset]
     own: ClassVar[tuple[str, ...]] = ()  # more fields that this kind of token has
@@ -124,24 +124,24 @@ class TokenForm(PanelForm):
 
     @property
     def own_fields(self) -> Iterator[forms.BoundField]:
-        """The fields of this preset only."""
+        """The fields that only this preset has."""
         return (self[name] for name in self.own)
 
     @property
     def has_fault_in_more(self) -> bool:
-        """Whether a field in the folded part of the page is wrong."""
+        """True if a field in the collapsed part of the page has an error."""
         return bool(self.errors.keys() & _IN_MORE)
 
     @property
     def makes_key(self) -> bool:
-        """Whether a TSIG key is asked for."""
+        """True if the form asks for a TSIG key."""
         return bool(self.cleaned_data["kind"] == TokenKind.TSIG)
 
     def clean_networks(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(split_words(self.cleaned_data["networks"])))
 
     def terms(self, now: datetime) -> TokenTerms:
-        """Return the terms of the preset with what was typed; the form must be valid."""
+        """Return the preset's terms with the values from the form. The form must be valid."""
         cleaned = self.cleaned_data
         begun = self._initial_terms(now)
         days = cleaned["expires"]
@@ -165,7 +165,7 @@ class TokenForm(PanelForm):
 
 
 class _HostForm(TokenForm):
-    """A token for one owner name; its zone is the closest one that contains the name."""
+    """A token for one owner name, in the closest zone that contains the name."""
 
     own = ("name",)
 
@@ -292,7 +292,7 @@ class CustomForm(TokenForm, GrantForm):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A preset as the page offers it."""
+    """A token preset, as the page offers it."""
 
     preset: Preset
     form: type[TokenForm]
@@ -329,7 +329,7 @@ OFFERS = (
 
 
 def closest_zone(person: access.Person, name: str) -> Zone | None:
-    """Return the most specific zone that contains this name and that this person sees, or None."""
+    """Return the most specific zone that contains this name and that the person is allowed to see, or None."""
     above: list[str] = []
     parent: str | None = name.removeprefix("*.")
     while parent is not None:

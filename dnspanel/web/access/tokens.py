@@ -49,7 +49,7 @@ _OVERLAPS = {
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a token: a word, its tone and icon, and the reason."""
+    """The state of a token: a word, its color and icon, and the reason."""
 
     word: str
     tone: str
@@ -63,7 +63,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class DisplayToken:
-    """A token as a list shows it."""
+    """A token with its state and described grants, as a list shows it."""
 
     token: Token
     state: State
@@ -72,8 +72,9 @@ class DisplayToken:
 
 @require_safe
 def token_list(request: PanelRequest) -> HttpResponse:
-    """List the person's own tokens, with `dead=yes` also dead ones; `whose=all` lists all tokens, for people
-    that manage people.
+    """List the person's own tokens. `dead=yes` includes tokens that no longer work.
+
+    `whose=all` lists the tokens of all people, for those with the permission `people`.
     """
     actor = _actor(request)
     everybodys = request.GET.get("whose") == "all" and can(actor, Permission.PEOPLE)
@@ -99,7 +100,7 @@ def token_list(request: PanelRequest) -> HttpResponse:
 @sensitive_post_parameters("key_secret", "password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_new(request: PanelRequest, preset: str) -> HttpResponse:
-    """Show the form of a preset; a POST creates the token and shows its secret, this once."""
+    """Show the form of a preset. A POST creates the token and shows its secret once."""
     offer = next((each for each in OFFERS if each.preset.value == preset), None)
     if offer is None:
         raise Http404
@@ -120,7 +121,7 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
 
 
 def _owner(request: PanelRequest) -> User:
-    """Return the owner of a new token: the person that asks, or the service account that the address names."""
+    """Return the owner of a new token: the signed-in person, or the service account in the URL."""
     if "owner" not in request.GET:
         return request.user
     access.require(request.user, Permission.PEOPLE)
@@ -128,7 +129,7 @@ def _owner(request: PanelRequest) -> User:
 
 
 def _create_token(request: PanelRequest, owner: User, form: TokenForm, now: datetime) -> verbs.NewToken | None:
-    """Return the token; None if it was refused, with the errors added to the form."""
+    """Create the token or TSIG key. If it is refused, add the errors to the form and return None."""
     actor, cleaned = _actor(request), form.cleaned_data
     try:
         if not form.makes_key:
@@ -150,7 +151,7 @@ def _create_token(request: PanelRequest, owner: User, form: TokenForm, now: date
 def _page_with_secret(
     request: PanelRequest, made: verbs.NewToken, *, form: TokenForm | None = None, old: Token | None = None
 ) -> HttpResponse:
-    """Return the page that shows the secret."""
+    """Return the page that shows the token's secret once."""
     preset = form.preset if form else Preset.CUSTOM
     zone, name = _place_of(form) if form else ("", "")
     context = {
@@ -164,7 +165,7 @@ def _page_with_secret(
 
 
 def _password_for(request: PanelRequest, terms: token_terms.TokenTerms, *, is_key: bool) -> HttpResponse | None:
-    """Return the page that asks for the password before a token that opens much or a TSIG key; None for others."""
+    """Return the page that asks for the password before creating a powerful token or a TSIG key, else None."""
     powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
         powers.insert(0, gettext("do everything with every zone"))
@@ -199,7 +200,7 @@ def _snippets(made: verbs.NewToken, preset: Preset, zone: str, name: str) -> tup
 
 
 def _place_of(form: TokenForm) -> tuple[str, str]:
-    """Return the zone and name that a token was made for; empty without one."""
+    """Return the zone and name that a token was created for, or empty texts."""
     zone: Zone | str | None = form.cleaned_data.get("zone")
     name = form.cleaned_data.get("name") or ""
     found = closest_zone(form.person, name) if name else zone
@@ -208,7 +209,7 @@ def _place_of(form: TokenForm) -> tuple[str, str]:
 
 @require_safe
 def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
-    """Show what a token may do, where it was used, and its history."""
+    """Show a token: its rights, where it was used, and its history."""
     actor, now = _actor(request), timezone.now()
     token = verbs.token_for(actor, token_id)
     predecessor = Token.objects.filter(rotated_to=token).first()
@@ -226,7 +227,7 @@ def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
 
 @require_POST
 def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
-    """Make a successor and show its secret, this once; the old token works until the overlap ends."""
+    """Create a successor and show its secret once. The old token works until the overlap ends."""
     actor = _actor(request)
     token = verbs.token_for(actor, token_id)
     days = request.POST.get("overlap", "1")
@@ -244,7 +245,7 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
 
 @require_POST
 def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
-    """Revoke the token, after a yes to what that means."""
+    """Revoke the token, after a confirmation that describes the effect."""
     actor = _actor(request)
     token = verbs.token_for(actor, token_id)
     if (question := ask(request, _about_revoking(token, timezone.now()))) is not None:
@@ -255,7 +256,7 @@ def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
 
 
 def _terms_of(token: Token) -> token_terms.TokenTerms:
-    """Return what the token may do, as terms."""
+    """Return the purpose, scope and permissions of a token as terms."""
     scope = tuple(map(Grant.from_json, token.scope))
     return token_terms.TokenTerms(token.purpose, scope, frozenset(map(Permission, token.permissions)))
 
@@ -288,7 +289,7 @@ def _about_revoking(token: Token, now: datetime) -> Question:
 
 
 def display_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[DisplayToken]:
-    """Return the tokens with their states and described grants, in two queries for all of them."""
+    """Return the tokens with their states and described grants, in two queries for all tokens."""
     describer: GrantDescriber = describer_for(
         actor, (Grant.from_json(each) for token in tokens for each in token.scope)
     )
@@ -296,7 +297,7 @@ def display_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[Dis
 
 
 def state_of(token: Token, now: datetime) -> State:
-    """Return whether the token works, and for how long."""
+    """Return the state of the token: whether it works, and until when."""
     try:
         verbs.refuse_dead(token, now)
     except TokenDead as exc:

@@ -1,4 +1,4 @@
-"""Views of webhooks: list, create, deliveries, replay, test, switch off."""
+"""Views of webhooks: list, create, show deliveries, replay, test, switch off."""
 
 from typing import Any
 from uuid import uuid4
@@ -39,7 +39,10 @@ _NAMES = {"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}
 
 
 class WebhookForm(PublishingForm):
-    """The receiver of a webhook, its events, and when it is sent. Only events that the person may see are offered."""
+    """The receiver of a webhook, its events, and when they are sent.
+
+    The form offers only events that the person is allowed to see.
+    """
 
     format = forms.ChoiceField(
         label=gettext_lazy("Told as"),
@@ -120,7 +123,7 @@ class WebhookForm(PublishingForm):
         self._person = person
 
     def clean_zones(self) -> list[str]:
-        """Return canonical names; report what is no name with its line."""
+        """Return canonical zone names. Raise ValidationError with each line that isn't a valid name."""
         found, faults = [], []
         for line in filter(None, map(str.strip, self.cleaned_data["zones"].splitlines())):
             try:
@@ -135,7 +138,7 @@ class WebhookForm(PublishingForm):
         return _split_list(self.cleaned_data["tags"])
 
     def clean_teams(self) -> list[int]:
-        """Return ids of teams; report a name that the person does not know."""
+        """Return the ids of the named teams. Raise ValidationError for a team that the person doesn't know."""
         wanted = _split_list(self.cleaned_data["teams"])
         known = {team.name: team.pk for team in teams_known_to(self._person).filter(name__in=wanted)} if wanted else {}
         if unknown := [name for name in wanted if name not in known]:
@@ -149,18 +152,18 @@ class WebhookForm(PublishingForm):
 
     @property
     def is_scoped(self) -> bool:
-        """True if a field that leaves zones out is filled in."""
+        """True if a field limits the webhook to some zones."""
         return any(self[name].value() for name in ("zones", "tags", "teams"))
 
     def terms(self) -> dict[str, Any]:
-        """Return the fields of `hooks.WebhookTerms` that the form has, as filled in."""
+        """Return the form's values for the fields of `hooks.WebhookTerms`."""
         terms = hooks.WebhookTerms.__dataclass_fields__
         return {name: value for name, value in self.cleaned_data.items() if name in terms}
 
 
 @require_safe
 def webhook_list(request: PanelRequest) -> HttpResponse:
-    """List the person's own webhooks; for people that manage people, all webhooks."""
+    """List the person's own webhooks, or all webhooks for people with the permission `people`."""
     actor = actor_of(request.user)
     before = _cursor(request)
     rows = webhook_rows(request.user, before=before, limit=MOST_WEBHOOKS + 1)
@@ -175,7 +178,7 @@ def webhook_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new webhook; a POST creates it and shows its signing secret, this once."""
+    """Show the form of a new webhook. A POST creates it and shows its signing secret once."""
     require_webhooks(request.user)
     given: dict[str, object] = {name: request.GET[name] for name in ("format", "zones") if name in request.GET}
     if "zones" in given:
@@ -200,7 +203,7 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Show a webhook and its deliveries, newest first; htmx fetches the deliveries alone while some wait."""
+    """Show a webhook and its deliveries, newest first. While deliveries are waiting, htmx fetches only their list."""
     webhook = webhook_for(request.user, webhook_id)
     before = _cursor(request)
     display = deliveries_page(webhook, before=before, limit=MOST_DELIVERIES + 1)
@@ -234,7 +237,7 @@ def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Send a test event."""
+    """Send a test event to the webhook."""
     webhook = webhook_for(request.user, webhook_id)
     try:
         hooks.send_ping(webhook=webhook, by=request.user, now=timezone.now())
@@ -262,7 +265,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Make a new secret and show it, this once; the old one signs too for a day."""
+    """Replace the signing secret and show the new one once. For one day, the old secret signs too."""
     webhook = webhook_for(request.user, webhook_id)
     if (question := ask(request, _ABOUT_SECRET)) is not None:
         return question
@@ -282,7 +285,7 @@ def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, r
 @csrf_exempt  # the key in the URL is the authority, and mail programs send no token (RFC 8058, section 3.1)
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_mails(request: HttpRequest, key: str) -> HttpResponse:
-    """Ask whether the mails of a webhook shall stop; a POST, of the page or of a mail program, stops them."""
+    """Ask whether to stop the emails of a webhook. A POST, from the page or a mail program, stops them."""
     try:
         webhook = hooks.webhook_of_stop_key(key)
     except WebhookUnknown:
@@ -304,7 +307,7 @@ def webhook_delete(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
-    """Send one event again."""
+    """Send the event of a delivery again."""
     delivery = delivery_for(request.user, delivery_id)
     try:
         hooks.replay_delivery(delivery=delivery, by=request.user, now=timezone.now())
@@ -315,7 +318,7 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
 
 
 def _cursor(request: PanelRequest) -> int | None:
-    """Return the cursor of the request, the id below which the list starts; None (invalid) means the first page."""
+    """Return the cursor from the request: list only webhooks with a lower id. None means the first page."""
     return id_in(request.GET.get("before", ""))
 
 

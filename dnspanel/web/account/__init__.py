@@ -1,1 +1,1 @@
-"""The pages of one's own account: signing in, second factors, language and time zone."""
+"""The pages of a person's own account: signing in, second factors, language and time zone."""

@@ -1,4 +1,4 @@
-"""Views of invitations and passwords. Signing in is django-allauth's."""
+"""Views of invitations and passwords. Signing in itself is django-allauth's."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from dnspanel.web.frame.people_forms import WelcomeForm
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show the form of an invitation; a POST creates its account, once, and signs the person in."""
+    """Show the form of an invitation. A POST creates the account, once, and signs the person in."""
     now = timezone.now()
     form = WelcomeForm(request.POST or None)
     try:
@@ -47,7 +47,10 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
 
 @require_safe
 def who_is_here(request: PanelRequest) -> HttpResponse:
-    """Say which person is signed in: as a page, for a tab after a sign-in in another one, and as JSON for that."""
+    """Return the username of the signed-in person as JSON for scripts, or a page for people.
+
+    The page is for a tab whose person signed in again in another tab.
+    """
     if get_adapter().is_ajax(request):
         return JsonResponse({"user": request.user.username})
     return render(request, "account/here.html")
@@ -55,7 +58,7 @@ def who_is_here(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """Sign out, after a yes; show a person that came from a provider the way to sign out there too."""
+    """Sign out after a confirmation. A person from a provider gets a link to sign out there too."""
     came_by = request.session.get(CAME_BY, {})
     response: HttpResponse = logout_view(request)
     url = sign_out_url(came_by, settings.PANEL_URL + reverse("account_login"))
@@ -68,7 +71,7 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
     success_url = reverse_lazy("zone-list")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Refuse a person that signs in by a provider alone: they have no password to change."""
+        """Redirect a person who signs in only by a provider: they have no password to change."""
         if isinstance(request.user, User) and not request.user.has_usable_password():
             messages.info(request, gettext("You have no password here: you sign in by a provider."))
             return redirect("account-providers")

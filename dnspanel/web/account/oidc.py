@@ -1,6 +1,6 @@
-"""Views of sign-in by providers: the way there, back from OpenID Connect, and to which of them one's account is linked.
+"""Views of sign-in by a provider: the way to the provider, the OpenID Connect callback, and the account's links.
 
-The way back from SAML is in `web.account.saml`.
+The SAML callback is in `web.account.saml`.
 """
 
 import requests
@@ -39,13 +39,16 @@ from dnspanel.web.frame.people_forms import LdapPasswordForm
 
 @require_POST
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Lead on to the provider. By a page, not a redirect: browsers hold `form-action` against redirects of forms."""
+    """Show a page that leads to the provider.
+
+    A redirect would fail, because browsers apply the CSP directive `form-action` to redirects of forms.
+    """
     return _lead_on(request, provider_id, AuthProcess.LOGIN, get_next_redirect_url(request))
 
 
 @require_safe
 def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Sign in the person that the provider sends back, or link them."""
+    """Handle the OpenID Connect callback: sign the person in, or link their account."""
     try:
         if comes_too_often(request):
             return refusal_page(request, providers.provider_in_use(provider_id, ProviderKind.OIDC), TOO_OFTEN)
@@ -60,7 +63,7 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
 @no_store
 @require_POST
 def back_channel_logout(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """End the sessions whose counterpart at the provider has ended, as it says (Back-Channel Logout 1.0, 2.5)."""
+    """End the panel sessions that the provider's logout token names (OpenID Connect Back-Channel Logout 1.0, 2.5)."""
     try:
         row = providers.provider_in_use(provider_id, ProviderKind.OIDC)
     except ProviderUnknown as exc:
@@ -83,7 +86,7 @@ def back_channel_logout(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def own_providers(request: PanelRequest) -> HttpResponse:
-    """Show to which providers the account is linked, and to which it can be."""
+    """Show the providers that the account is linked to, and those it can be linked to."""
     mine = {link.provider_id: link for link in links.links_of(request.user)}
     rows: list[tuple[SignInProvider, ProviderLink | None]] = [(link.provider, link) for link in mine.values()]
     rows += [(provider, None) for provider in providers.linkable() if provider.pk not in mine]
@@ -92,7 +95,7 @@ def own_providers(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def link(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Lead on to the provider, to link the account to the person that signs in there; wants the password."""
+    """Ask for the password, then lead to the provider to link its account to this one."""
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown
@@ -117,7 +120,7 @@ _ABOUT_LINK = Question(
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
-    """Show the form for the password of an LDAP server; with it the account is linked to its owner there."""
+    """Show the form for the person's LDAP name and password. A POST links their LDAP account to this one."""
     provider = providers.provider_by_id(ldap_id, ProviderKind.LDAP)
     if not provider.active:
         raise ProviderUnknown
@@ -136,7 +139,7 @@ def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
 
 
 def _links_by_password(request: PanelRequest, provider: SignInProvider, form: LdapPasswordForm) -> bool:
-    """Return True if the account is linked now; else the form says why."""
+    """Link the account and return True. If that fails, add the reason to the form and return False."""
     if not ratelimit.consume(request, action="reauthenticate", user=request.user):
         form.refuse(None, gettext("These were too many tries. Wait a minute."))
         return False
@@ -155,7 +158,7 @@ def _links_by_password(request: PanelRequest, provider: SignInProvider, form: Ld
 
 @require_POST
 def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """End the link, after a yes."""
+    """Remove the link to the provider, after a confirmation."""
     found = [each for each in links.links_of(request.user) if each.provider_id == provider_id]
     if not found:
         raise ProviderUnknown

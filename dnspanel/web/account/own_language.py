@@ -1,4 +1,4 @@
-"""The language of pages: its order of sources, and the form to choose it, also before the sign-in."""
+"""The language of pages: how it is determined, and the form to choose it, also before signing in."""
 
 from collections.abc import Callable
 
@@ -19,9 +19,9 @@ View = Callable[..., HttpResponse]
 
 
 class LanguageMiddleware:
-    """Pages speak the person's language, or that of the browser's cookie, or the best that it accepts; else English.
+    """Activates the language of a page: the person's choice, the cookie, the browser's languages, or English.
 
-    APIs speak English to every caller: programs read them.
+    API answers are always English, because programs read them.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -48,9 +48,9 @@ class LanguageMiddleware:
 
 @require_POST
 def choose_language(request: HttpRequest) -> HttpResponse:
-    """Keep the language for this browser, and for the person that is signed in, and go back to the page.
+    """Save the language for this browser and for the signed-in person, then redirect to the page.
 
-    An empty choice means what the browser says. An unknown language changes nothing.
+    An empty choice means the browser's language. An unknown language changes nothing.
     """
     code, back = request.POST.get("language", ""), request.POST.get("next", "")
     answer = redirect(back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else "home")

@@ -1,4 +1,4 @@
-"""The page where a person chooses the time zone of the times on their pages."""
+"""The page where a person chooses their time zone."""
 
 from django import forms
 from django.contrib import messages
@@ -15,7 +15,7 @@ from dnspanel.web.frame.layout import PanelRequest
 
 
 class TimeZoneForm(PanelForm):
-    """The time zones of the machine's database."""
+    """The choice of a time zone from the system's time zone database."""
 
     time_zone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
@@ -28,7 +28,7 @@ class TimeZoneForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_time_zone(request: PanelRequest) -> HttpResponse:
-    """Show the form; a POST keeps the time zone for this person, wherever they sign in."""
+    """Show the form. A POST saves the time zone for the person, for all their sessions."""
     form = TimeZoneForm(request.POST or None, initial={"time_zone": request.user.time_zone})
     if form.is_valid():
         set_time_zone(person=request.user, name=form.cleaned_data["time_zone"])

@@ -1,4 +1,4 @@
-"""Passkeys: adding and removing one's own, and signing in by one alone."""
+"""Views of passkeys: add and remove a person's own, and sign in with only a passkey."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ from dnspanel.web.frame.layout import PanelRequest, no_store
 
 
 class CredentialForm(PanelForm):
-    """What a browser sends of a passkey."""
+    """A hidden field with the browser's WebAuthn response, as JSON."""
 
     credential = forms.CharField(max_length=LONGEST_CREDENTIAL, widget=forms.HiddenInput)
 
@@ -42,7 +42,7 @@ class CredentialForm(PanelForm):
 
 
 class NewPasskeyForm(CredentialForm):
-    """A passkey, what to call it, and whether it may do without the password."""
+    """A new passkey, its name, and whether it signs in without the password."""
 
     name = forms.CharField(
         label=gettext_lazy("What to call it"),
@@ -59,14 +59,14 @@ class NewPasskeyForm(CredentialForm):
 
 
 def options_json(options: dict[str, Any]) -> str:
-    """Return what a script hands to the browser, for an attribute of a form."""
+    """Return the WebAuthn options as JSON, for an attribute of a form that a script reads."""
     return json.dumps(options, cls=DjangoJSONEncoder)
 
 
 @no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_passkey(request: PanelRequest) -> HttpResponse:
-    """Show how a passkey is added, after the password; a POST of what the browser made of it adds it."""
+    """Show the page that adds a passkey, after the password. A POST with the browser's response adds the passkey."""
     if not are_possible():
         raise Http404
     if (question := ask(request, _BEFORE_PASSKEY)) is not None:
@@ -88,7 +88,7 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
-    """Remove one's own passkey, after a yes and the password."""
+    """Remove one of the person's own passkeys, after a confirmation and the password."""
     if (question := ask(request, _BEFORE_REMOVAL)) is not None:
         return question
     verbs.remove_passkey(user=request.user, pk=passkey_id, now=timezone.now())
@@ -99,9 +99,9 @@ def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
 @no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Tell a script what to ask the browser for; a POST of its answer signs in whose passkey answered.
+    """Return the WebAuthn options as JSON. A POST with the browser's response signs in the passkey's owner.
 
-    The dialog on top of a page is answered as JSON, and names in `login` who it is that goes on there.
+    The dialog on top of a page gets JSON, with the username in `login`.
     """
     if not are_possible():
         raise Http404
@@ -132,7 +132,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def lead_on(request: HttpRequest, path: str, **more: object) -> HttpResponse:
-    """Lead to the next page of a sign-in: by a redirect, or as the dialog on top of a page reads it."""
+    """Lead to the next page of a sign-in: by a redirect, or as JSON for the dialog on top of a page."""
     if get_adapter().is_ajax(request):
         return JsonResponse({"location": path, **more}, encoder=DjangoJSONEncoder)
     return redirect(path)

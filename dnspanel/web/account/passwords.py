@@ -1,4 +1,4 @@
-"""Links that set a password: asked for by mail, made by an administrator, opened by the person."""
+"""Views of links that set a password: request one by email, and open one that an administrator made."""
 
 from allauth.core import ratelimit
 from django import forms
@@ -26,7 +26,7 @@ _MAIL_LIFETIME = 600.0  # seconds in which a worker has to take it; no person wa
 
 
 class ForgottenForm(PanelForm):
-    """The mail address of an account."""
+    """The email address of an account."""
 
     email = forms.EmailField(
         label=gettext_lazy("Mail address"), widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
@@ -34,7 +34,7 @@ class ForgottenForm(PanelForm):
 
 
 class NewPasswordForm(PanelForm):
-    """A password, typed once: the field can be shown, and a link brings another one."""
+    """A new password, typed once. The field can be shown, and a typo can be fixed with another link."""
 
     password = forms.CharField(
         label=gettext_lazy("New password"),
@@ -47,7 +47,7 @@ class NewPasswordForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def forgotten(request: HttpRequest) -> HttpResponse:
-    """Ask for a mail address; the answer is the same whether there is such an account."""
+    """Ask for an email address and send a link. The answer doesn't reveal whether the account exists."""
     if not settings.EMAIL_HOST:
         raise Http404
     form = ForgottenForm(request.POST or None)
@@ -66,7 +66,7 @@ def forgotten(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def by_link(request: HttpRequest, link: str) -> HttpResponse:
-    """Show the form of a link; a POST sets the password, once, and leads to the sign-in."""
+    """Show the form of a password link. A POST sets the password, once, and redirects to the sign-in page."""
     form = NewPasswordForm(request.POST or None)
     try:
         person = person_of_link(link)

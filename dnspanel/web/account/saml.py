@@ -1,4 +1,4 @@
-"""Views of sign-in by SAML: a provider's answer, the signed-in person, and the panel's own metadata."""
+"""Views of sign-in by SAML: the provider's response, the sign-in that follows, and the panel's own metadata."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -19,7 +19,10 @@ from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, comp
 @csrf_exempt  # the form is the provider's; what it says is signed, and counts in the session that asked alone
 @require_POST
 def acs(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Verify the answer, and lead on: a request from another site comes without the session."""
+    """Verify the provider's SAML response and redirect to `finish`.
+
+    The session isn't available here, because browsers send no session cookie with a POST from another site.
+    """
     row = _row(provider_id)
     if comes_too_often(request):
         return refusal_page(request, row, TOO_OFTEN)
@@ -33,7 +36,7 @@ def acs(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Sign in who has come by the answer, or link them, in the session that asked for it."""
+    """Sign in the person from the SAML response, or link them, in the session that started the sign-in."""
     row = _row(provider_id)
     if comes_too_often(request):
         return refusal_page(request, row, TOO_OFTEN)
@@ -47,7 +50,7 @@ def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def metadata(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Return what the provider needs to know of the panel (saml-metadata-2.0-os)."""
+    """Return the panel's SAML metadata for the provider (saml-metadata-2.0-os)."""
     row = _row(provider_id)
     try:
         content = settings_of(row, timezone.now()).get_sp_metadata()

@@ -1,4 +1,4 @@
-"""The page that a sign-in waits at for its second factor, and the pages where a person sets up how they sign in."""
+"""The page that asks for the second factor, and the pages where people set up how they sign in."""
 
 import base64
 from typing import Any
@@ -35,7 +35,7 @@ from dnspanel.web.frame.layout import PanelRequest, no_store
 
 
 class CodeForm(PanelForm):
-    """A code of an authenticator app, or a recovery code."""
+    """A code from an authenticator app, or a recovery code."""
 
     code = forms.CharField(
         label=gettext_lazy("Code"),
@@ -56,10 +56,10 @@ class CodeForm(PanelForm):
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Ask a person that has shown their password for the second factor; with it, they are signed in.
+    """Ask for the second factor of a person whose password was right, and sign them in with it.
 
-    `leave` gives the sign-in up. The dialog on top of a page is answered as
-    allauth answers it: where to go, or what is wrong with the form.
+    `leave` cancels the sign-in. The dialog on top of a page gets JSON like allauth's, with the next location or the
+    form's errors.
     """
     stage = stage_of(request)
     has = SecondFactors() if stage is None else second_factors_of(stage.user)
@@ -89,7 +89,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
-    """Return whether it is a code of the person's, used up by now, or a passkey; if not, the form says why."""
+    """Return True for a valid passkey or code of the person, and use the code up. Else add the reason to the form."""
     now, field = timezone.now(), next(iter(form.fields))
     sent = form.cleaned_data[field]
     try:
@@ -112,7 +112,7 @@ def _signed_in(request: HttpRequest, stage: SecondFactorStage) -> HttpResponse:
 
 @require_safe
 def signing_in(request: PanelRequest) -> HttpResponse:
-    """Show what the person has set up, what they could, and where they are signed in."""
+    """Show how the person signs in, the methods they can still set up, and their sessions."""
     context = {
         "second_factors": second_factors_of(request.user),
         "passkeys_are_possible": are_possible(),
@@ -126,7 +126,7 @@ def signing_in(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def end_sessions(request: PanelRequest) -> HttpResponse:
-    """End the session of this id, or all but this one."""
+    """End the session with this id, or all sessions except the current one."""
     now = timezone.now()
     if public_id := request.POST.get("session"):
         end_session(user=request.user, public_id=public_id, now=now)
@@ -143,7 +143,7 @@ def end_sessions(request: PanelRequest) -> HttpResponse:
 @sensitive_post_parameters("code", "password", "second_factor")
 @require_http_methods(["GET", "HEAD", "POST"])
 def set_up_app(request: PanelRequest) -> HttpResponse:
-    """Show a new secret, after the password; a POST with a code of it sets the app up, and shows recovery codes."""
+    """Show a new secret, after the password. A POST with a code from the app activates it and shows recovery codes."""
     if second_factors_of(request.user).app:
         return redirect("account-signing-in")
     if (question := ask(request, _BEFORE_APP)) is not None:
@@ -167,7 +167,7 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
 
 
 def _set_up_context(user: User, secret: str) -> dict[str, Any]:
-    """Return the secret as a picture, as a link for a phone, and to be typed."""
+    """Return the template context with the secret: as a QR code and as text in groups of four."""
     adapter = get_adapter()
     url = adapter.build_totp_url(user, secret)
     picture = base64.b64encode(adapter.build_totp_svg(url).encode()).decode()
@@ -177,7 +177,7 @@ def _set_up_context(user: User, secret: str) -> dict[str, Any]:
 
 @require_POST
 def make_codes(request: PanelRequest) -> HttpResponse:
-    """Make new recovery codes, after a yes and the password, and show them, this once."""
+    """Create new recovery codes after a confirmation and the password, and show them once."""
     if not second_factors_of(request.user):
         messages.error(request, gettext("Set up an authenticator app or a passkey first."))
         return redirect("account-signing-in")
@@ -193,7 +193,7 @@ def make_codes(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def remove_app(request: PanelRequest) -> HttpResponse:
-    """Turn the authenticator app off, after a yes and the password."""
+    """Turn the authenticator app off, after a confirmation and the password."""
     if (question := ask(request, _BEFORE_REMOVAL)) is not None:
         return question
     verbs.remove_app(user=request.user, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Middleware: without a session only the views in `OPEN_VIEWS` answer; exceptions of refusal become pages."""
+"""Middleware that requires a session for all views except `OPEN_VIEWS`, and turns refusals into error pages."""
 
 import time
 from collections.abc import Callable
@@ -118,7 +118,7 @@ _UNKNOWN = (
 
 
 def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -> None:
-    """Receive `user_logged_in`: with the session that is saved then, not in the first request after it."""
+    """Record a sign-in in its session, on the signal `user_logged_in`. Warn if a second factor is due."""
     if request is not None and hasattr(request, "session"):
         note_session(request, time.time())
         due = _look_at_rules(request, user, time.time())
@@ -133,7 +133,7 @@ def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -
 
 
 class SignedInMiddleware:
-    """Refuse requests without a session, and turn refusals into pages."""
+    """Refuses requests without a session, and turns exceptions of refusal into pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -166,7 +166,10 @@ class SignedInMiddleware:
         return redirect_to_login(_page_of(request), reverse("account_login"))
 
     def _is_active(self, request: HttpRequest) -> bool:
-        """Return True if the person did something recently, not only an open page; else they are signed out."""
+        """Return True if the person was active recently. Else sign them out and return False.
+
+        Requests that an open page sends automatically don't count.
+        """
         now, seen = time.time(), request.session.get(SEEN)
         is_over = now >= request.session.get(SESSION_ENDS, now + 1)  # of a person from a provider
         if is_over or (seen is not None and now - seen > settings.SESSION_IDLE_MINUTES * 60):
@@ -209,7 +212,7 @@ def _is_of_an_api(request: HttpRequest) -> bool:
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
-    """Note in the session whether the person has to set up a second factor before all else; returns by when."""
+    """Note in the session whether the person must set up a second factor now. Return when it is due, or None."""
     due = second_factor_due(user)
     request.session[_RULES_LOOKED_AT] = int(now)
     if due is not None and due.timestamp() <= now:
@@ -220,7 +223,10 @@ def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | N
 
 
 def _may_go_on(request: HttpRequest) -> bool:
-    """Return True if this view opens to the person; a rule, or the end of a grace, is noticed within a minute."""
+    """Return False if the person must set up a second factor before using this view.
+
+    A new rule, or the end of the grace period, takes effect within a minute.
+    """
     now = time.time()
     looked_at = request.session.get(_RULES_LOOKED_AT, 0)
     if request.session.get(MUST_SET_UP) or not 0 <= now - looked_at < _RULES_LOOKED_AT_EVERY:
@@ -231,7 +237,7 @@ def _may_go_on(request: HttpRequest) -> bool:
 
 
 def _to_set_up(request: HttpRequest) -> HttpResponse:
-    """Return the way to the page where a second factor is set up."""
+    """Return a redirect to the page where a second factor is set up."""
     page = reverse("account-signing-in")
     if request.headers.get("HX-Request"):
         return HttpResponse(gettext("Set up a second factor first."), status=403, headers={"HX-Redirect": page})
@@ -239,7 +245,7 @@ def _to_set_up(request: HttpRequest) -> HttpResponse:
 
 
 def _is_by_the_person(request: HttpRequest) -> bool:
-    """Return True if a person clicked or typed: an open page asks for its live parts for as long as it is open."""
+    """Return True if a person clicked or typed. Requests that an open page sends automatically don't count."""
     if request.method not in {"GET", "HEAD"}:
         return True
     by_script = request.headers.get("HX-Request") and not request.headers.get("HX-Boosted")
@@ -249,21 +255,21 @@ def _is_by_the_person(request: HttpRequest) -> bool:
 def _refusal_response(
     request: HttpRequest, status: int, template: str, message: str, **context: object
 ) -> HttpResponse:
-    """Return why, as a page or as a text: nothing was changed, and what was typed is where it was."""
+    """Return the message as an error page, or as plain text for htmx. The form on the page keeps its input."""
     if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
         return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
     return render(request, template, {"message": message, **context}, status=status)
 
 
 def _page_of(request: HttpRequest) -> str:
-    """Return where to go after signing in: the page asked for, or the page whose form was sent."""
+    """Return the page to show after signing in: the requested page, or the page whose form was sent."""
     if request.method in {"GET", "HEAD"}:
         return request.get_full_path()
     return urlsplit(request.headers.get("Referer", "")).path or reverse("home")
 
 
 def forbidden(request: HttpRequest, permission: Permission) -> HttpResponse:
-    """Return the 403 page: the missing permission, the roles that have it, and the people that can give one."""
+    """Return the 403 page, which names the missing permission and the roles that have it."""
     roles = [Role(role).label for role, allowed in PERMISSIONS.items() if permission in allowed]
     return render(
         request, "403.html", {"permission": gettext(permission.value), "roles": list_in_words(roles)}, status=403
