@@ -1,4 +1,4 @@
-"""What the page of a zone's signing shows: its state, its keys with what can be done to them, and what nodes have."""
+"""Display objects for the DNSSEC page of a zone: state, keys and their buttons, parent, and nodes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _DIGEST_NAMES = {"2": "SHA-256", "4": "SHA-384"}
 
 @dataclass(frozen=True, slots=True)
 class KeyAct:
-    """A button that changes a key: the field and value that it sends."""
+    """A button that changes a key, with the form field and value that it sends."""
 
     label: str
     field: str
@@ -49,7 +49,7 @@ class KeyAct:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A field of a record's rdata, for forms that ask for each alone."""
+    """One field of a record's rdata, for registrar forms that ask for each field separately."""
 
     id: str
     label: str
@@ -58,7 +58,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A record to copy: what it is, and the text; of a DS or DNSKEY its fields too."""
+    """A record to copy: its label and its text, and the separate fields of a DS or DNSKEY."""
 
     id: str
     label: str
@@ -66,7 +66,7 @@ class Line:
 
     @property
     def parts(self) -> list[Part]:
-        """The fields of a DS or DNSKEY."""
+        """The separate fields of a DS or DNSKEY record."""
         _, _, type, rdata = self.text.split(" ", 3)
         labels = _FIELDS[type]
         texts = rdata.split(" ", len(labels) - 1)
@@ -77,7 +77,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class DisplayKey:
-    """A key in the table, and what the parent needs to know of it."""
+    """A key in the table, with the records that the parent needs."""
 
     zone_name: str
     key: KeyView
@@ -88,7 +88,7 @@ class DisplayKey:
 
     @property
     def acts(self) -> list[KeyAct]:
-        """What can be changed; each form has an id of its own."""
+        """The buttons that change the key. Each has its own one-time form id."""
         key = self.key
         return [
             KeyAct(gettext("Deactivate"), "active", "false", uuid4())
@@ -101,12 +101,12 @@ class DisplayKey:
 
     @property
     def deletion_id(self) -> UUID:
-        """The one-time id of the form that deletes it."""
+        """A one-time id for the form that deletes the key."""
         return uuid4()
 
     @property
     def lines(self) -> list[Line]:
-        """Its DS records and its DNSKEY, as a zone file has them."""
+        """The key's DS records and its DNSKEY record, in zone file syntax."""
         lines = [
             Line(
                 f"ds-{self.key.id}-{text.split()[2]}",
@@ -120,14 +120,14 @@ class DisplayKey:
 
 @dataclass(frozen=True, slots=True)
 class DisplayOtherKey:
-    """A key of another signer, with its records for the parent and for the signers after it."""
+    """A key of another signer of the zone, with its records for the parent and for other signers."""
 
     zone_name: str
     key: OtherKey
 
     @property
     def lines(self) -> list[Line]:
-        """Its DS records and its DNSKEY, as a zone file has them."""
+        """The key's DS records and its DNSKEY record, in zone file syntax."""
         tag = self.key.tag
         lines = [
             Line(
@@ -143,7 +143,7 @@ class DisplayOtherKey:
 
 @dataclass(frozen=True, slots=True)
 class DisplayParent:
-    """What is known of the DS; `name` is empty where the reader may not know of the zone above."""
+    """The state of the DS at the parent. `name` is empty if the reader isn't allowed to know the parent zone."""
 
     word: str  # "unknown", "missing", "other" (it names none of the keys that sign) or "ok"
     name: str
@@ -151,7 +151,7 @@ class DisplayParent:
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """What the last look at the parent found."""
+    """The result of the latest check of the parent."""
 
     view: ParentView
 
@@ -179,13 +179,13 @@ class DisplayCheck:
 def display_check(
     check: ParentCheck | None, here: ParentHere | None, parent: DisplayParent, now: datetime
 ) -> DisplayCheck:
-    """Return the check for a person that may see the parent as `parent` says."""
+    """Return the latest check for display. It names the parent zone only if `parent` does."""
     return DisplayCheck(parent_view(check, here, knows_here=bool(parent.name), now=now))
 
 
 @dataclass(frozen=True, slots=True)
 class DisplaySigning:
-    """How a zone is signed, as its page says it."""
+    """The signing of a zone, as its page shows it."""
 
     state: SigningState
     keys: list[DisplayKey]
@@ -204,7 +204,7 @@ class DisplaySigning:
 
     @property
     def polling(self) -> str:
-        """What a parent will do that looks for CDS and CDNSKEY."""
+        """Text about what a parent that polls for CDS and CDNSKEY will do."""
         return describe_polling(self.state)
 
     @property
@@ -213,12 +213,15 @@ class DisplaySigning:
 
     @property
     def for_parent(self) -> list[DisplayKey]:
-        """The keys that the DS at the parent may name."""
+        """The published keys that the parent's DS is allowed to name."""
         return [key for key in self.keys if key.key.ds and key.key.published]
 
 
 def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Sequence[KeyView]) -> DisplayParent:
-    """Return what this panel knows of the zone above if it has it; of others, what `display_check` says."""
+    """Return the state of the DS at a parent zone in this panel.
+
+    For a parent elsewhere the state is "unknown", and `display_check` has the answer.
+    """
     if parent is None:
         return DisplayParent("unknown", "")
     good = {text.lower() for key in keys if key.active and key.published for text in key.ds}
@@ -230,7 +233,7 @@ def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Seque
 
 @dataclass(frozen=True, slots=True)
 class NodeSigning:
-    """Whether a node has the last change of the signing."""
+    """Whether a node has the latest signing change."""
 
     name: str
     tone: str
@@ -239,7 +242,7 @@ class NodeSigning:
 
 @dataclass(frozen=True, slots=True)
 class SigningSync:
-    """On which nodes the last change of the signing is."""
+    """The nodes that have the latest signing change, and those that don't."""
 
     sequence: int
     number: int
@@ -252,7 +255,7 @@ class SigningSync:
 
 
 def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:
-    """Return it for the publication of the revision that changed the signing last."""
+    """Return the nodes' progress for the publication that last changed the signing, of the revision `number`."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     nodes = [_node(status, publication.sequence) for status in active]
     return SigningSync(publication.sequence, number, sync_of(publication.sequence, statuses), nodes)
@@ -270,7 +273,7 @@ def _node(status: NodeStatus, sequence: int) -> NodeSigning:
 
 @dataclass(frozen=True, slots=True)
 class DisplayAnswer:
-    """What a node answered for the zone, beside how the zone is signed."""
+    """A node's answer for the zone, and whether the zone is signed."""
 
     answer: NodeAnswer
     is_signed: bool
@@ -300,7 +303,7 @@ class DisplayAnswer:
 
 
 def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> tuple[str, ...]:
-    """Return the effects of an act that takes this key out of use ("deactivate", "hide" or "delete")."""
+    """Return the effects of taking this key out of use. `act` is "deactivate", "hide" or "delete"."""
     if act == "hide":
         effects = [
             gettext("Resolvers find key {tag} in the DNSKEY records of {name} no more.").format(

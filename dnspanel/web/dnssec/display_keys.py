@@ -1,4 +1,4 @@
-"""The time line of a zone's keys: what happened to each, how it is used now, and what comes next."""
+"""The timeline of a zone's keys: past events, current use, and the next event of each key."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _LANE_HEIGHT = 6
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A stretch of a lane: from where, how wide, which lane, and whether it is still to come."""
+    """A segment of a key's lane on the timeline: its position, width and lane, and whether it is in the future."""
 
     css: str
     x: str
@@ -43,7 +43,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What happened to the key at one moment."""
+    """The events of a key at one moment."""
 
     at: datetime
     label: str
@@ -51,7 +51,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """What happens next; `at` is the earliest moment, None where that depends on others."""
+    """The next event of a key. `at` is the earliest moment, or None if the event depends on others."""
 
     at: datetime | None
     label: str
@@ -60,7 +60,7 @@ class Coming:
 
 @dataclass(frozen=True, slots=True)
 class DisplayLife:
-    """One key on the time line."""
+    """One key on the timeline."""
 
     key: KeyHistory
     bars: list[Bar]
@@ -79,7 +79,7 @@ class DisplayLife:
 
     @property
     def present(self) -> str:
-        """How it is used now, in words."""
+        """Text about the current use of the key."""
         use = self.key.use
         if use is None:
             return gettext("removed, DS still at the parent") if self.key.has_ds else gettext("removed")
@@ -89,10 +89,10 @@ class DisplayLife:
 
 
 def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[DisplayLife]:
-    """Return the keys on one time line, the oldest first.
+    """Return the keys on a common timeline, oldest first.
 
-    Moments have equal distances, so that what happened within a minute can be seen beside what took a year. `terms`
-    are those of the zone's policy: they say when a key has lived long enough.
+    Events are equally spaced, so that events a minute apart and events a year apart are both visible. `terms` are those
+    of the zone's policy and define the lifetime of keys.
     """
     moments = sorted({moment.at for each in histories for moment in each.moments})
     coming = {each.id: list(_coming(each, terms)) for each in histories}
@@ -112,7 +112,7 @@ def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[
 
 
 def _passed_moments(moments: Sequence[Moment]) -> Iterator[Passed]:
-    """Yield the moments, those of one time as one."""
+    """Yield the most recent MOST_MOMENTS events, with events of the same time grouped."""
     found: dict[datetime, list[str]] = {}
     for moment in moments[-MOST_MOMENTS:]:
         found.setdefault(moment.at, []).append(_LABELS[moment.event])
@@ -158,5 +158,5 @@ def _bar(css: str, begin: float, end: float, y: int) -> Bar:
 
 
 def _number(value: float) -> str:
-    """Format a number for an attribute of SVG, whatever the language of the page."""
+    """Format a number for an SVG attribute, independent of the page's language."""
     return f"{value:.2f}"

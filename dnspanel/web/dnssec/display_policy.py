@@ -1,4 +1,4 @@
-"""What the page of a zone's signing shows of its policy."""
+"""Display of a zone's DNSSEC policy on its DNSSEC page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from dnspanel.zones.signing.first_ds import awaiting_first_ds
 
 @dataclass(frozen=True, slots=True)
 class ZonePolicy:
-    """The policy of a zone, what the zone lacks of it, and the tags of keys that are older than it says."""
+    """The policy of a zone, how the zone differs from it, and the tags of keys that exceed their lifetime."""
 
     applied: Applied
     differences: list[Difference]
@@ -27,13 +27,16 @@ class ZonePolicy:
 
     @property
     def can_follow(self) -> bool:
-        """Whether one act makes something as the policy says."""
+        """True if one click can bring at least one difference in line with the policy."""
         acts = {each.act for each in self.differences}
         return Act.REFUSED not in acts and bool(acts & {Act.SIGN, Act.DENIAL, Act.CDS})
 
 
 def zone_policy_of(zone: Zone, state: SigningState, keys: Sequence[KeyView], *, is_rolling: bool) -> ZonePolicy | None:
-    """Return it; None where no policy is for the zone. It says nothing of a zone with a rollover under way."""
+    """Return the zone's policy and the differences from it, or None if the zone has no policy.
+
+    While a rollover is running, no differences are listed.
+    """
     applied = policy_queries.applied_to(zone)
     if applied is None:
         return None

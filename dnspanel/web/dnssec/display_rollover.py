@@ -1,4 +1,4 @@
-"""What pages show of rollovers: its step, what it waits for, and what the parent has to be asked."""
+"""Display of rollovers: the current step, what it waits for, and what to request from the parent."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,7 +40,7 @@ _CANCELLED_FREELY = (Kind.KSK_DOUBLE_DS, Kind.SECURE)
 
 @dataclass(frozen=True, slots=True)
 class DisplayStep:
-    """A step of the rollover: "done", "current" or "to come"."""
+    """A step of the rollover. `word` is "done", "current" or "to come"."""
 
     label: str
     word: str
@@ -48,7 +48,7 @@ class DisplayStep:
 
 @dataclass(frozen=True, slots=True)
 class DisplayRollover:
-    """A rollover as its card says it."""
+    """A rollover, as its card shows it."""
 
     row: Rollover
     now: datetime
@@ -63,12 +63,12 @@ class DisplayRollover:
 
     @property
     def steps(self) -> list[DisplayStep]:
-        """The steps of the way that it is on."""
+        """All steps of the rollover, forward or back."""
         return [DisplayStep(_step_label(self.row, step), word) for step, word in rollover_queries.steps_of(self.row)]
 
     @property
     def can_withdraw(self) -> bool:
-        """True if a person that cancels has to say that no request is under way to the parent."""
+        """True if canceling requires a confirmation that no request to the parent is pending."""
         return Step(self.row.step) in _ASKS_PARENT and bool(self.row.new_ds) and self.row.kind not in _CANCELLED_FREELY
 
     @property
@@ -81,19 +81,19 @@ class DisplayRollover:
 
     @property
     def remaining(self) -> str:
-        """How long until the earliest moment of the next step; empty if that depends on others."""
+        """The time until the next step can start, or empty if that depends on others."""
         if self.row.earliest is None or self.row.earliest <= self.now:
             return ""
         return duration((self.row.earliest - self.now).total_seconds())
 
     @property
     def add_lines(self) -> list[Line]:
-        """The DS records that the parent has to have."""
+        """The DS records that must be added at the parent."""
         return [self._line("add", text) for text in self.row.add_ds]
 
     @property
     def remove_lines(self) -> list[Line]:
-        """Those that it may not have any more."""
+        """The DS records that must be removed at the parent."""
         return [self._line("remove", text) for text in self.row.remove_ds]
 
     def _line(self, verb: str, text: str) -> Line:
@@ -110,5 +110,5 @@ def _step_label(row: Rollover, step: Step) -> str:
 
 
 def possible_kinds(state: SigningState) -> list[Kind]:
-    """Return the kinds of rollovers that the zone's keys allow."""
+    """Return the kinds of rollovers that are possible with the zone's keys."""
     return [kind for kind, refusal in rollover_queries.kinds_of(state).items() if not refusal]

@@ -1,4 +1,4 @@
-"""Forms of the signing of a zone: they check shape; what a zone may have is decided where it is signed."""
+"""Forms for signing a zone. They check only the shape; the signing functions decide what is allowed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ _SIZES = [(size, format_lazy(gettext_lazy("{size} bits"), size=size)) for size i
 
 
 class SigningForm(PublishingForm):
-    """A form on the page of a zone's signing; the ids of its fields begin with its own name."""
+    """Base of the forms on a zone's DNSSEC page. Field ids start with the form's name."""
 
     name = ""
 
@@ -42,12 +42,12 @@ class SigningForm(PublishingForm):
         super().__init__(*args, auto_id=f"{self.name}_%s", **kwargs)
 
     def refuse_by(self, refusal: DnssecRefused) -> None:
-        """Add what a verb refused, at the field that it is about."""
+        """Add the refusal as an error to the field that caused it."""
         self.refuse("private_text" if isinstance(refusal, BadKey) else None, str(refusal))
 
 
 class DenialForm(SigningForm):
-    """How the zone proves that a name does not exist."""
+    """The choice of NSEC or NSEC3 to prove that a name doesn't exist."""
 
     name = "denial"
     denial = forms.ChoiceField(
@@ -88,7 +88,7 @@ class DenialForm(SigningForm):
 
     @classmethod
     def initial_of(cls, state: SigningState) -> dict[str, object]:
-        """Return the values of the form for a zone that is signed so."""
+        """Return the initial form values from the zone's signing state."""
         nsec3 = state.nsec3
         if nsec3 is None:
             return {"denial": "nsec", "iterations": 0}
@@ -115,7 +115,7 @@ class DenialForm(SigningForm):
 
 
 class KeyChoice(forms.Form):
-    """The kind of a new key."""
+    """The algorithm and size of a new key."""
 
     algorithm = forms.TypedChoiceField(
         label=gettext_lazy("Algorithm"),
@@ -134,13 +134,13 @@ class KeyChoice(forms.Form):
 
     @property
     def key_bits(self) -> int | None:
-        """The size, where the algorithm leaves a choice."""
+        """The key size for RSA, None for other algorithms."""
         is_rsa = ALGORITHMS[self.cleaned_data["algorithm"]].startswith("RSA")
         return (self.cleaned_data["bits"] or None) if is_rsa else None
 
 
 class SignForm(KeyChoice, DenialForm):
-    """With which keys a zone is signed."""
+    """The keys and the denial of existence for a zone that is to become signed."""
 
     name = "sign"
     split = forms.BooleanField(
@@ -151,7 +151,7 @@ class SignForm(KeyChoice, DenialForm):
 
     @classmethod
     def initial_by(cls, terms: Terms) -> dict[str, object]:
-        """Return the values of the form as a policy says them."""
+        """Return the initial form values from the policy's terms."""
         return {
             **cls.initial_of(SigningState(nsec3=terms.nsec3)),
             "algorithm": terms.algorithm,
@@ -161,7 +161,7 @@ class SignForm(KeyChoice, DenialForm):
 
 
 class CdsForm(SigningForm):
-    """What the zone tells its parent by records of its own (RFC 7344, 8078)."""
+    """The CDS and CDNSKEY records that the zone publishes for its parent (RFC 7344, 8078)."""
 
     name = "cds"
     cds = forms.ChoiceField(
@@ -180,7 +180,7 @@ class CdsForm(SigningForm):
 
 
 class SignallingForm(SigningForm):
-    """Whether the zone has signalling names for zones whose name servers it names (RFC 9615)."""
+    """The switch for signaling names, for zones that use name servers in this zone (RFC 9615)."""
 
     name = "signalling"
     signals = forms.BooleanField(
@@ -197,7 +197,7 @@ class _FilesInput(forms.FileInput):
 
 
 class _SmallFiles(forms.FileField):
-    """Some small text files, as their texts."""
+    """A field for several small text files. Its cleaned value is a list of their texts."""
 
     widget = _FilesInput
 
@@ -214,7 +214,7 @@ class _SmallFiles(forms.FileField):
 
 
 class AddKeyForm(KeyChoice, SigningForm):
-    """One more key: a new one, or one that is brought as private-key text."""
+    """A new key to generate, or an existing key as private-key text."""
 
     name = "key"
     flags = forms.TypedChoiceField(
@@ -269,7 +269,7 @@ class AddKeyForm(KeyChoice, SigningForm):
         return text or None
 
     def clean_key_files(self) -> Sequence[str]:
-        """Put the texts in the place of those that were pasted."""
+        """Use the uploaded texts as the private and public key text. Raise ValidationError if texts were pasted too."""
         texts: Sequence[str] = self.cleaned_data["key_files"]
         if not texts:
             return texts
@@ -283,7 +283,7 @@ class AddKeyForm(KeyChoice, SigningForm):
         return texts
 
     def refuse_by(self, refusal: DnssecRefused) -> None:
-        """Add what the verb refused where the key came from."""
+        """Add the refusal as an error to the field that the key came from."""
         if self.cleaned_data.get("key_files") and isinstance(refusal, BadKey):
             self.refuse("key_files", str(refusal))
         elif isinstance(refusal, BadPublicKey):
@@ -293,7 +293,7 @@ class AddKeyForm(KeyChoice, SigningForm):
 
 
 def _key_text(text: str) -> str | None:
-    """Return a private-key text that is one, or None for nothing. Raise ValidationError."""
+    """Return the text if it is a valid private key, or None if it is empty. Raise ValidationError if it is invalid."""
     if not (stripped := text.strip()):
         return None
     try:
@@ -304,7 +304,7 @@ def _key_text(text: str) -> str | None:
 
 
 class OtherKeyForm(SigningForm):
-    """One more key with which another signer signs the zone too."""
+    """A DNSKEY of another signer of the zone."""
 
     name = "other_key"
     dnskey = forms.CharField(
@@ -317,19 +317,19 @@ class OtherKeyForm(SigningForm):
     )
 
     def refuse_by(self, refusal: DnssecRefused) -> None:
-        """Add what the verb refused at the record."""
+        """Add the refusal as an error to the DNSKEY field."""
         self.refuse("dnskey", str(refusal))
 
 
 class KeyForm(PublishingForm):
-    """One act on a key: that it signs or not, that it is in the DNSKEY RRset or not. What is left out stays."""
+    """A change of a key: whether it signs, and whether it is in the DNSKEY RRset. Omitted fields don't change."""
 
     active = forms.NullBooleanField()
     published = forms.NullBooleanField()
 
 
 class UnsignForm(SigningForm, TypedNameForm):
-    """The typed name of the zone, which confirms that its signatures and keys go."""
+    """The typed name of the zone, which confirms deleting its signatures and keys."""
 
     name = "unsign"
     typed = forms.CharField(

@@ -1,4 +1,4 @@
-"""Views of the keys of other signers of a zone, in addition to the panel: add one, take one away."""
+"""Views of keys of a zone's other signers: add and remove one."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -22,7 +22,7 @@ from dnspanel.zones.signing import other_signers
 
 @require_POST
 def other_key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Let nodes answer with a key of another signer too."""
+    """Add a key of another signer to the zone's DNSKEY records."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = OtherKeyForm(request.POST)
 
@@ -34,7 +34,7 @@ def other_key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpResponse:
-    """Take a key of another signer away, after a question."""
+    """Remove a key of another signer, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     key = next((key for key in queries.other_keys_of(zone) if key.tag == tag), None)
     if key is None:

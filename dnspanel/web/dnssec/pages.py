@@ -1,4 +1,4 @@
-"""Views of the signing of a zone: its state, signing, denial of existence, CDS, and the way out."""
+"""Views of a zone's DNSSEC page: state, signing, denial of existence, CDS, and unsigning."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -72,7 +72,7 @@ _TRUSTED_TYPES = (rdtypes.TLSA, rdtypes.SSHFP, rdtypes.OPENPGPKEY, rdtypes.SMIME
 
 @require_safe
 def zone_dnssec(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show how the zone is signed, its keys, and what its parent needs."""
+    """Show how the zone is signed, its keys, and the records that its parent needs."""
     return page(request, access.zone_for_reading(request.user, zone_name))
 
 
@@ -85,9 +85,9 @@ def page(
     status: int = 200,
     answers: list[DisplayAnswer] | None = None,
 ) -> HttpResponse:
-    """Return the page of the zone's signing; with the form that was refused, or with why an act on a key was.
+    """Return the zone's DNSSEC page, with a refused form or the reason why a change of a key was refused.
 
-    Without `answers` of nodes it asks for them when it is there.
+    Without `answers`, the page fetches the nodes' answers after it has loaded.
     """
     state = dnssec.signing_of(zone)
     keys = dnssec.keys_of(zone, state)
@@ -156,21 +156,21 @@ def _forms(
 
 
 def _nodes(zone: Zone) -> SigningSync | None:
-    """Return on which nodes the last change of the signing is; None where nothing was ever signed."""
+    """Return the nodes' progress for the latest signing change, or None if the zone was never signed."""
     last = dnssec.last_change_of(zone)
     return signing_sync(last.publication, last.number, node_statuses(now=timezone.now())) if last else None
 
 
 @require_safe
 def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show on which nodes the last change of the signing is."""
+    """Show which nodes have the latest signing change."""
     zone = access.zone_for_reading(request.user, zone_name)
     return render(request, "dnssec/_nodes.html", {"zone": zone, "nodes": _nodes(zone)})
 
 
 @require_safe
 def dnssec_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Ask every node what it answers for the zone, and show that; takes seconds where one is silent."""
+    """Query every node for the zone and show the answers. A silent node delays this by seconds."""
     zone = access.zone_for_reading(request.user, zone_name)
     is_signed = dnssec.signing_of(zone).is_signed
     answers = [DisplayAnswer(each, is_signed) for each in ask_nodes(zone, now=timezone.now())]
@@ -181,7 +181,7 @@ def dnssec_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def dnssec_parent(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show what the last look at the parent found; a POST lets a worker ask it now."""
+    """Show the latest check of the parent. A POST makes a worker check the parent now."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC if request.method == "POST" else Right.READ)
     refusal = ""
     if request.method == "POST":
@@ -202,12 +202,12 @@ def dnssec_parent(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def acting(request: PanelRequest, form: PublishingForm, reason: str = "") -> Acting:
-    """Return who acts by this form."""
+    """Return the actor, channel, time and form id for a change by this form."""
     return Acting(request.user, Channel.WEB, timezone.now(), reason=reason, form_id=form.id)
 
 
 def answer(request: PanelRequest, zone: Zone, form: SigningForm, act: Callable[[], object], done: str) -> HttpResponse:
-    """Do what the form asks for, and go to the page; or return it with what is wrong at the form."""
+    """Call `act` and redirect to the page, or return the page with the form's errors."""
     if form.is_valid():
         try:
             act()
@@ -256,7 +256,7 @@ def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Change which CDS and CDNSKEY records the zone has."""
+    """Change the CDS and CDNSKEY records of the zone. Asks before requesting that the parent deletes its DS."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     state = dnssec.signing_of(zone)
     form = CdsForm(request.POST, state=state)
@@ -283,7 +283,7 @@ def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def dnssec_signalling(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Let the zone have signalling names for others, or none."""
+    """Switch the zone's signaling names (RFC 9615) on or off."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = SignallingForm(request.POST)
 
@@ -295,7 +295,7 @@ def dnssec_signalling(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Serve the zone without the signatures that it came with, after a question."""
+    """Remove the signatures that the zone was imported with, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     question = Question(
         gettext("Drop the signatures of {name}").format(name=zone.name),
@@ -323,7 +323,7 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show what breaks, and the form that asks for the zone's name; a POST unsigns the zone."""
+    """Show the effects of unsigning and a form that asks for the zone's name. A POST unsigns the zone."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = UnsignForm(request.POST or None, zone_name=zone.name)
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""Views of DNSSEC policies: the list, one of them, what it is for; and the policy of a zone."""
+"""Views of DNSSEC policies: the list, one policy and its targets, and the policy of a zone."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ _LISTED = 100
 
 @dataclass(frozen=True, slots=True)
 class DisplayPolicy:
-    """A policy in the list."""
+    """A policy with its terms, as the list shows it."""
 
     policy: DnssecPolicy
     terms: Terms
@@ -40,7 +40,7 @@ class DisplayPolicy:
 
 @require_safe
 def policy_list(request: PanelRequest) -> HttpResponse:
-    """List the policies that the person may know."""
+    """List the policies that the person is allowed to see."""
     access.require(request.user, Permission.READ)
     visible = policy_queries.policies_visible_to(request.user)
     context = {
@@ -53,7 +53,7 @@ def policy_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def policy_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new policy; a POST makes it."""
+    """Show the form of a new policy. A POST creates the policy."""
     verbs.require_signer_of_all(request.user)
     form = PolicyForm(request.POST or None)
     if form.is_valid():
@@ -81,7 +81,7 @@ def policy_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def policy_detail(request: PanelRequest, policy_id: int) -> HttpResponse:
-    """Show a policy and what it is for; a POST changes what it says."""
+    """Show a policy and its targets. A POST changes its terms."""
     access.require(request.user, Permission.READ)
     policy = policy_queries.policy_for(request.user, policy_id)
     if request.method != "POST":
@@ -180,7 +180,7 @@ def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
-    """Show what a policy is for, and ask which one takes its place; a POST deletes it."""
+    """Show where a policy applies and ask for a replacement. A POST deletes the policy."""
     verbs.require_signer_of_all(request.user)
     policy = policy_queries.policy_by_id(policy_id)
     form = ReplaceForm(request.POST or None, policy=policy)
@@ -206,7 +206,7 @@ def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
 
 @require_POST
 def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Attach a policy to the zone itself, or detach it."""
+    """Attach a policy directly to the zone, or detach it."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = OwnPolicyForm(request.POST, person=request.user)
     if not form.is_valid():
@@ -228,7 +228,7 @@ def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Sign the zone as its policy says, as far as that needs no other keys."""
+    """Bring the zone in line with its policy, except for changes that need other keys."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = OwnPolicyForm(request.POST, person=request.user)
     applied = policy_queries.applied_to_zones([zone])

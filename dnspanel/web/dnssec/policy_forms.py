@@ -1,4 +1,7 @@
-"""Forms of DNSSEC policies and of their runs: they check shape; what a policy may say is decided where it is stored."""
+"""Forms of DNSSEC policies and their runs. They check only the shape.
+
+The functions that store policies decide what is allowed.
+"""
 
 from typing import Any
 
@@ -21,7 +24,7 @@ _FIELDS = {"nsec3": "denial"}  # where what a verb refuses is shown
 
 
 class PolicyForm(KeyChoice, DenialForm):
-    """What a policy says."""
+    """The terms of a DNSSEC policy."""
 
     name = "policy"
     policy_name = forms.CharField(
@@ -79,7 +82,7 @@ class PolicyForm(KeyChoice, DenialForm):
 
     @classmethod
     def of(cls, policy: DnssecPolicy) -> "PolicyForm":
-        """Return the form with what the policy says."""
+        """Return the form filled in with the policy's terms."""
         terms = policy_queries.terms_of(policy)
         return cls(
             initial={
@@ -110,7 +113,7 @@ class PolicyForm(KeyChoice, DenialForm):
         )
 
     def refuse_at(self, refusal: PolicyRefused) -> None:
-        """Add what a verb refused, at the fields that it is about."""
+        """Add the refusal's errors to the fields that caused them."""
         for name, messages in refusal.fields.items():
             for message in messages:
                 self.refuse("policy_name" if name == "name" else _FIELDS.get(name, name), message)
@@ -140,7 +143,7 @@ class AttachForm(SigningForm):
 
 
 class ReplaceForm(SigningForm):
-    """Which policy takes the place of one that is deleted."""
+    """The policy that replaces a deleted one."""
 
     name = "replace"
     replaced_by = forms.ModelChoiceField(
@@ -155,7 +158,7 @@ class ReplaceForm(SigningForm):
 
 
 class OwnPolicyForm(SigningForm):
-    """The policy that a zone has itself; none: that of its tags, its team, or the default."""
+    """The zone's own policy. Empty means the policy of its tags or team, or the default."""
 
     name = "own"
     policy = forms.ModelChoiceField(
@@ -173,7 +176,7 @@ class OwnPolicyForm(SigningForm):
 
 
 class RunForm(PublishingForm):
-    """The zones of a run: those that a policy is for, or all, as far as a search finds them."""
+    """The zones of a run: all zones, or the zones of one policy, optionally filtered by a search."""
 
     policy = forms.ModelChoiceField(
         DnssecPolicy.objects.all(),

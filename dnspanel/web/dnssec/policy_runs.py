@@ -1,4 +1,4 @@
-"""Views of runs of DNSSEC policies: which zones, what a dry run found, and how far a run is."""
+"""Views of DNSSEC policy runs: start a dry run, show its findings and progress, apply it, cancel it."""
 
 from dataclasses import dataclass
 
@@ -49,7 +49,7 @@ _LABELS: Labels = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayPolicyRun(DisplayRun[PolicyRun]):
-    """A run of policies in a list or on its page; a zone may count more than once."""
+    """A policy run, as a list or its page shows it. A zone can count more than once."""
 
     page = "zone-policy-run"
     changing = (Act.SIGN, Act.DENIAL, Act.CDS)
@@ -67,7 +67,7 @@ class DisplayPolicyRun(DisplayRun[PolicyRun]):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_list(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new run and the recent ones; a POST begins a dry run."""
+    """Show the form of a new run and the recent runs. A POST starts a dry run."""
     verbs.require_signer(request.user)
     initial = {"policy": request.GET.get("policy"), "q": request.GET.get("q", "")}
     form = RunForm(request.POST or None, person=request.user, initial=initial)
@@ -90,7 +90,7 @@ def run_list(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
-    """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
+    """Show a run's progress and findings. htmx gets only the changing part, or 204 if nothing changed."""
     verbs.require_signer(request.user)
     display = DisplayPolicyRun(verbs.run_for(request.user, run_id))
     if is_fragment(request) and request.GET.get("seen") == display.page_version:
@@ -103,7 +103,7 @@ def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 def run_apply(request: PanelRequest, run_id: int) -> HttpResponse:
-    """Carry out what a dry run found."""
+    """Apply the changes that a dry run found."""
     verbs.require_signer(request.user)
     dry_run = verbs.run_for(request.user, run_id)
     form = PublishingForm(request.POST)
@@ -120,7 +120,7 @@ def run_apply(request: PanelRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 def run_cancel(request: PanelRequest, run_id: int) -> HttpResponse:
-    """Cancel a run; what it published stays."""
+    """Cancel a run. Changes that the run already published stay."""
     verbs.require_signer(request.user)
     run = verbs.run_for(request.user, run_id)
     try:

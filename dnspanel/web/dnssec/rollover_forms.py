@@ -1,4 +1,4 @@
-"""Forms that begin and cancel rollovers."""
+"""Forms that start and cancel rollovers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ _SELECT = {"class": "input"}
 
 
 class BeginRolloverForm(SigningForm):
-    """Which keys to exchange."""
+    """The keys to roll over, and the algorithm."""
 
     name = "rollover"
     kind = forms.ChoiceField(label=gettext_lazy("What to roll over"), widget=forms.Select(attrs=_SELECT))
@@ -38,7 +38,7 @@ class BeginRolloverForm(SigningForm):
 
 
 class CancelRolloverForm(SigningForm):
-    """Back to the keys of before."""
+    """A confirmation to cancel the rollover and return to the old keys."""
 
     name = "cancel"
     withdrawn = forms.BooleanField(
@@ -49,7 +49,7 @@ class CancelRolloverForm(SigningForm):
 
 
 class EmergencyForm(SigningForm, TypedNameForm):
-    """The typed name of the zone, which confirms that answers will fail for a while."""
+    """The compromised key, and the typed name of the zone, which confirms that answers will fail for some time."""
 
     name = "emergency"
     kind = forms.ChoiceField(

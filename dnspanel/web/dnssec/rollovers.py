@@ -1,4 +1,4 @@
-"""Views of rollovers: begin, follow, cancel; in an emergency; and the list of all that are under way."""
+"""Views of rollovers: start, show progress, cancel, emergency rollover, and the list of running rollovers."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -25,7 +25,7 @@ PAGE = 100
 
 @require_POST
 def rollover_begin(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Begin a rollover of the zone."""
+    """Start a rollover of the zone's keys."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = BeginRolloverForm(request.POST, kinds=possible_kinds(dnssec.signing_of(zone)))
 
@@ -40,7 +40,7 @@ def rollover_begin(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def rollover_cancel(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Turn the zone's rollover back."""
+    """Cancel the zone's rollover, so that it returns to the old keys."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = CancelRolloverForm(request.POST)
 
@@ -52,7 +52,7 @@ def rollover_cancel(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_safe
 def rollover_card(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the step of the zone's rollover."""
+    """Show the current step of the zone's rollover."""
     zone = access.zone_for_reading(request.user, zone_name)
     newest = rollover_queries.newest(zone)
     context = {"zone": zone, "rolled": DisplayRollover(newest, timezone.now()) if newest else None}
@@ -61,7 +61,7 @@ def rollover_card(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rollover_emergency(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show what an emergency rollover breaks, and the form that asks for the zone's name; a POST replaces the key."""
+    """Show the effects of an emergency rollover and a form that asks for the zone's name. A POST replaces the key."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     kinds = possible_kinds(dnssec.signing_of(zone))
     form = EmergencyForm(request.POST or None, zone_name=zone.name, kinds=kinds)
@@ -82,7 +82,7 @@ def rollover_emergency(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_safe
 def rollover_list(request: PanelRequest) -> HttpResponse:
-    """List the rollovers under way that this person may know of."""
+    """List running rollovers of zones that the person is allowed to see."""
     access.require(request.user, Permission.READ)
     after = request.GET.get("after", "")
     rows, more = rollover_queries.under_way(

@@ -1,4 +1,4 @@
-"""URLs of the signing of zones; included by `web.urls`, which registers the `zone` converter."""
+"""URLs of DNSSEC pages, included by `web.urls`, which registers the `zone` converter."""
 
 from django.urls import path
 

@@ -30,7 +30,7 @@ from replication.dns.names import before_full_stop
 @no_store
 @require_POST
 def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Give the zone one more key; no cache keeps the private-key text that a refused form still has."""
+    """Add a key to the zone. Responses aren't cached, because a refused form contains the private-key text."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = AddKeyForm(request.POST, request.FILES)
 
@@ -54,7 +54,7 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
-    """Let the key sign or not, or be in the DNSKEY RRset or not; asks before a key is taken out of use."""
+    """Change whether the key signs, or whether it is published. Asks before a key is taken out of use."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form, key = KeyForm(request.POST), _key(zone, key_id)
     if not form.is_valid() or key is None:
@@ -75,7 +75,7 @@ def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
 
 @require_POST
 def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
-    """Take the key away from the zone, after a question."""
+    """Delete the key from the zone, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form, key = KeyForm(request.POST), _key(zone, key_id)
     if not form.is_valid():
@@ -98,7 +98,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
 @no_store
 @require_POST
 def key_export(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
-    """Show the private-key text, this once."""
+    """Show the private-key text once."""
     zone = access.zone_for(request.user, zone_name, Right.EXPORT_KEYS)
     key = _key(zone, key_id)
     if key is None:
@@ -120,7 +120,7 @@ def _key(zone: Zone, key_id: int) -> KeyView | None:
 
 
 def _unknown(request: PanelRequest, zone: Zone, key_id: int) -> HttpResponse:
-    """Return the page as it is now: the key was deleted, or nothing was asked for."""
+    """Return the DNSSEC page with an error: the key was deleted, or the form requests no change."""
     refusal = (
         gettext("{name} has no such key any more.").format(name=zone.name)
         if _key(zone, key_id) is None
