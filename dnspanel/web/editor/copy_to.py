@@ -1,4 +1,4 @@
-"""Copying records of a zone to another one: choice of the zone, what it has already, then into the draft."""
+"""The view that copies records to another zone: choose the zone, preview the changes, add them to the draft."""
 
 from django import forms
 from django.contrib import messages
@@ -33,7 +33,7 @@ from replication.errors import BadName
 
 
 class CopyForm(PanelForm):
-    """The zone to copy to, and what becomes of what it has."""
+    """The target zone, and how to treat records that already exist there."""
 
     target = forms.CharField(
         label=gettext_lazy("To the zone"),
@@ -68,7 +68,7 @@ class CopyForm(PanelForm):
 
 @require_POST
 def zone_copy(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Ask for the zone, show what would change there, and with `act=copy` put that into the draft."""
+    """Ask for the target zone and preview the changes there. `act=copy` adds the changes to the draft."""
     source = access.zone_for_reading(request.user, zone_name)
     selection = selection_of(request, source)
     if selection is None:

@@ -1,4 +1,4 @@
-"""The view that sets when an RRset is removed by itself, or cancels that. Not a part of the draft."""
+"""The view that sets or cancels the expiry of an RRset. Expiries are not part of the draft."""
 
 from django import forms
 from django.contrib import messages
@@ -21,14 +21,14 @@ from replication.dns.rrset import Change
 
 
 class ExpiryForm(forms.Form):
-    """The time at which an RRset will be removed."""
+    """The time at which an RRset will be removed automatically."""
 
     remove_at = OwnClockField(label=gettext_lazy("Remove at"))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rrset_expiry(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show when the RRset is removed by itself; a POST sets that, or cancels it (`act=cancel`)."""
+    """Show when the RRset expires. A POST sets the expiry, or cancels it (`act=cancel`)."""
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
     published = row_of(request, zone, key).change.before

@@ -1,4 +1,4 @@
-"""Changing RRsets of many zones alike: all that a search finds, or what is ticked among it."""
+"""Views that change RRsets of many zones at once: all results of a search, or the selected ones."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ from replication.dns import names, rdata
 
 
 class ManyZonesForm(ManyForm):
-    """The act for RRsets that a search finds, or that are ticked."""
+    """A bulk change of RRsets that a search finds or that are selected."""
 
     q = forms.CharField(max_length=LONGEST_SEARCH, required=False)
     seen = forms.CharField(max_length=64, required=False)
@@ -39,7 +39,7 @@ class ManyZonesForm(ManyForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def changes_many(request: PanelRequest) -> HttpResponse:
-    """Ask for the act on all records that a search finds; a POST shows the result, and puts it into the draft."""
+    """Ask how to change all records that a search finds. A POST previews the changes, then adds them to the draft."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _show(request, ManyZonesForm(initial={"q": request.GET.get("q", "")[:LONGEST_SEARCH]}), None)
@@ -71,7 +71,7 @@ def changes_many(request: PanelRequest) -> HttpResponse:
 
 
 def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelection) -> WideOutcome | None:
-    """Return what would become of the records; None if they are too many, with the error added to the form."""
+    """Return the changes that the act would make. If there are too many records, add an error and return None."""
     try:
         with searching_for(selection.search):
             return wide_outcome(act=form.chosen_act(), selection=selection, author=request.user, now=timezone.now())
@@ -88,7 +88,7 @@ def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelectio
 
 
 def fingerprint(outcome: WideOutcome) -> str:
-    """Return a digest of all that would change."""
+    """Return a digest of all changes."""
     content = [
         [zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
         for zone, changes in outcome.changes.items()
@@ -98,7 +98,7 @@ def fingerprint(outcome: WideOutcome) -> str:
 
 
 def _selection(request: PanelRequest) -> WideSelection | None:
-    """Return what the request selects; None for nothing."""
+    """Return the selection in the request, or None if nothing is selected."""
     if request.POST.get("all"):
         return WideSelection(search=request.POST.get("q", "")[:LONGEST_SEARCH].strip())
     keys = tuple(dict.fromkeys(key for line in ticked_lines(request) if (key := _key(line))))
@@ -106,14 +106,14 @@ def _selection(request: PanelRequest) -> WideSelection | None:
 
 
 def _key(line: str) -> KeyByName | None:
-    """Return the RRset that a tick names: its zone, its name and the number of its type, with spaces between them."""
+    """Parse a checkbox value: zone, name and type number, separated by spaces. Return None if it is invalid."""
     zone, _, rest = line.strip().partition(" ")
     name, _, type_ = rest.rpartition(" ")
     return (zone, name, int(type_)) if name and type_.isascii() and type_.isdigit() and len(type_) < 6 else None
 
 
 def back_to(request: PanelRequest) -> str:
-    """Return the address of the search, as typed."""
+    """Return the URL of the search."""
     query = urlencode({"q": request.POST["q"]}) if request.POST.get("q") else ""
     return f"{reverse('search')}{'?' if query else ''}{query}"
 
@@ -121,7 +121,7 @@ def back_to(request: PanelRequest) -> str:
 def _show(
     request: PanelRequest, form: ManyZonesForm, outcome: WideOutcome | None, *, status: int = 200
 ) -> HttpResponse:
-    """Show what would change, in examples, and what would not; or, before that, what can be done."""
+    """Show the form, or a preview with examples of the changes and the records that are refused."""
     refused = outcome.refused if outcome else []
     context = {
         "form": form,

@@ -1,4 +1,4 @@
-"""The paste panel: many lines, or rows of a table, at once, each with what it adds or with its error."""
+"""The paste panel: many lines or table rows at once, each with its effect or its error."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class CheckedLine:
-    """A line of the paste as the panel shows it."""
+    """A line of the paste, as the panel shows it."""
 
     line: PastedLine
     error: str
@@ -69,7 +69,7 @@ class CheckedLine:
 
 @dataclass(frozen=True, slots=True)
 class Paste:
-    """A pasted text as the panel shows it. `error` says that the text is too long to be read."""
+    """A pasted text, as the panel shows it. `error` is set if the text is too long."""
 
     text: str = ""
     lines: Sequence[CheckedLine] = ()
@@ -80,7 +80,7 @@ class Paste:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show an empty panel; a POST checks the text, and with `act=add` puts the valid lines into the draft."""
+    """Show an empty panel. A POST checks the text, and `act=add` adds the valid lines to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method != "POST":
         return _show(request, zone, Paste())
@@ -117,7 +117,7 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _read(text: str, zone: Zone, means: str, mapping: CsvMapping | None) -> list[PastedLine]:
-    """Read a table or lines of a zone file. Raise TooManyLines before that if there are too many."""
+    """Parse a table or lines of a zone file. Raise TooManyLines first if there are too many."""
     if mapping:
         return read_table(text, zone.name, mapping)
     return read_lines(text, zone.name, means=Reading(means) if means in set(Reading) else None)
@@ -126,7 +126,7 @@ def _read(text: str, zone: Zone, means: str, mapping: CsvMapping | None) -> list
 def _additions(
     request: PanelRequest, zone: Zone, lines: Iterable[PastedLine]
 ) -> tuple[list[Addition], dict[int, str], dict[int, str]]:
-    """Return the RRsets that the lines make, then by line number: errors of refused lines, notes on others."""
+    """Return the resulting RRsets, and by line number the errors of refused lines and notes on other lines."""
     by_rrset: dict[tuple[str, int], list[PastedLine]] = {}
     refused: dict[int, str] = {}
     notes: dict[int, str] = {}
@@ -171,13 +171,13 @@ def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added:
 
 
 def _columns(mapping: CsvMapping) -> list[str]:
-    """Return the meanings that a table's columns were given, in their order; columns without a meaning are left out."""
+    """Return the titles of the table's recognized columns, in their order."""
     found = {field: getattr(mapping, field) for field in TITLES}
     return [TITLES[field] for field in sorted(TITLES, key=lambda each: found[each] or 0) if found[field] is not None]
 
 
 def _tick(request: PanelRequest, lines: Sequence[CheckedLine]) -> PtrTick | None:
-    """Return the tick of the panel, with what it would do for the first addresses; None where no line has one."""
+    """Return the checkbox "PTR too" with a preview for the first addresses, or None if no line has an address."""
     found = [line.line.entry for line in lines if line.usable and line.ticked and line.line.entry]
     rrsets = {
         (entry.name, entry.type, entry.rdata): make(entry.name, entry.type, 0, [entry.rdata])

@@ -1,4 +1,4 @@
-"""The view that pins a zone to its reader's dashboard, or lets it go."""
+"""The view that pins a zone to the person's dashboard, or unpins it."""
 
 from django.contrib import messages
 from django.http import HttpResponse

@@ -1,6 +1,6 @@
-"""PTR records beside A and AAAA: the tick in the forms, the offer after a change, and the page that compares both.
+"""PTR records for A and AAAA records: a checkbox in forms, an offer after a change, and a page that compares both.
 
-Nothing here changes a PTR unasked: a tick that a person sees, or a button.
+A PTR changes only if a person leaves a visible checkbox set or clicks a button.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ _REVERSE_TREES = ("in-addr.arpa.", "ip6.arpa.")
 
 @dataclass(frozen=True, slots=True)
 class PtrTick:
-    """The tick "PTR too" of a form: whether it is set, and what it would do for the first addresses."""
+    """The checkbox "PTR too" of a form: its state, and a preview for the first addresses."""
 
     ticked: bool
     steps: tuple[Step, ...] = ()
@@ -46,7 +46,7 @@ class PtrTick:
 
     @property
     def can_do_something(self) -> bool:
-        """Whether any of the addresses has a reverse zone here that the person may change, or may get one."""
+        """True if at least one address has, or can get, a reverse zone here that the person is allowed to change."""
         return not (self.is_final and self.steps) or any(
             step.state not in (State.NO_ZONE, State.NO_RIGHT) for step in self.steps
         )
@@ -54,7 +54,7 @@ class PtrTick:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One page of a zone's addresses, or of a reverse zone's PTRs, and how they stand."""
+    """One page of a zone's addresses, or of a reverse zone's PTRs, with the state of each pair."""
 
     open: tuple[Step, ...]
     closed: tuple[Step, ...]  # out of step, and not to be corrected here
@@ -64,22 +64,22 @@ class Comparison:
 
 
 def is_ticked(request: PanelRequest) -> bool:
-    """Return True if the tick is set in what was sent."""
+    """Return True if the request has the checkbox "PTR too" set."""
     parameters = request.POST if request.method == "POST" else request.GET
     return parameters.get("ptr") == "yes"
 
 
 def tick_for(request: PanelRequest, rrset: RRset, addresses: Iterable[str] = ()) -> PtrTick | None:
-    """Return the tick of a form that is about to put this RRset into the draft; None if it has no addresses.
+    """Return the checkbox for a form that adds this RRset to the draft, or None if it has no addresses.
 
-    With `addresses`, the tick is about those only.
+    With `addresses`, only those addresses count.
     """
     only = set(addresses)
     return _tick(request, [rrset], [pair for pair in pointers.pairs_of(rrset) if not only or pair.address in only])
 
 
 def tick_for_many(request: PanelRequest, rrsets: Iterable[RRset]) -> PtrTick | None:
-    """Return the same for several RRsets at once."""
+    """Return the checkbox for a form that adds several RRsets, or None if they have no addresses."""
     found = list(rrsets)
     return _tick(request, found, pointers.pairs_of(*found))
 
@@ -97,9 +97,9 @@ def _tick(request: PanelRequest, rrsets: Iterable[RRset], pairs: Sequence[Pair])
 
 
 def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) -> PtrTick | None:
-    """Return the tick of the form of a row; set if the PTRs of its addresses name it already.
+    """Return the checkbox for a row's form, or None for types other than A and AAAA.
 
-    Return None for other types.
+    It is set if PTRs of the addresses already point to the name.
     """
     if type_text.strip().upper() not in ("", "A", "AAAA"):
         return None
@@ -113,7 +113,7 @@ def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) ->
 
 
 def follow(request: PanelRequest, rrsets: Iterable[RRset | None]) -> str:
-    """Bring the PTRs of these RRsets' former and present addresses in step; return what to say of it."""
+    """Update the PTRs of these RRsets' old and new addresses in the draft. Return a sentence about the changes."""
     drafted = pointers.bring_in_step(
         author=request.user, pairs=pointers.pairs_of(*rrsets), now=timezone.now(), take_over=True
     )
@@ -121,7 +121,7 @@ def follow(request: PanelRequest, rrsets: Iterable[RRset | None]) -> str:
 
 
 def summary_of(drafted: Drafted) -> str:
-    """Return a sentence on what happened to PTRs; empty if nothing did."""
+    """Return a sentence about the changed PTRs, or an empty text."""
     parts = []
     if drafted.count:
         where = ", ".join(drafted.zones[:3]) + (", …" if len(drafted.zones) > 3 else "")
@@ -142,21 +142,22 @@ def summary_of(drafted: Drafted) -> str:
 
 
 def left_by(request: PanelRequest, rrsets: Iterable[RRset | None]) -> list[Step]:
-    """Return PTRs that name one of these RRsets' owners at an address that it does not have any longer, and
-    that may be changed.
+    """Return leftover PTRs that the person is allowed to change.
+
+    A leftover PTR points to an RRset's owner from an address that the owner no longer has.
     """
     steps = pointers.steps_of(author=request.user, pairs=pointers.pairs_of(*rrsets))
     return [step for step in steps if step.state == State.LEFT]
 
 
 def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets: Iterable[RRset | None]) -> None:
-    """Append to a fragment the offer to take away PTRs that these RRsets left, or what clears an older offer."""
+    """Append an offer to delete leftover PTRs of these RRsets, or an empty fragment that clears an older offer."""
     context = {"zone": zone, "steps": left_by(request, rrsets), "out_of_band": True}
     response.write(render_to_string("editor/_ptr_offer.html", context, request))
 
 
 def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | None]) -> None:
-    """Say, without a script, that PTRs are left, and where they are offered."""
+    """Add a message about leftover PTRs and the page that deletes them, for browsers without scripts."""
     if left := left_by(request, rrsets):
         count = ngettext("{left} PTR", "{left} PTRs", len(left)).format(left=len(left))
         messages.info(
@@ -172,7 +173,7 @@ def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | Non
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_ptr(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show where addresses and PTRs disagree; a POST drafts what makes the ticked ones, or all, agree."""
+    """Show where addresses and PTRs disagree. A POST drafts fixes for the selected pairs or for all."""
     if request.method != "POST":
         zone = access.zone_for_reading(request.user, zone_name)
         comparison, _ = _compare(request, zone, request.GET.get("after", ""))
@@ -208,12 +209,12 @@ def _show(
 
 
 def is_reverse(zone: Zone) -> bool:
-    """Return True if the zone holds PTRs."""
+    """Return True if the zone is a reverse zone."""
     return any(names.is_within(zone.name, tree) for tree in _REVERSE_TREES)
 
 
 def _compare(request: PanelRequest, zone: Zone, after: str) -> tuple[Comparison, list[Pair]]:
-    """Return one page, and the pairs on it that can be brought in step."""
+    """Return one page of the comparison, and the pairs on it that can be fixed."""
     types = frozenset({rdtypes.PTR}) if is_reverse(zone) else ADDRESS_TYPES
     filters = RRsetFilter(types=types, in_draft=request.GET.get("in") == "draft")
     page = rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=RRSETS_PER_PAGE)
@@ -231,7 +232,7 @@ def _compare(request: PanelRequest, zone: Zone, after: str) -> tuple[Comparison,
 
 
 def _pairs_in(rrsets: Iterable[RRset | None]) -> list[Pair]:
-    """Return the pairs that addresses or PTRs make."""
+    """Return the (name, address) pairs of address and PTR records."""
     found = []
     for rrset in rrsets:
         if rrset is None:
@@ -244,7 +245,7 @@ def _pairs_in(rrsets: Iterable[RRset | None]) -> list[Pair]:
 
 
 def _all_pairs(request: PanelRequest, zone: Zone) -> tuple[list[Pair], bool]:
-    """Return the pairs of the zone that can be brought in step, and True if those are all pairs."""
+    """Return the pairs of the zone that can be fixed, and True if the list is complete."""
     found: list[Pair] = []
     after = ""
     for _ in range(MOST_PAGES_AT_ONCE):
@@ -257,7 +258,7 @@ def _all_pairs(request: PanelRequest, zone: Zone) -> tuple[list[Pair], bool]:
 
 
 def _sent_pairs(request: PanelRequest) -> list[Pair]:
-    """Return the pairs that were ticked; anything else is left out."""
+    """Return the selected pairs from the form. Invalid values are left out."""
     found = []
     for text in request.POST.getlist("pair")[: pointers.MOST_PAIRS]:
         name, _, address = text.partition(" ")

@@ -1,4 +1,4 @@
-"""Views of a row of the editor: show, edit in place, delete, undo. They change only the draft."""
+"""Views of a row in the editor: show, edit in place, delete, undo. They change only the draft."""
 
 from urllib.parse import urlencode
 
@@ -38,7 +38,7 @@ FIELDS = {"name", "type", "ttl", "values", "comment", "tags"}
 
 
 def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
-    """Return `name` and `type` of the URL; None if they are invalid or outside this zone."""
+    """Return `name` and `type` from the URL, or None if they are invalid or outside this zone."""
     try:
         name = names.parse(request.GET.get("name", ""))
         type_ = rdata.type_from_text(request.GET.get("type", ""))
@@ -48,12 +48,12 @@ def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
 
 
 def row_of(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
-    """Return the RRset as it is published and as the author's draft has it."""
+    """Return the RRset as published and as the author's draft has it."""
     return rrset_pages.rrset_row(zone=zone, author=request.user, name=key[0], type=key[1])
 
 
 def require_rrset(request: HttpRequest, zone: Zone) -> Key:
-    """Return `name` and `type` of the URL. Raise Unknown if they are invalid or outside this zone."""
+    """Return `name` and `type` from the URL. Raise Unknown if they are invalid or outside this zone."""
     key = rrset_of_request(request, zone)
     if key is None:
         raise access.Unknown(request.GET.get("name", ""))
@@ -61,12 +61,12 @@ def require_rrset(request: HttpRequest, zone: Zone) -> Key:
 
 
 def back_to_row(zone: Zone, key: Key) -> HttpResponse:
-    """Lead to this RRset's row in the editor."""
+    """Redirect to this RRset's row in the editor."""
     return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(*key)}")
 
 
 def way_back(zone: Zone, came_from: str) -> str:
-    """Return the URL of the review page that a person came from; empty for the editor."""
+    """Return the URL of the review page that the person came from, or an empty text for the editor."""
     if came_from == "changes":
         return reverse("changes")
     return reverse("zone-review", args=[zone.name]) if came_from == "review" else ""
@@ -77,7 +77,7 @@ def way_back(zone: Zone, came_from: str) -> str:
 
 @require_safe
 def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show one row as it is, with all its values (`all`), or with what it replaces (`old`)."""
+    """Show one row: as it is, with all its values (`all`), or with the values that it replaces (`old`)."""
     zone = access.zone_for_reading(request.user, zone_name)
     key = require_rrset(request, zone)
     if not is_fragment(request):
@@ -106,7 +106,7 @@ def _show_row(request: PanelRequest, zone: Zone, display: DisplayRow) -> HttpRes
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form of one RRset, or an empty one; a POST puts the RRset into the draft."""
+    """Show the form of one RRset, or an empty form. A POST adds the RRset to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method == "POST":
         return _save(request, zone)
@@ -155,7 +155,7 @@ def _show_form(
 
 
 def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
-    """Put the form's RRset into the draft; if it is invalid or its row changed in between, show the form again."""
+    """Add the form's RRset to the draft. If it is invalid or its row has changed, show the form again."""
     form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=FALLBACK_TTL)
     if not request.POST.get("ttl", "").strip():
         form.default_ttl = default_ttl(request, zone)
@@ -167,7 +167,7 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
 
 
 def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RRset | None]:
-    """Return the RRset that the form shows, as it is published and as it is drafted until now."""
+    """Return the edited RRset as published and as drafted so far. Return nothing for types without addresses."""
     key = form.replaces if form.is_valid() else None
     if key is None or key[1] not in ADDRESS_TYPES:
         return []
@@ -176,7 +176,7 @@ def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RR
 
 
 def put_into_draft(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
-    """Put the form's RRset into the draft. Return False, with errors in the form, if that cannot be."""
+    """Add the form's RRset to the draft. If it is refused, add errors to the form and return False."""
     if not form.is_valid() or form.rrset is None or _would_overwrite(request, zone, form):
         return False
     replaces = form.replaces
@@ -192,7 +192,7 @@ def put_into_draft(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
 
 
 def _would_overwrite(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
-    """Return True, and add an error to the form, if saving would overwrite something the row did not show."""
+    """Return True and add an error if saving would overwrite values that the row didn't show."""
     assert form.rrset is not None
     key = (form.rrset.name, form.rrset.type)
     if form.replaces != key:
@@ -249,7 +249,7 @@ def _saved_response(
 
 
 def drafted_message(request: PanelRequest, zone: Zone, rrset: RRset, before: list[RRset | None]) -> str:
-    """Say that the RRset is in the draft, and its PTRs, which come or follow now if the tick is set."""
+    """Return a message that the RRset is in the draft. If the checkbox "PTR too" is set, update its PTRs first."""
     followed = follow(request, [*before, rrset]) if is_ticked(request) else ""
     message = gettext("{owner_text} {type_to_text} in draft").format(
         owner_text=names.owner_text(rrset.name, zone.name), type_to_text=rdata.type_to_text(rrset.type)
@@ -262,7 +262,7 @@ def drafted_message(request: PanelRequest, zone: Zone, rrset: RRset, before: lis
 
 @require_POST
 def rrset_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Put the deletion of the RRset into the draft."""
+    """Add the deletion of the RRset to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
     change = row_of(request, zone, key).change
@@ -272,7 +272,7 @@ def rrset_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Remove the RRset's change from the draft; a request from the review page leads back there."""
+    """Remove the RRset's change from the draft. A request from the review page redirects back to the review."""
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
     before = row_of(request, zone, key).change.after
@@ -294,7 +294,7 @@ def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str, before
 
 @require_POST
 def draft_discard(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Discard the draft in this zone, also where its primary is elsewhere by now."""
+    """Discard the draft's changes to this zone. Works even if the zone's primary is now elsewhere."""
     zone = access.zone_for_reading(request.user, zone_name)
     access.require_editor(request.user, zone)
     count = discard(author=request.user, zone=zone, now=timezone.now())

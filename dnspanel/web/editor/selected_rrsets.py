@@ -1,4 +1,4 @@
-"""Changing many RRsets of a zone alike: what is ticked, or all that the filter finds."""
+"""Views that change many RRsets of a zone at once: the selected ones, or all that the filter finds."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ _PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 
 
 class ManyForm(forms.Form):
-    """The act of a form for many RRsets, with the fields that the act needs."""
+    """A bulk change of RRsets, with the fields that its act needs."""
 
     ACTS = (
         ("ttl", gettext_lazy("Set TTL")),
@@ -75,12 +75,12 @@ class ManyForm(forms.Form):
 
     @property
     def title(self) -> str:
-        """What the act is called."""
+        """The title of the act."""
         return dict(self.ACTS).get(self.data.get("act", ""), "Change")
 
     @property
     def sent_fields(self) -> list[tuple[str, str]]:
-        """What was sent of the act, for a form that asks again."""
+        """The fields and values that were sent, to repeat them in a form that asks again."""
         return [(name, self.data[name]) for name in FIELDS if name in self.data]
 
     def clean_ttl(self) -> int | None:
@@ -118,7 +118,7 @@ class ManyForm(forms.Form):
         return _WITH_TAGS[act](split_words(self.cleaned_data.get("tags", "")))
 
     def chosen_act(self) -> many_rrsets.Act:
-        """Return the act, of a form that is valid."""
+        """Return the act of a valid form."""
         data = self.cleaned_data
         match data["act"]:
             case "ttl":
@@ -139,7 +139,7 @@ class ManyForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One RRset before and after."""
+    """One RRset before and after the change."""
 
     owner: str
     type: str
@@ -150,7 +150,7 @@ class Example:
 
 @require_POST
 def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Put a change of many RRsets into the draft; a replacement of text is shown first, and so is what is refused."""
+    """Add a change of many RRsets to the draft. Text replacements and refused changes are previewed first."""
     zone = access.zone_for_editing(request.user, zone_name)
     form = ManyForm(request.POST)
     selection = selection_of(request, zone)
@@ -186,7 +186,7 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
-    """Return what the request selects; None for nothing."""
+    """Return the selection in the request, or None if nothing is selected."""
     if request.POST.get("all") and request.POST.get("in") == "warnings":
         return Selection(tuple(blocking_of(request, zone).keys_with_warnings))
     if request.POST.get("all"):
@@ -196,26 +196,26 @@ def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
 
 
 def ticked_lines(request: PanelRequest) -> Iterator[str]:
-    """Yield the lines that name ticked RRsets; of too many, only enough for the selection to be refused."""
+    """Yield the lines that name selected RRsets. Stop just above MOST_SELECTED, which refuses the selection."""
     lines = (line for _, line in numbered_lines(request.POST.get("rrs", "")) if line)
     return itertools.islice(itertools.chain(request.POST.getlist("rr"), lines), MOST_SELECTED + 1)
 
 
 def _key(line: str) -> Key | None:
-    """Return the RRset that a tick names: its name and the number of its type."""
+    """Parse a checkbox value: name and type number. Return None if it is invalid."""
     name, _, type_ = line.strip().rpartition(" ")
     return (name, int(type_)) if name and type_.isascii() and type_.isdigit() and len(type_) < 6 else None
 
 
 def address_with_filter(parameters: QueryDict, zone: Zone) -> str:
-    """Return the zone's page with the filter that the selection was made under."""
+    """Return the URL of the zone's page with the filter that was active for the selection."""
     filters = {name: parameters[name] for name in ("q", "type", "in") if parameters.get(name)}
     address = reverse("zone-detail", args=[zone.name])
     return f"{address}?{urlencode(filters)}" if filters else address
 
 
 def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | None, *, status: int) -> HttpResponse:
-    """Show what would change, in examples, and what would not; the form goes on with the same selection."""
+    """Show a preview with examples of the changes and refused records. Its form keeps the selection."""
     changes = outcome.changes if outcome else []
     refused = outcome.refused if outcome else []
     context = {
@@ -234,12 +234,12 @@ def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | 
 
 
 def selected_fields(request: PanelRequest) -> list[tuple[str, str]]:
-    """Return the fields that make a selection, so that a form goes on with the same one."""
+    """Return the form fields that make up the selection, to repeat them in the next form."""
     return [(name, value) for name in ("rr", "rrs", "all", "q", "type", "in") for value in request.POST.getlist(name)]
 
 
 def refused_rows(zone: Zone, refused: Sequence[many_rrsets.Refused]) -> list[tuple[str, str, str]]:
-    """Return owner, type and reason of the first that are refused."""
+    """Return owner, type and reason of the first MOST_REFUSED refused RRsets."""
     return [
         (names.owner_text(each.rrset.name, zone.name), _type(each.rrset), each.reason)
         for each in refused[:MOST_REFUSED]
@@ -247,7 +247,7 @@ def refused_rows(zone: Zone, refused: Sequence[many_rrsets.Refused]) -> list[tup
 
 
 def example_of(zone: Zone, change: Change) -> Example:
-    """Return a change as it is displayed in its zone."""
+    """Return a change for display in its zone."""
     rrset = change.before or change.after
     assert rrset is not None
     owner = names.owner_text(rrset.name, zone.name)
@@ -259,7 +259,7 @@ def _type(rrset: RRset) -> str:
 
 
 def _lines(rrset: RRset | None) -> tuple[str, ...]:
-    """Return an RRset as lines: TTL, what is not answered, comment, tags."""
+    """Return an RRset as lines: TTL and value, disabled values marked, then comment and tags."""
     if rrset is None:
         return ()
     off = set(rrset.disabled)

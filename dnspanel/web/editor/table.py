@@ -1,4 +1,4 @@
-"""Views of the zone editor: the table of RRsets, quick add, and news of other people's revisions."""
+"""Views of the zone editor: the table of RRsets, quick add, and notices of other people's revisions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -78,7 +78,7 @@ LONGEST_LINE = 70_000  # the longest RRset that an answer can hold
 
 @require_safe
 def zone_detail(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the editor; for htmx the filtered table, or only its next rows."""
+    """Show the zone editor. htmx gets only the filtered table or its next rows."""
     zone = access.zone_for_reading(request.user, zone_name)
     if is_fragment(request):
         template = "editor/_rrset_rows.html" if request.GET.get("after") else "editor/_rrset_table.html"
@@ -101,7 +101,7 @@ def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = N
 
 
 def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
-    """Return one page of rows, filtered as the request asks."""
+    """Return the template context of one page of rows, filtered and sorted as requested."""
     order = rrset_order_of(request.GET.get("sort", "")[:LONGEST_SORT])
     at = _name_at(request, zone) if order == AS_EDITED else ""
     after = request.GET.get("after", "") or (rrset_pages.place_before(zone, at) if at else "")
@@ -154,7 +154,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
 
 
 def _with_messages(rows: Iterable[DisplayRow], messages: Mapping[Key, str]) -> list[DisplayRow]:
-    """Return the rows with the messages of the checks about the RRset, where the draft says nothing."""
+    """Return the rows with warnings of the published RRsets' checks, unless the draft has warnings of its own."""
     if not messages:
         return list(rows)
     return [replace(row, warned=row.warned or capitalize(messages.get(row.row.change.key, ""))) for row in rows]
@@ -167,7 +167,7 @@ def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRs
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Return why the zone cannot be sorted by a column, unless a filter finds few records."""
+    """Return, by column, why a large zone can't be sorted by it. Empty if a filter is active."""
     if filters.text or filters.in_draft:
         return {}
     return {
@@ -180,7 +180,7 @@ def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
 
 
 def _name_at(request: PanelRequest, zone: Zone) -> str:
-    """Return the name that the table is to begin with; empty for the beginning, and for what is no name in the zone."""
+    """Return the name that the table should start with, or an empty text if there is no valid name."""
     if request.GET.get("after"):
         return ""
     try:
@@ -191,7 +191,7 @@ def _name_at(request: PanelRequest, zone: Zone) -> str:
 
 
 def _next_query(request: PanelRequest, next_after: str, sort: str) -> str:
-    """Return the URL query of the next rows, with the filters of this request."""
+    """Return the URL query of the next rows, which keeps the current filters."""
     filters = request.GET.copy()
     for name in ("after", "at", *(() if sort else ("sort",))):
         filters.pop(name, None)
@@ -199,7 +199,7 @@ def _next_query(request: PanelRequest, next_after: str, sort: str) -> str:
 
 
 def filters_of(parameters: QueryDict) -> RRsetFilter:
-    """Return the filter that the parameters of a request ask for."""
+    """Return the RRset filter from the request's parameters."""
     try:
         types = frozenset({rdata.type_from_text(str(parameters.get("type", "")))})
     except ReplicationError:
@@ -216,7 +216,7 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
 
 @require_safe
 def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the chip that says how many nodes have acked the newest revision."""
+    """Show the chip with the number of nodes that have acknowledged the newest revision."""
     zone = access.zone_for_reading(request.user, zone_name)
     sync = sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name)
     return render(request, "editor/_sync_chip.html", {"zone": zone, "sync": sync})
@@ -224,7 +224,7 @@ def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Revisions that others published since the page was drawn, and how many of my changes they touch."""
+    """Revisions that others published since the page was loaded, and how many of the person's changes they touch."""
 
     newest: HistoryRow
     count: int
@@ -234,7 +234,7 @@ class News:
 
 @require_safe
 def zone_news(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show a strip about newer revisions; answer 204 if the page shows all of them already."""
+    """Show a notice of newer revisions. Return 204 if the page already shows all of them."""
     zone = access.zone_for_reading(request.user, zone_name)
     since, seen = number_of(request.GET.get("since")), number_of(request.GET.get("seen"))
     if zone.revision <= max(since, seen):
@@ -259,7 +259,7 @@ def number_of(text: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Quick:
-    """What quick add shows beneath its field: the addition understood, a question, or an error."""
+    """The result that quick add shows below its field: an addition, a question, or an error."""
 
     line: str = ""
     addition: Addition | None = None
@@ -280,7 +280,7 @@ class Quick:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show how a line is understood; a POST adds it to the draft."""
+    """Show how a line is understood. A POST adds its record to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     quick = _understand(request, zone)
     if request.method != "POST":
@@ -298,7 +298,7 @@ def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _understand(request: PanelRequest, zone: Zone) -> Quick:
-    """Read the line of the request, and add it to the RRset that the author sees in the zone."""
+    """Parse the line in the request, and add its value to the RRset as the author sees it."""
     parameters = request.POST if request.method == "POST" else request.GET
     quick = Quick(
         line=parameters.get("line", "")[:LONGEST_LINE],
@@ -325,7 +325,7 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
 
 
 def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Violation, ...]:
-    """Return the rules that these RRsets would violate, together with the rest of the draft; notes are left out."""
+    """Return the rule violations of these RRsets together with the rest of the draft, without notes."""
     filters = RRsetFilter(in_draft=True)
     drafted = rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
     keys = {(rrset.name, rrset.type) for rrset in rrsets}
@@ -341,7 +341,7 @@ def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Vi
 
 
 def default_ttl(request: PanelRequest, zone: Zone) -> int:
-    """Return the TTL of a new RRset: the zone's default, or that of its SOA, as the author sees it."""
+    """Return the TTL for a new RRset: the zone's default, or the TTL of its SOA as the author sees it."""
     if zone.default_ttl is not None:
         return zone.default_ttl
     soa = rrset_pages.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).change.after
@@ -359,7 +359,7 @@ def _show_quick(request: PanelRequest, zone: Zone, quick: Quick, *, status: int)
 
 
 def _alone(addition: Addition) -> RRset:
-    """Return the RRset with the added value only: the PTRs of the others are not asked about."""
+    """Return the RRset with only the added value, so that the checkbox "PTR too" is about this value."""
     rrset = addition.rrset
     return make(rrset.name, rrset.type, rrset.ttl, [addition.value])
 
@@ -389,7 +389,7 @@ def _added_response(request: PanelRequest, zone: Zone, addition: Addition, follo
 
 
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
-    """Return rows for the table, out of band; `editor.js` puts each where its sort key belongs."""
+    """Return rows for the table as an htmx out-of-band fragment. `editor.js` inserts each by its sort key."""
     rows = [rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
     answered = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
     display = with_blocking(request, zone, with_expiries(zone, answered))

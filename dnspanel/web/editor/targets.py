@@ -1,6 +1,4 @@
-"""The questions of the panel to other servers over DNS, on request: targets outside that the draft points at,
-delegations.
-"""
+"""DNS lookups of external names in the draft and of delegations, on request."""
 
 from dataclasses import dataclass
 
@@ -33,7 +31,7 @@ _NEED_ADDRESSES = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A name outside of the panel, and the first record of the draft that points at it."""
+    """A name outside the panel, and the first record of the draft that points to it."""
 
     target: str
     pointed_at_by: str
@@ -42,7 +40,7 @@ class Outside:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_targets(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show which names outside of the panel the draft points at, and what is delegated; a POST looks one of them up."""
+    """Show the draft's targets outside the panel, and the delegations. A POST looks one group of them up."""
     zone = access.zone_for_editing(request.user, zone_name)
     outside, delegations = _outside(request, zone), _delegations(request, zone)
     looks: dict[str, TargetLook] = {}
@@ -78,8 +76,10 @@ def zone_targets(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
-    """Return the zone's own name servers and the first delegations below it, those in the draft first, as the person
-    sees them; in a few queries."""
+    """Return the zone's own name servers and the first delegations below it, as the person sees them.
+
+    Delegations in the draft come first. This takes a few queries.
+    """
     rows: list[RRsetRow] = []
     for in_draft in (True, False):
         filters = RRsetFilter(types=frozenset((rdtypes.NS,)), in_draft=in_draft)
@@ -101,10 +101,10 @@ def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
 
 
 def _outside(request: PanelRequest, zone: Zone) -> list[Outside]:
-    """Return by name the targets of the draft's records that no zone here answers for, as far as the person may know.
+    """Return the targets of the draft's records that aren't in a zone the person can see, by name.
 
-    This takes a few queries. Targets in other zones of the panel are asked about like foreign ones: they are no
-    secret of the DNS.
+    This takes a few queries. Targets in the panel's other zones are looked up like external names: they are public in
+    DNS.
     """
     rows = rrset_pages.rrset_page(
         zone=zone, author=request.user, filters=RRsetFilter(in_draft=True), limit=MOST_RRSETS

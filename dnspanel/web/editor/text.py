@@ -1,4 +1,4 @@
-"""Text mode: the zone, or what the filter finds or a person ticked, edited as zone-file text."""
+"""Text mode: edit the whole zone, the filtered records or the selected records as zone-file text."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -26,7 +26,7 @@ from dnspanel.zones.rights import access
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the text; `act=check` says what is wrong with it, `act=save` puts what it changes into the draft."""
+    """Show the text. `act=check` lists its errors, and `act=save` adds its changes to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     act = request.POST.get("act", "")
     if act not in ("check", "save"):
@@ -65,7 +65,7 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _open(request: PanelRequest, zone: Zone) -> HttpResponse:
-    """Show the text of what is selected, else of what the filter finds, else of the whole zone."""
+    """Show the text of the selected records, else of the filtered records, else of the whole zone."""
     if request.method == "POST":
         selection = selection_of(request, zone)
         if selection is None:
@@ -94,7 +94,7 @@ def _open(request: PanelRequest, zone: Zone) -> HttpResponse:
 
 
 def _answer(request: PanelRequest, zone: Zone, edited: EditedText, *, status: int, error: str = "") -> HttpResponse:
-    """Show what is wrong; the text itself is not sent again to a page that has it."""
+    """Show the errors in the text. A page that already has the text gets only the errors."""
     context = {"edited": edited, "error": error, "may_save": not (edited.faults or error)}
     if is_fragment(request):
         return render(request, "editor/_text_findings.html", {"zone": zone, **context}, status=status)

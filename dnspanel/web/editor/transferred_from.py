@@ -1,4 +1,4 @@
-"""How far a zone is that comes from elsewhere, as the pages of the zone display it."""
+"""The state of a zone that is transferred from another server, as the zone's pages show it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,19 +10,19 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class DisplayTransfer:
-    """Where a zone comes from, how far it is, and what is wrong; `row`: None for a person that may not look closer."""
+    """The source of a transferred zone, its state, and its error. `row` is None if the person can't see details."""
 
     zone: Zone
     row: TransferredZone | None
 
     @property
     def has_come(self) -> bool:
-        """Whether anything of the zone is here."""
+        """True if a first transfer of the zone has succeeded."""
         return self.zone.is_served or (self.row is not None and self.row.serial is not None)
 
     @property
     def title(self) -> str:
-        """Say the worst of it."""
+        """The most serious fact about the zone's state."""
         if not self.has_come:
             return gettext("This zone waits for its first transfer")
         if not self.zone.is_served:
@@ -31,7 +31,7 @@ class DisplayTransfer:
 
     @property
     def look(self) -> str:
-        """Return the class of the strip."""
+        """The CSS class of the notice."""
         if self.has_come and not self.zone.is_served:
             return "is-bad"
         return "is-warn" if self.error else "is-info"
@@ -46,14 +46,14 @@ class DisplayTransfer:
 
     @property
     def confirmed_at(self) -> datetime | None:
-        """When a primary last gave something, or had nothing newer."""
+        """The time when a primary last sent a transfer or confirmed that it has nothing newer."""
         return None if self.row is None else self.row.confirmed_at
 
 
 def transfer_of(zone: Zone, *, closely: bool) -> DisplayTransfer | None:
-    """Return how far a zone is; None where its primary is this panel.
+    """Return the zone's transfer state, or None if this panel is its primary.
 
-    `closely`: for people that may change its settings.
+    `closely` adds details for people who are allowed to change the zone's settings.
     """
     if not zone.transferred_from:
         return None

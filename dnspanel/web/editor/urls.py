@@ -1,4 +1,4 @@
-"""URLs of the zone editor, review and history; included by `web.urls`, which registers the `zone` converter."""
+"""URLs of the zone editor, review and history, included by `web.urls`, which registers the `zone` converter."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The parts above and below every page of one zone: header, tabs, draft bar."""
+"""The common parts of every page of a zone: header, tabs, draft bar."""
 
 import json
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from dnspanel.zones.rights.lock_rules import locks_against
 
 @dataclass(frozen=True, slots=True)
 class ZoneHead:
-    """A zone, what its reader may do with it, its state on the nodes, and the drafts in it."""
+    """A zone with the reader's rights, its state on the nodes, and its drafts."""
 
     zone: Zone
     tab: str
@@ -48,7 +48,7 @@ class ZoneHead:
 
 
 def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None = None) -> ZoneHead:
-    """Return the head of a zone's page; `known` are the rules about the zone, if the caller has them already."""
+    """Return the head of a zone's page. `known` are the rules about the zone, if the caller already has them."""
     may_edit = access.may_edit_here(request.user, zone)
     may_set = access.has_right(request.user, zone, Right.SETTINGS)
     counts = draft_counts_of(request) if may_edit else ()
@@ -73,9 +73,9 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None =
 
 
 def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, *, speak: str = "") -> HttpResponse:
-    """Append to a fragment what the draft changes beside it, and tell the page that the draft changed.
+    """Append out-of-band parts that follow the draft, and notify the page that the draft changed.
 
-    Those are the draft bar, the tab's number and the types of the filter.
+    The parts are the draft bar, the number on the tab and the types of the filter.
     """
     counts = queries.draft_summary(author=request.user)
     here = next((count for count in counts if count.zone_id == zone.pk), None)
@@ -101,7 +101,7 @@ def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, 
 
 
 def focus_after(response: HttpResponse, selector: str) -> HttpResponse:
-    """Set the focus to an element once the fragment is in the page."""
+    """Make the page focus this element after htmx has inserted the fragment."""
     response["HX-Trigger-After-Settle"] = json.dumps({"focus-on": selector})
     return response
 
@@ -109,5 +109,5 @@ def focus_after(response: HttpResponse, selector: str) -> HttpResponse:
 def render_zone(
     request: PanelRequest, zone: Zone, tab: str, template: str, context: dict[str, object], status: int = 200
 ) -> HttpResponse:
-    """Return a page of a zone with its head."""
+    """Render a page of a zone with its head."""
     return render(request, template, {"head": zone_head(request, zone, tab), "zone": zone, **context}, status=status)

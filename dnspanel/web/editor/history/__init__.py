@@ -1,1 +1,1 @@
-"""Revisions and publications, and the ways back."""
+"""Pages of revisions and publications, and ways to revert them."""

@@ -1,4 +1,4 @@
-"""Days as filters name them in an address."""
+"""Parsing of dates in the filters of a URL."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +6,7 @@ from django.utils.dateparse import parse_date
 
 
 def day_of(text: str, *, last: bool = False) -> datetime | None:
-    """Return when a day begins (UTC), or for the last day of a range when it has ended; None if the text is no day."""
+    """Return the start of a day (UTC), or its end if `last` is true. Return None if the text isn't a date."""
     try:
         day = parse_date(text)
     except ValueError:  # such as the 31st of February

@@ -1,4 +1,4 @@
-"""Views of the history of a zone and of one RRset, and of undoing and restoring revisions."""
+"""Views of the history of a zone and of one RRset, and of reverting and restoring revisions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ MOST_IN_MEMORY = 1 << 20  # a file beyond this goes to disk
 
 @dataclass(frozen=True, slots=True)
 class DisplayRevision:
-    """A revision in a list, in words, with its state on the nodes."""
+    """A revision as a list shows it, with its state on the nodes."""
 
     row: HistoryRow
     sync: Sync
@@ -68,12 +68,12 @@ class DisplayRevision:
 
     @property
     def can_revert(self) -> bool:
-        """Whether a draft can take it back: a change of the signing is taken back on the page of the signing."""
+        """True if a draft can revert the revision. Signing changes are reverted on the DNSSEC page."""
         return self.row.kind == RevisionKind.CHANGE and not self.signing
 
     @property
     def kind(self) -> str:
-        """The kind of the revision, in words; empty for a change of RRsets."""
+        """The kind of the revision as text, or empty for a change of RRsets."""
         return (
             ""
             if self.row.kind == RevisionKind.CHANGE
@@ -83,7 +83,7 @@ class DisplayRevision:
 
 @require_safe
 def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """List revisions, newest first; for htmx only the next ones."""
+    """List the zone's revisions, newest first. htmx gets only the next revisions."""
     zone = access.zone_for_reading(request.user, zone_name)
     before = request.GET.get("before", "")
     typed = {name: request.GET.get(name, "").strip()[:LONGEST_NAME] for name in _FILTERS}
@@ -117,7 +117,7 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _filters(zone: Zone, typed: dict[str, str]) -> tuple[HistoryFilters, str]:
-    """Return the filters that were typed, and what is wrong with the name if it is not in this zone."""
+    """Return the filters from the form, and an error text if the name isn't in this zone."""
     name, fault = "", ""
     if typed["name"]:
         try:
@@ -141,7 +141,7 @@ def _display(request: PanelRequest, zone: Zone, rows: tuple[HistoryRow, ...]) ->
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
-    """Return the zone's revision of this number. Raise Unknown without such a revision."""
+    """Return the zone's revision with this number. Raise Unknown if it doesn't exist."""
     found = (
         Revision.objects.select_related("publication__author", "publication__token", "zone")
         .filter(zone=zone, number=number)
@@ -154,7 +154,7 @@ def revision_of(zone: Zone, number: int) -> Revision:
 
 @require_safe
 def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """Show what one revision changed, and the ways to undo it."""
+    """Show the changes of one revision, and the ways to revert it."""
     zone = access.zone_for_reading(request.user, zone_name)
     row = queries.history_page(zone=zone, before=number + 1, limit=1).rows
     found = revision_of(zone, number)
@@ -175,7 +175,7 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 
 @require_safe
 def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show how the zone differs between two revisions, the older one first."""
+    """Show the differences between two revisions, older revision first."""
     zone = access.zone_for_reading(request.user, zone_name)
     numbers = sorted({int(text) for text in request.GET.getlist("r") if text.isdecimal() and len(text) < 10})
     if len(numbers) != 2:
@@ -194,7 +194,7 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
-    """Yield the RRsets that differ between two revisions, in canonical order; reads both zones side by side."""
+    """Yield the RRsets that differ between two revisions, in canonical order. Reads both revisions side by side."""
 
     def keyed_rrsets(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
         for rrset in queries.rrsets_at(zone=zone, number=number):
@@ -238,8 +238,9 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: HistoryRow) -> str:
-    """Return the address of the page of rights over the RRset: of its author for a reader that knows all
-    people, else of the reader.
+    """Return the URL of the page that explains the rights over the RRset at the time of the revision.
+
+    It explains the author's rights if the reader manages people, else the reader's own.
     """
     who = {"who": row.author} if row.author and can(request.user, Permission.PEOPLE) else {}
     at = timezone.localtime(row.at)
@@ -249,9 +250,9 @@ def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: Histo
 
 @require_safe
 def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpResponseBase:
-    """Download the zone of this revision as a zone file.
+    """Download the zone file of this revision.
 
-    For a large zone only the newest revision can be downloaded, by an export.
+    For a large zone, only the newest revision can be downloaded, as an export.
     """
     zone = access.zone_for_reading(request.user, zone_name)
     found = revision_of(zone, number)
@@ -288,7 +289,7 @@ def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 
 @require_POST
 def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """Put the inverse of this revision into the draft."""
+    """Add the inverse of this revision to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     found = revision_of(zone, number)
     return _draft_and_review(
@@ -302,7 +303,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 
 @require_POST
 def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """Put into the draft what restores the zone to this revision."""
+    """Add the changes to the draft that restore the zone to this revision."""
     zone = access.zone_for_editing(request.user, zone_name)
     return _draft_and_review(
         request,
@@ -316,7 +317,7 @@ def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpRespo
 def _draft_and_review(
     request: PanelRequest, zone: Zone, number: int, what: str, make_draft: Callable[[], object]
 ) -> HttpResponse:
-    """Make the draft and lead to its review, which says what it is: in a message, and as the reason to publish it."""
+    """Create the draft and redirect to its review, with `what` as the message and as the suggested reason."""
     try:
         make_draft()
     except CannotUndo as exc:

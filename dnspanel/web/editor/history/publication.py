@@ -1,4 +1,4 @@
-"""Views of a publication: its progress from saved to answered by every node, and drafts that undo or repeat it."""
+"""Views of a publication: its progress to the nodes, and drafts that revert or repeat it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LA
 
 @dataclass(frozen=True, slots=True)
 class DisplayReach:
-    """A node in the list: its mark, and how long it took or why it does not have the publication yet."""
+    """A node in the list: its status, and the time it took or the reason why it lacks the publication."""
 
     name: str
     tone: str
@@ -55,7 +55,7 @@ class DisplayReach:
 
 @dataclass(frozen=True, slots=True)
 class DisplayShadowed:
-    """An RRset of the publication that no node answers from it."""
+    """An RRset of the publication that no node answers, because another zone contains its name."""
 
     shadowed: nesting.Shadowed
 
@@ -78,7 +78,7 @@ class DisplayShadowed:
 
 @dataclass(frozen=True, slots=True)
 class DisplayStage:
-    """Nodes that get a publication together; if no group waits for another, one stage without a name."""
+    """Nodes that get a publication together. If no group waits for another, there is one stage without a name."""
 
     name: str
     is_ring0: bool
@@ -88,7 +88,7 @@ class DisplayStage:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a publication."""
+    """The progress of a publication from encoding to the nodes' answers."""
 
     publication: Publication
     encoded_ms: int | None
@@ -102,7 +102,7 @@ class Progress:
 
     @property
     def channel(self) -> str:
-        """The channel of the publication; empty for web and system, which say no more than the author does."""
+        """The channel of the publication. Empty for web and system, where the author already says enough."""
         quiet = {Channel.WEB, Channel.SYSTEM}
         return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
 
@@ -134,9 +134,9 @@ class Progress:
 
 @require_safe
 def publication(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Show the progress of a publication; htmx gets the moving part alone until it has arrived everywhere.
+    """Show the progress of a publication. htmx gets only the changing part until all nodes have the publication.
 
-    The drawer over the editor gets all but the frame.
+    The drawer over the editor gets the page without its frame.
     """
     found = _publication(request, sequence)
     # Words of the machinery are for those who look after it.
@@ -178,7 +178,10 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
 
 
 def _publication(request: PanelRequest, sequence: int) -> Publication:
-    """Return the publication. Raise Unknown unless it changed a zone (even a trashed one) that this person may read."""
+    """Return the publication with this sequence.
+
+    Raise Unknown unless the person is allowed to read at least one of its zones, which can be in the trash.
+    """
     access.require(request.user, Permission.READ)
     found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()
     if found is None or not (_sees_all(request) or _revisions(request, found).exists()):
@@ -187,7 +190,7 @@ def _publication(request: PanelRequest, sequence: int) -> Publication:
 
 
 def _revisions(request: PanelRequest, found: Publication) -> QuerySet[Revision]:
-    """Return its revisions of zones that this person may read, by zone name."""
+    """Return the publication's revisions of zones that the person is allowed to read, by zone name."""
     revisions = found.revisions.select_related("zone").order_by("zone__name")
     if _sees_all(request):
         return revisions
@@ -205,7 +208,10 @@ def _can_undo(request: PanelRequest, each: Revision) -> bool:
 
 
 def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Revision]:
-    """Return those of these revisions that did not fill a zone which the same write created: they go with that zone."""
+    """Return the revisions to revert, without those that filled a zone created by the same write.
+
+    Reverting the creation of a zone removes its contents too.
+    """
     if found.part_of is None:
         return list(revisions)
     created = Revision.objects.filter(publication__part_of=found.part_of, kind=RevisionKind.CREATE)
@@ -214,7 +220,7 @@ def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Rev
 
 
 def _has_restorable_zones(request: PanelRequest, found: Publication) -> bool:
-    """Return True if zones that it deleted are still in the trash, and this person may restore one of them."""
+    """Return True if the person can restore a zone that the publication deleted and that is still in the trash."""
     deleted = found.revisions.filter(kind=RevisionKind.DELETE, zone__sequence=found.sequence)
     mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).exclude(deleted_at=None)
     return mine.filter(pk__in=deleted.values("zone")).exists()
@@ -249,8 +255,9 @@ def _progress(
 
 
 def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
-    """Return why the nodes do not get it yet; for a zone that this person may not know about, only that a
-    reason exists.
+    """Return why the publication hasn't reached the nodes yet, or an empty text.
+
+    If the reason concerns a zone that the person isn't allowed to see, the text doesn't name it.
     """
     stall = next((each for each in stalls() if each.sequence <= found.sequence), None)
     if stall is None:
@@ -262,7 +269,7 @@ def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
 
 
 def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
-    """Return which ALIAS and LUA records of these zones have no good answer on which node, as sentences."""
+    """Return sentences about ALIAS and LUA records in these zones that don't resolve on a node."""
     found = [(node.name, Unanswered._make(each)) for node in nodes for each in node.unanswered]
     if not found:
         return []
@@ -278,7 +285,7 @@ def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
 
 
 def _encoded_ms(found: Publication) -> int | None:
-    """Return the milliseconds until the last of its segments (one per schema) was sealed; None without a segment."""
+    """Return the milliseconds until the last segment (one per schema) was sealed, or None without a segment."""
     sealed = Segment.objects.filter(epoch=found.epoch, first__lte=found.sequence, last__gte=found.sequence)
     at = sealed.order_by("-sealed_at").values_list("sealed_at", flat=True).first()
     return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))
@@ -295,7 +302,10 @@ def _display(node: NodeArrival, *, is_swift: bool, in_full: bool) -> DisplayReac
 
 @require_POST
 def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Put the inverse of what this publication changed into the draft; lead on to the zones that it deleted."""
+    """Add the inverse of this publication to the draft.
+
+    If the publication deleted zones, redirect to the page that restores them.
+    """
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
     undone: dict[str, None] = {}
@@ -329,7 +339,7 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
 
 @require_POST
 def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Put the changes of this publication, which was taken back, into the draft again."""
+    """Add the changes of this publication, which was reverted, to the draft again."""
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
     try:

@@ -1,4 +1,4 @@
-"""The publications of all people: as rows of a list, and the page that lists them."""
+"""The list of all people's publications, and its rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _FIELDS = ("author", "channel", "zone", "since", "until")
 
 @dataclass(frozen=True, slots=True)
 class DisplayPublication:
-    """A publication in a list, with its proof: how many nodes answer with it."""
+    """A publication as a list shows it, with the number of nodes that already answer with it."""
 
     row: PublicationRow
     sync: Sync
@@ -42,7 +42,7 @@ def display_publications(rows: Sequence[PublicationRow], statuses: Sequence[Node
 
 @require_safe
 def publication_list(request: PanelRequest) -> HttpResponse:
-    """List all publications in zones that this person may see; htmx gets the list, or only its next rows."""
+    """List publications of zones that the person is allowed to see. htmx gets only the list or its next rows."""
     access.require(request.user, Permission.READ)
     typed = {name: request.GET.get(name, "").strip()[:LONGEST_NAME] for name in _FIELDS}
     filters = PublicationFilters(

@@ -1,1 +1,1 @@
-"""Lines and tables as people type and paste them."""
+"""Parsing of lines and tables that people type or paste."""

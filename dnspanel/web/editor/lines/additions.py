@@ -1,4 +1,4 @@
-"""How an entry of quick add changes the RRset that the author sees, and sentences about the change. Pure."""
+"""Adds entries of quick add to RRsets as the author sees them, and describes the change. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ ONE_VALUE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA, rdtypes.ALIAS}
 
 
 class Occupied(Exception):
-    """The RRset exists and can hold only one value; `now` may be replaced, but not silently."""
+    """Raised if the RRset exists and can hold only one value. Replacing `now` needs a confirmation."""
 
     def __init__(self, now: RRset) -> None:
         super().__init__(
@@ -32,7 +32,7 @@ class Occupied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """The RRset after adding and before it, and sentences about what adding means."""
+    """The RRset before and after adding, and sentences about the effect."""
 
     rrset: RRset
     before: RRset | None
@@ -48,8 +48,8 @@ class Addition:
 def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: bool = False) -> Addition:
     """Return the RRset with the entry's value added. Raise Occupied or BadRRset.
 
-    The TTL belongs to the RRset: a line with a TTL sets it for all values; a line
-    without one keeps the RRset's TTL, and a new RRset takes `$TTL` or the zone's.
+    The TTL belongs to the RRset. A line with a TTL sets it for all values, and a line without one keeps the RRset's
+    TTL. A new RRset gets the TTL from `$TTL` or the zone's default.
     """
     kept = () if now is None or replace else now.rdata
     value = [entry.rdata]
@@ -71,7 +71,7 @@ def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: boo
 
 
 def add_entries(entries: Iterable[Entry], now: RRset | None, default_ttl: int) -> Addition:
-    """Return one RRset with the values of several entries added. Raise as `add_entry` does."""
+    """Return one RRset with the values of several entries added. Raise Occupied or BadRRset."""
     addition: Addition | None = None
     for entry in entries:
         addition = add_entry(entry, addition.rrset if addition else now, default_ttl)

@@ -1,4 +1,4 @@
-"""Text split into fields by the rules of zone files, each field with the column it starts in."""
+"""Splits text into fields by the rules of zone files. Each field has the column where it starts."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _WORD = re.compile(r"\s*((?:\\.|\S)+)")
 
 
 class Unreadable(Exception):
-    """The text cannot be read; it has the reason, and the column (from 1) of the line."""
+    """Raised for text that can't be parsed, with the reason and the column (from 1)."""
 
     def __init__(self, message: str, column: int = 1) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One field of a line, as written, and the column it starts in."""
+    """One field of a line, as written, and the column where it starts."""
 
     text: str
     column: int
@@ -41,13 +41,13 @@ class Token:
 
 
 def word_at(text: str, position: int) -> tuple[Token, int] | None:
-    """Return the next word of the text and where it ends; None at the end of the text."""
+    """Return the next word of the text and its end position, or None at the end of the text."""
     match = _WORD.match(text, position)
     return None if match is None else (Token(match.group(1), match.start(1) + 1), match.end())
 
 
 def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[list[Token], str]:
-    """Split a line into fields by the rules of zone files; return them and the comment after `;`."""
+    """Split a line into fields by the rules of zone files. Return the fields, and the comment after `;`."""
     found: list[Token] = []
     position, depth = start, 0
     while position < len(text):
@@ -76,7 +76,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
 
 
 def split_text(text: str, start: int = 0) -> list[Token]:
-    """Split the rdata of a TXT, where `;` and parentheses outside quotes are text."""
+    """Split the rdata of a TXT record. In TXT, `;` and parentheses outside quotes are plain text."""
     found: list[Token] = []
     position = start
     while position < len(text):
@@ -100,8 +100,9 @@ def _what_is_open(char: str) -> str:
 
 
 def part_comment(text: str) -> tuple[str, str]:
-    """Split a TXT line and its comment: a `;` after a blank, outside quotes; people do not write `k=rsa ;p=`
-    as text.
+    """Split a TXT line into its value and its comment.
+
+    A comment starts with a `;` after a space, outside quotes. Texts such as `k=rsa ;p=` don't occur in practice.
     """
     quoted, escaped = False, False
     for position, char in enumerate(text):

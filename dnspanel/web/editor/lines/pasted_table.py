@@ -1,4 +1,4 @@
-"""Tables as people paste them into a zone: rows of a spreadsheet or of a CSV file, as lines of a zone file. Pure."""
+"""Turns pasted tables (rows of a spreadsheet or a CSV file) into lines of a zone file. Pure."""
 
 import io
 import itertools
@@ -23,9 +23,9 @@ from replication.errors import BadName
 
 
 def mapping_of(text: str, zone: str) -> CsvMapping | None:
-    """Return what the columns of the pasted text mean; None if it is no table, but lines of a zone file.
+    """Return the column mapping of the pasted table, or None if the text is lines of a zone file.
 
-    Zone files have tabs too, so tabs make a table only below a header.
+    Zone files contain tabs too, so tabs make a table only if there is a header.
     """
     lines = list(itertools.islice(io.StringIO(text.lstrip("\ufeff\r\n"), newline=""), HEADER_WITHIN))
     delimiter = sniffed_delimiter(lines)
@@ -41,9 +41,9 @@ def mapping_of(text: str, zone: str) -> CsvMapping | None:
 
 
 def read_table(text: str, zone: str, mapping: CsvMapping) -> list[PastedLine]:
-    """Return each row as it would be a line of a zone file, with the number of the line on which it begins.
+    """Return each row as a line of a zone file, with the number of its first line.
 
-    Names that end in the zone's name are absolute, as tables write them; a row of another zone is refused. Raise
+    Names that end in the zone's name are absolute, as usual in tables. A row of another zone is refused. Raise
     TooManyLines, before any row is read, if there are more than MOST_LINES.
     """
     reader = RowReader(mapping, default_ttl="")

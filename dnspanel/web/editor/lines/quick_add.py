@@ -1,9 +1,8 @@
-"""Reads lines in the form of zone files, as people type them.
+"""Parses lines in zone file syntax, as people type them.
 
-`read_line` turns one line into an `Entry`, or raises with the reason and its
-column; `read_lines` reads a pasted text. Nothing is guessed silently: a name
-that ends in the zone's name without a dot raises `AmbiguousName`, and `Entry.notes`
-has what was done for the person (a TXT quoted, a relative target completed).
+`read_line` turns one line into an `Entry`, or raises with the reason and its column. `read_lines` reads a pasted text.
+Nothing is guessed silently: a name that ends in the zone's name without a dot raises `AmbiguousName`. `Entry.notes`
+lists automatic corrections, such as quotes added to a TXT or a completed relative target.
 """
 
 import re
@@ -48,7 +47,7 @@ class Reading(StrEnum):
 
 
 class AmbiguousName(Exception):
-    """`typed` ends in the zone's name without a dot, so it may mean either of two names."""
+    """Raised if `typed` ends in the zone's name without a final dot, so that it can mean either of two names."""
 
     def __init__(self, *, typed: str, absolute: str, relative: str) -> None:
         super().__init__(
@@ -63,7 +62,7 @@ class AmbiguousName(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One canonical rdata, and notes on what was done for the person to get it."""
+    """One canonical rdata, with notes on automatic corrections."""
 
     rdata: str
     notes: tuple[str, ...] = ()
@@ -71,7 +70,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value for one RRset; `ttl` None: the RRset's TTL, for a new one `default_ttl` or else the zone's."""
+    """One value for one RRset.
+
+    If `ttl` is None, the RRset's TTL applies. A new RRset gets `default_ttl`, or the zone's default.
+    """
 
     name: str
     type: int
@@ -85,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class PastedLine:
-    """A line of a paste with its entry, or with its error."""
+    """A line of a paste with its entry or its error."""
 
     number: int
     source: str
@@ -99,10 +101,10 @@ class PastedLine:
 
 
 def read_owner(text: str, zone: str, *, origin: str | None = None, means: Reading | None = None) -> str:
-    """Return the absolute owner name that `text` means in `zone`. All owner names are read here.
+    """Return the absolute owner name that `text` means in `zone`. All owner names are parsed here.
 
-    Raise Unreadable if the name is invalid or outside the zone, and AmbiguousName if it ends in the zone's name
-    without a dot and `means` is not given.
+    Raise Unreadable if the name is invalid or outside the zone. Raise AmbiguousName if it ends in the zone's name
+    without a dot and `means` is None.
     """
     typed = text.strip()
     if not typed:
@@ -125,7 +127,7 @@ def read_owner(text: str, zone: str, *, origin: str | None = None, means: Readin
 
 
 def read_ttl(text: str) -> int:
-    """Return seconds for `300`, `1h` or `1d12h`; raise Unreadable for anything else."""
+    """Return the seconds of a TTL such as `300`, `1h` or `1d12h`. Raise Unreadable for anything else."""
     typed = text.strip()
     if not TTL.fullmatch(typed):
         raise Unreadable(gettext("{typed!r} is not a TTL: write seconds, or 5m, 1h, 1d.").format(typed=typed))
@@ -140,7 +142,7 @@ def read_ttl(text: str) -> int:
 
 
 def read_rdata(type: int, text: str, zone: str, *, means: Reading | None = None) -> Value:
-    """Return the canonical rdata that `text` means; raise Unreadable or AmbiguousName."""
+    """Return the canonical rdata that `text` means. Raise Unreadable or AmbiguousName."""
     tokens = split_text(text) if type in TXT_TYPES else split_fields(text, comments=False)[0]
     return _value(type, tokens, zone, origin=zone, means=means, end=max(len(text), 1))
 
@@ -180,7 +182,7 @@ def _parse_rdata(type: int, text: str, origin: str, column: int) -> str:
 
 
 def _completed_target(token: Token, type: int, value: str, origin: str) -> str | None:
-    """Return the target that `token` became by appending the origin; None if it did not become one."""
+    """Return the target that results from appending the origin to `token`, or None if nothing was appended."""
     if token.is_quoted or token.text.endswith(".") or "." not in token.text:
         return None
     try:
@@ -191,7 +193,7 @@ def _completed_target(token: Token, type: int, value: str, origin: str) -> str |
 
 
 def _is_doubled(token: Token, type: int, value: str, zone: str, origin: str) -> bool:
-    """Return True for a target written as a full name inside the zone, but without its final dot."""
+    """Return True if the target is a full name inside the zone without its final dot."""
     if _completed_target(token, type, value, origin) is None:
         return False
     return zone != "." and names.is_within(names.parse(token.text), zone)
@@ -207,7 +209,7 @@ def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: st
 
 
 def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
-    """Yield quoted strings of at most 255 bytes; text without any quote is one string."""
+    """Yield quoted strings of at most 255 bytes. Text without any quotes is one string."""
     if not any(token.is_quoted for token in tokens):
         text = " ".join(token.text for token in tokens)
         if len(tokens) > 1 or re.search(r"[;()]", text):
@@ -231,9 +233,9 @@ def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
 def read_line(
     line: str, zone: str, *, origin: str | None = None, last_owner: str | None = None, means: Reading | None = None
 ) -> Entry:
-    """Read `name [ttl] [class] type rdata`, TTL and class in any order or absent.
+    """Parse `name [ttl] [class] type rdata`. TTL and class are optional and can be in any order.
 
-    A line that starts with a blank belongs to `last_owner`, if there is one.
+    A line that starts with a space belongs to `last_owner`, if there is one.
     """
     origin = origin or zone
     head = _Head()
@@ -259,7 +261,7 @@ def read_line(
 
 @dataclass(slots=True)
 class _Head:
-    """The fields before the rdata."""
+    """The fields of a line before its rdata."""
 
     owner: Token | None = None
     ttl: int | None = None
@@ -269,7 +271,7 @@ class _Head:
 
 
 def _read_head(head: _Head, line: str, position: int) -> int:
-    """Fill `head` up to the type; return where the rdata starts."""
+    """Fill `head` with the fields up to the type. Return the position where the rdata starts."""
     while True:
         word = word_at(line, position)
         if word is None:
@@ -340,9 +342,9 @@ def _unknown_type(head: _Head, text: str) -> str:
 
 
 def read_lines(text: str, zone: str, *, means: Reading | None = None) -> list[PastedLine]:
-    """Read a pasted zone file or part of one; lines without content are left out.
+    """Parse a pasted zone file or a part of one. Empty lines and comments are left out.
 
-    `$ORIGIN` and `$TTL` hold for the lines below them. Raise TooManyLines, before any line is read, if there are more
+    `$ORIGIN` and `$TTL` apply to the lines below them. Raise TooManyLines, before any line is read, if there are more
     than MOST_LINES.
     """
     found: list[PastedLine] = []
@@ -376,7 +378,7 @@ def read_lines(text: str, zone: str, *, means: Reading | None = None) -> list[Pa
 
 
 def _owner_at(line: str, zone: str, origin: str, means: Reading | None) -> str | None:
-    """Return the owner name at the start of a line, or None if it cannot be read."""
+    """Return the owner name at the start of a line, or None if it can't be parsed."""
     word = word_at(line, 0)
     try:
         return _owner(word[0], zone, origin, means) if word else None

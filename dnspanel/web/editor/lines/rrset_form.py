@@ -1,4 +1,4 @@
-"""The form of one RRset: it makes what was typed canonical, and never saves."""
+"""The form of one RRset. It turns the input into canonical form and never saves."""
 
 import hashlib
 import itertools
@@ -30,12 +30,13 @@ OFF = ";"  # a line that starts with it is kept and not served, as in a zone fil
 
 
 class RRsetForm(PanelForm):
-    """Name, type, TTL, values (one per line), comment and tags, as one row of the editor edits them.
+    """Name, type, TTL, values (one per line), comment and tags of one RRset in the editor.
 
-    Behind a value, `; ` begins a comment of its own. A form without lines for that has `notes`, which it takes along.
+    After a value, ` ; ` starts a comment about this value. A form without such comments keeps them in the field
+    `notes`.
 
-    `old_name` and `old_type` are of the RRset that the row showed, if any; `seen`
-    is a digest of what it showed, `base_revision` the revision it came from.
+    `old_name` and `old_type` identify the RRset that the row showed, if any. `seen` is a digest of that RRset, and
+    `base_revision` is the zone's revision at that time.
     """
 
     name = forms.CharField(max_length=1100, error_messages={"required": NAME_MISSING})
@@ -64,7 +65,10 @@ class RRsetForm(PanelForm):
     def initial_for(
         cls, zone_name: str, display: RRset, *, base_revision: int, in_lines: bool = True
     ) -> dict[str, object]:
-        """Return the initial values of the form for this RRset; `in_lines`: comments of values stand behind these."""
+        """Return the form's initial values for this RRset.
+
+        With `in_lines`, the comments about values follow the values on their lines.
+        """
         remarks = dict(display.notes.comments) if in_lines else {}
         lines = (
             f"{f'{OFF} ' if text in display.disabled else ''}{text}{f' ; {remarks[text]}' if text in remarks else ''}"
@@ -90,7 +94,7 @@ class RRsetForm(PanelForm):
 
     @property
     def replaces(self) -> tuple[str, int] | None:
-        """The RRset whose row was edited; None for a new one."""
+        """The name and type of the RRset whose row was edited, or None for a new row."""
         old_name, old_type = self.cleaned_data.get("old_name"), self.cleaned_data.get("old_type")
         return (old_name, rdata.type_from_text(old_type)) if old_name and old_type else None
 
@@ -106,7 +110,7 @@ class RRsetForm(PanelForm):
 
     @property
     def row_order(self) -> str:
-        """The sort key of that row; a new row comes before all others."""
+        """The sort key of the row that shows this form. A new row sorts before all others."""
         old_name, old_type = self["old_name"].value(), self["old_type"].value()
         if self.row_id == "rr-new":
             return ""
@@ -134,7 +138,7 @@ class RRsetForm(PanelForm):
             raise forms.ValidationError(exc.message) from exc
 
     def clean(self) -> dict[str, Any]:
-        """Read name, type and values together, and set `rrset` if all three are valid."""
+        """Parse name, type and values together. Set `rrset` if all of them are valid."""
         data: dict[str, Any] = self.cleaned_data
         means = Reading(data["means"]) if data.get("means") else None
         name = self._read("name", lambda: read_owner(data["name"], self.zone_name, means=means))
@@ -152,7 +156,7 @@ class RRsetForm(PanelForm):
         return data
 
     def _notes(self, type_: int, remarks: dict[str, str]) -> Notes:
-        """Return the notes that the form takes along, or what was typed; add an error for what is not a note."""
+        """Return the notes from the hidden field, or from typed tags and comments. Add an error if they are invalid."""
         try:
             if "notes" in self.data:
                 return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)
@@ -162,7 +166,7 @@ class RRsetForm(PanelForm):
         return NO_NOTES
 
     def _read(self, field: str, read: Any) -> Any:
-        """Return the result of `read`, or None after adding its error to the field."""
+        """Return the result of `read`. If it raises, add the error to the field and return None."""
         if field not in self.cleaned_data:
             return None
         try:
@@ -177,7 +181,7 @@ class RRsetForm(PanelForm):
         return None
 
     def _values(self, type_: int, text: str, means: Reading | None) -> tuple[list[str], list[str], dict[str, str]]:
-        """Return the canonical rdata of the lines: the served ones, and the disabled ones; and comments of values."""
+        """Parse the lines of values. Return served rdata, disabled rdata, and the comments by value."""
         served: list[str] = []
         off: list[str] = []
         remarks: dict[str, str] = {}
@@ -213,13 +217,16 @@ class RRsetForm(PanelForm):
 
 
 def _part_comment(type_: int, line: str) -> tuple[str, str]:
-    """Return a line's value and comment; of a text without quotes everything is text, as it always was."""
+    """Split a line into its value and comment. A TXT value without quotes can't have a comment."""
     is_one_text = type_ in TXT_TYPES and not line.lstrip(f"{OFF} ").startswith('"')
     return (line, "") if is_one_text else part_comment(line)
 
 
 def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[str, str]]:
-    """Return lines of values without the comments behind them, and these by value; one of no value is dropped."""
+    """Return the lines of values without their comments, and the comments by value.
+
+    A comment of an invalid value is dropped.
+    """
     lines: list[str] = []
     remarks: dict[str, str] = {}
     for _, line in itertools.islice(numbered_lines(text[:LONGEST_VALUES]), MOST_VALUES + 1):
@@ -232,7 +239,7 @@ def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[s
 
 
 def digest_of(display: RRset | None) -> str:
-    """Return a digest that tells whether a row is up to date; a SOA's serial changes by itself and is left out."""
+    """Return a digest that shows whether a row is outdated. It ignores the SOA serial, which changes automatically."""
     if display is not None and display.type == rdtypes.SOA:
         display = soa.with_serial(display, soa.NO_SERIAL)
     content = [display.name, display.type, display.to_json()] if display else None

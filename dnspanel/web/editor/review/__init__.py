@@ -1,1 +1,1 @@
-"""The review of a draft, and of requests."""
+"""Pages that review drafts and requests."""

@@ -1,4 +1,4 @@
-"""A conflict as the review page shows it: the RRset before, as others published it, and as the draft has it."""
+"""A conflict on the review page: the RRset before, as others published it, and in the draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from replication.dns.rrset import RRset
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the three sides of a conflict; `rrset`: None if the RRset does not exist on this side."""
+    """One of the three sides of a conflict. `rrset` is None if the RRset doesn't exist on this side."""
 
     key: str
     title: str
@@ -80,7 +80,7 @@ def _first(found: Sequence[tuple[HistoryRow, object]]) -> HistoryRow | None:
 
 
 def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
-    """Return a form to resolve the conflict by hand: my values first, then those that only theirs has."""
+    """Return a form to resolve the conflict by hand: my values first, then values that only theirs has."""
     shape = conflict.change.after or conflict.theirs or conflict.change.before
     assert shape is not None
     initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision, in_lines=False)

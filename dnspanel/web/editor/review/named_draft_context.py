@@ -1,6 +1,4 @@
-"""The parts of the page of a draft with a name beside its review: the people that share it, and the person's
-own work.
-"""
+"""Context of a named draft's page next to the review: the draft's shares, and the person's current draft."""
 
 from django.urls import reverse
 
@@ -13,7 +11,7 @@ MOST_OFFERED = 100  # people, and teams, beneath the field
 
 
 def named_draft_context(request: PanelRequest, named: NamedDraft) -> dict[str, object]:
-    """Return the context beside the review."""
+    """Return the template context of the parts next to the review."""
     return {
         "shares": list(named.draft.shares.select_related("user", "team").order_by("pk")) if named.is_own else [],
         "receivers": _receivers(request.user) if named.is_own else [],
@@ -26,6 +24,6 @@ def named_draft_context(request: PanelRequest, named: NamedDraft) -> dict[str, o
 
 
 def _receivers(user: User) -> list[str]:
-    """Return the names that the field of a share suggests."""
+    """Return the people and teams that the share field suggests."""
     people = people_known_to(user).values_list("username", flat=True)[:MOST_OFFERED]
     return [*people, *teams_known_to(user).values_list("name", flat=True)[:MOST_OFFERED]]

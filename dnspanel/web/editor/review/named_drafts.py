@@ -1,4 +1,4 @@
-"""Views of drafts with a name: their list, the review of one, and what may be done with it."""
+"""Views of named drafts: the list, the review of one draft, and acts on it."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -28,7 +28,7 @@ DRAFTS_PER_PAGE = 50
 
 @require_safe
 def draft_list(request: PanelRequest) -> HttpResponse:
-    """List the person's drafts with a name, and those shared with them; htmx gets only the next rows."""
+    """List the person's named drafts and drafts shared with them. htmx gets only the next rows."""
     access.require(request.user, Permission.READ)
     before = id_in(request.GET.get("before", ""))
     found = named_drafts.named_draft_page(request.user, before=before, limit=DRAFTS_PER_PAGE + 1)
@@ -52,7 +52,7 @@ def draft_list(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def draft_aside(request: PanelRequest) -> HttpResponse:
-    """Put the person's draft aside: under the name in the form, or under its own."""
+    """Put the person's current draft aside, under the name in the form or the draft's own name."""
     access.require(request.user, Permission.EDIT)
     now, in_hand = timezone.now(), named_drafts.draft_in_hand(request.user)
     try:
@@ -75,7 +75,7 @@ def draft_aside(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_detail(request: PanelRequest, draft_key: UUID) -> HttpResponse:
-    """Show the review of a draft with a name; a POST publishes what the person sees of it."""
+    """Show the review of a named draft. A POST publishes the changes as the person saw them."""
     access.require(request.user, Permission.EDIT if request.method == "POST" else Permission.READ)
     try:
         named = named_drafts.named_draft(request.user, draft_key)
@@ -87,7 +87,7 @@ def draft_detail(request: PanelRequest, draft_key: UUID) -> HttpResponse:
 
 @require_POST
 def draft_act(request: PanelRequest, draft_key: UUID, act: str) -> HttpResponse:
-    """Do one of `_ACTS` with the draft, then lead to where one sees it."""
+    """Do one of `_ACTS` with the draft, then redirect to a page that shows the result."""
     access.require(request.user, Permission.EDIT)
     if act not in _ACTS:
         raise Http404

@@ -1,4 +1,4 @@
-"""Views of requests: drafts that wait for approval or for a time; their list, the review of one, and its steps."""
+"""Views of requests (drafts that wait for approval or a scheduled time): the list, a review, and its steps."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -35,15 +35,16 @@ REQUESTS_PER_PAGE = 50
 
 
 class TimeForm(PanelForm):
-    """When a request publishes itself."""
+    """The time at which a request is published automatically."""
 
     publish_at = OwnClockField(label=gettext_lazy("Publish at"))
 
 
 @require_safe
 def request_list(request: PanelRequest) -> HttpResponse:
-    """List the requests that wait for the person, those that went past rules recently, and their own; htmx
-    gets only the next of these.
+    """List requests that wait for the person, recent bypasses of rules, and the person's own requests.
+
+    htmx gets only the next of the person's own requests.
     """
     access.require(request.user, Permission.READ)
     before = id_in(request.GET.get("before", ""))
@@ -63,7 +64,10 @@ def request_list(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
-    """Show a request: what was said of it, and if it is open its review, of what moved since one's own approval."""
+    """Show a request with its comments.
+
+    An open request also shows its review and the changes since the person's own approval.
+    """
     access.require(request.user, Permission.READ)
     found = request_lists.request_for(request.user, request_key)
     notes = request_lists.notes_of(found)
@@ -99,7 +103,7 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
 
 @require_POST
 def request_act(request: PanelRequest, request_key: UUID, act: str) -> HttpResponse:
-    """Do one of `_ACTS` with the request, then lead to where one sees it."""
+    """Do one of `_ACTS` with the request, then redirect to a page that shows the result."""
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.READ if act in ("approve", "decline", "comment") else Permission.EDIT)

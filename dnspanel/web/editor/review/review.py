@@ -1,4 +1,4 @@
-"""Views that review and publish a draft: its diff, violations of rules, conflicts, and the effect on caches."""
+"""Views that review and publish a draft: its diff, rule violations, conflicts, and the effect on caches."""
 
 import hashlib
 import json
@@ -55,20 +55,20 @@ from dnspanel.zones.rules.violations import Severity
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_review(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the draft's changes of one zone; a POST publishes them."""
+    """Show the draft's changes to one zone. A POST publishes them."""
     zone = access.zone_for_editing(request.user, zone_name)
     return publish_seen(request, zone) if request.method == "POST" else review_page(request, zone)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_review(request: PanelRequest) -> HttpResponse:
-    """Show the draft's changes of all zones; a POST publishes them as one publication."""
+    """Show the draft's changes to all zones. A POST publishes them as one publication."""
     access.require(request.user, Permission.EDIT)
     return publish_seen(request, None) if request.method == "POST" else review_page(request, None)
 
 
 class _NotAsSeen(Exception):
-    """The form is refused: the draft is another one, or something is missing."""
+    """Raised if the form is refused: the draft changed since the page was shown, or a field is missing."""
 
     def __init__(self, form: PublishForm, plans: Sequence[ZonePlan]) -> None:
         super().__init__()
@@ -76,9 +76,9 @@ class _NotAsSeen(Exception):
 
 
 def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | None = None) -> HttpResponse:
-    """Publish what the person saw; if that changed or is refused, show the review again with what they typed.
+    """Publish the changes that the person saw. If they changed or are refused, show the review again with the input.
 
-    `of` is the draft, where it is not the one in the person's hands.
+    `of` is the draft, if it isn't the person's current draft.
     """
 
     def consenting(plans: Sequence[ZonePlan]) -> revision.Consent:
@@ -127,7 +127,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
 
 
 def _form_id(request: PanelRequest) -> UUID | None:
-    """Return the id of the form; None for an invalid one, which the form refuses."""
+    """Return the id of the form. Return None if it is invalid. The form then refuses it."""
     try:
         return UUID(request.POST.get("form_id", ""))
     except ValueError:
@@ -135,7 +135,7 @@ def _form_id(request: PanelRequest) -> UUID | None:
 
 
 def _form_of_seen(request: PanelRequest, plans: Sequence[ZonePlan], of: NamedDraft | None) -> PublishForm:
-    """Return the form, which is valid. Raise _NotAsSeen if these plans are not what the person saw, or it is not."""
+    """Return the valid form. Raise _NotAsSeen if it is invalid or if the plans differ from what the person saw."""
     by_name = sorted(plans, key=lambda plan: plan.zone.name)
     form = PublishForm(request.POST, plans=by_name)
     if plans and request.POST.get("seen") != fingerprint(plans):
@@ -153,7 +153,7 @@ def _form_of_seen(request: PanelRequest, plans: Sequence[ZonePlan], of: NamedDra
 def _ask(
     request: PanelRequest, zone: Zone | None, of: NamedDraft | None, form: PublishForm, zones: Sequence[Zone]
 ) -> HttpResponse:
-    """Ask for approval of what the person saw, or plan it; then show the request."""
+    """Request approval of the changes that the person saw, or schedule them. Then show the request."""
     in_hand = draft_in_hand(request.user) if of is None and zone is None else None
     if in_hand is not None and in_hand.name:
         of = named_draft(request.user, in_hand.key)
@@ -234,7 +234,7 @@ def review_page(  # noqa: PLR0913  # the parts of a page
 def changes_context(
     request: PanelRequest, plans: Sequence[ZonePlan], resolving: RRsetForm | None = None, resolving_id: int = 0
 ) -> dict[str, Any]:
-    """Return what the list of changes shows of these plans: a page of them, in the form that the address says."""
+    """Return the template context of the list of changes: one page of the plans, as records or as an API call."""
     as_call = request.GET.get("as") == "call"
     page = page_of(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
     return {
@@ -261,18 +261,18 @@ def _template(zone: Zone | None, of: NamedDraft | None) -> str:
 
 
 def _initial(request: PanelRequest) -> dict[str, object]:
-    """Return what the form begins with: a reason that the way here suggests, such as what is reverted."""
+    """Return the form's initial values. The link to this page can suggest a reason, such as a revert."""
     return {"form_id": uuid4(), "reason": request.GET.get("reason", "")[:500]}
 
 
 def _all_are_by(person: User, display: Sequence[DisplayPlan]) -> bool:
-    """Return True if it was this person who published what every conflict is with, perhaps by a token."""
+    """Return True if this person, or their token, published the other side of every conflict."""
     found = [conflict.is_by(person.username) for plan in display for conflict in plan.conflicts]
     return bool(found) and all(found)
 
 
 def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
-    """Return a message for each zone that will have nearly as many RRsets as it may."""
+    """Return a message for each zone that will be close to its RRset quota."""
     found = []
     for plan in plans:
         if plan.added > plan.removed:
@@ -284,7 +284,7 @@ def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
 
 
 def fingerprint(plans: Sequence[ZonePlan]) -> str:
-    """Return a digest of the draft's changes; neither others' revisions that merge nor the order of zones change it."""
+    """Return a digest of the draft's changes, independent of merged revisions and of the order of zones."""
     content = [
         [plan.zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
         for plan in sorted(plans, key=lambda plan: plan.zone.pk)
@@ -298,7 +298,7 @@ def fingerprint(plans: Sequence[ZonePlan]) -> str:
 
 @require_POST
 def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
-    """Resolve one conflict by theirs, mine, both, or by what was typed; then show the review again."""
+    """Resolve one conflict with theirs, mine, both or typed values, then show the review again."""
     zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
     choice = request.POST.get("choice", "")
     now = timezone.now()
@@ -317,7 +317,7 @@ def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
 
 
 def _choice(text: str) -> draft.Choice:
-    """Return the side to take; typed values start from mine."""
+    """Return the side to take. Typed values count as mine."""
     if text == "theirs":
         return "theirs"
     return "both" if text == "both" else "mine"
@@ -331,7 +331,7 @@ def _next(request: PanelRequest, zone: Zone) -> str:
 
 @require_POST
 def draft_discard(request: PanelRequest) -> HttpResponse:
-    """Discard the draft in all zones."""
+    """Discard the draft's changes to all zones."""
     access.require(request.user, Permission.EDIT)
     count = discard(author=request.user, now=timezone.now())
     messages.success(
@@ -342,7 +342,7 @@ def draft_discard(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def draft_take_back(request: PanelRequest, draft_id: int) -> HttpResponse:
-    """Put what was discarded into the draft again."""
+    """Restore discarded changes to the draft."""
     access.require(request.user, Permission.EDIT)
     try:
         count = take_back(author=request.user, draft_id=draft_id, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Show what a publication would change: its pages, checks and effect."""
+"""Display objects of the review of a publication: pages of changes, checks, and effects."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """Violations of one code, which one tick accepts: the first of them, and how many more there are."""
+    """Violations of one code, accepted by one checkbox: the first ones, and the number of others."""
 
     code: str
     severity: str
@@ -34,13 +34,13 @@ class DisplayCheck:
 
     @property
     def count(self) -> int:
-        """How many there are, listed or not."""
+        """The total number of violations, listed or not."""
         return len(self.violations) + self.more
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which of the changes a page of the review shows; numbers from 1."""
+    """One page of the review's changes. Page numbers start at 1."""
 
     number: int
     total: int
@@ -52,12 +52,12 @@ class Page:
 
     @property
     def begin(self) -> int:
-        """How many changes stand on the pages before."""
+        """The number of changes on earlier pages."""
         return (self.number - 1) * CHANGES_PER_PAGE
 
     @property
     def end(self) -> int:
-        """How many changes stand on the pages up to this one."""
+        """The number of changes up to the end of this page."""
         return min(self.total, self.begin + CHANGES_PER_PAGE)
 
     @property
@@ -67,18 +67,18 @@ class Page:
 
     @property
     def previous(self) -> int:
-        """The number of the page before, 0 for the first."""
+        """The number of the previous page, or 0 on the first."""
         return self.number - 1
 
     @property
     def next(self) -> int:
-        """The number of the page after, 0 for the last."""
+        """The number of the next page, or 0 on the last."""
         return self.number + 1 if self.number < self.last else 0
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedViolation:
-    """A violation, with the zone and the URL query of its row."""
+    """A violation with the zone and the URL query of its row."""
 
     message: str
     zone: str
@@ -87,7 +87,7 @@ class LinkedViolation:
 
 @dataclass(frozen=True, slots=True)
 class DisplayPlan:
-    """One zone of the review."""
+    """The changes and conflicts of one zone in the review."""
 
     plan: ZonePlan
     diffs: list[DisplayDiff]
@@ -100,7 +100,7 @@ class DisplayPlan:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What publishing means for nodes and for the caches of resolvers."""
+    """The effect of publishing on nodes and on resolver caches."""
 
     names: int
     nodes: int
@@ -111,7 +111,7 @@ class Effect:
 
 
 def page_of(text: str, total: int) -> Page:
-    """Return the page that is asked for, or the nearest that exists."""
+    """Return the requested page, or the nearest existing one."""
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 1
     return Page(min(max(1, number), Page(1, total).last), total)
 
@@ -119,7 +119,7 @@ def page_of(text: str, total: int) -> Page:
 def displayed_plans(
     plans: Sequence[ZonePlan], page: Page, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool
 ) -> Iterator[DisplayPlan]:
-    """Yield the zones that the page shows something of. Conflicts come before everything else, on the first page."""
+    """Yield the zones with changes on this page. Conflicts come first, on the first page."""
     before = 0
     for plan in plans:
         changes = [*plan.changes, *plan.already_so]
@@ -184,5 +184,5 @@ def effect_of(plans: Sequence[ZonePlan], now: datetime) -> Effect:
 
 
 def _negative_ttl(soa: RRset | None) -> int:
-    """Return the seconds "no such name" is cached (RFC 2308): the smaller of the SOA's TTL and its last field."""
+    """Return how many seconds "no such name" is cached: the smaller of the SOA's TTL and its last field (RFC 2308)."""
     return min(soa.ttl, int(soa.rdata[0].split(" ")[-1])) if soa else 0

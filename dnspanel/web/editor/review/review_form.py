@@ -1,4 +1,4 @@
-"""The form that publishes a draft: reason, accepted warnings, and the zone's name where the guard asks for it."""
+"""The form that publishes a draft: reason, accepted warnings, and the zone's name if the guard requires it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,10 @@ from replication.errors import BadName
 
 
 class PublishForm(PublishingForm):
-    """`accept` has the codes of accepted warnings; `confirm-<zone id>` the typed name of a zone the guard holds."""
+    """The form that publishes a draft.
+
+    `accept` has the codes of accepted warnings. `confirm-<zone id>` has the typed name of a zone that the guard holds.
+    """
 
     reason = forms.CharField(
         max_length=500,
@@ -51,7 +54,7 @@ class PublishForm(PublishingForm):
 
     @property
     def needs_reason(self) -> bool:
-        """True if this goes over a warning or a hold, so that a person has to say why."""
+        """True if a warning or the guard makes a reason mandatory."""
         return bool(self.guarded or self.warnings)
 
     @property
@@ -60,17 +63,17 @@ class PublishForm(PublishingForm):
 
     @property
     def confirmations(self) -> list[tuple[forms.BoundField, tuple[str, ...]]]:
-        """A field for each zone that the guard holds, and the guard's reasons."""
+        """A confirmation field for each zone that the guard holds, with the guard's reasons."""
         return [(self[f"confirm-{plan.zone.pk}"], plan.guard) for plan in self.guarded]
 
     @property
     def accepted_warnings(self) -> frozenset[str]:
-        """Codes of the warnings that were ticked."""
+        """The codes of the warnings that the person accepted."""
         return frozenset(self.data.getlist("accept")) if isinstance(self.data, QueryDict) else frozenset()
 
     @property
     def act(self) -> str:
-        """What the button says: publish; ask for approval, or for a time; or go past the rules."""
+        """The clicked button: "publish", "ask" (for approval), "plan" (a time) or "past" (bypass the rules)."""
         act = self.data.get("act", "")
         return act if act in ("ask", "plan", "past") else "publish"
 

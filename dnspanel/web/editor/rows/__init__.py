@@ -1,1 +1,1 @@
-"""The parts of a row of the editor in addition to its RRset."""
+"""Additional information about rows in the editor, such as rights, expiries and warnings."""

@@ -1,8 +1,7 @@
-"""Which rows of a draft block publishing, by errors and conflicts, and which have warnings: marked in the editor and
-counted in the draft bar.
+"""Rows of a draft that block publishing or have warnings, marked in the editor and counted in the draft bar.
 
-They are those of the plan that the review shows. It is made again for each page and each change of the draft, so a
-large draft is not checked here: the review does.
+They come from the plan that the review shows. The plan is computed for each page and each change of the draft, so a
+large draft isn't checked here, only in the review.
 """
 
 from collections.abc import Iterable
@@ -23,7 +22,7 @@ _CONFLICT = gettext_lazy("It was published meanwhile, too: choose in the review 
 
 @dataclass(frozen=True, slots=True)
 class BlockedRow:
-    """An RRset that cannot be published as it is, and the first reason."""
+    """An RRset that can't be published, and the first reason."""
 
     id: str
     title: str
@@ -33,9 +32,9 @@ class BlockedRow:
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """What blocks publishing a zone's draft, and the rows with warnings, which do not.
+    """Rows that block publishing a zone's draft, and rows with warnings, which don't block it.
 
-    `is_complete` is False where the draft is too large to be checked.
+    `is_complete` is False if the draft is too large to check.
     """
 
     rows: tuple[BlockedRow, ...] = ()
@@ -46,9 +45,9 @@ class Blocking:
 
 
 def blocking_of(request: PanelRequest, zone: Zone) -> Blocking:
-    """Return what blocks publishing this person's draft of the zone, found once for each request.
+    """Return the rows that block publishing this person's draft of the zone. Cached in the request.
 
-    Ask only when the request has changed all that it changes.
+    Call it only after the request has made all its changes.
     """
     known: dict[int, Blocking] = getattr(request, "blocking", {})
     if zone.pk not in known:
@@ -58,7 +57,7 @@ def blocking_of(request: PanelRequest, zone: Zone) -> Blocking:
 
 
 def with_blocking(request: PanelRequest, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows with the reason why they block publishing, where they do. Conflicts say so themselves."""
+    """Return the rows with the reasons why they block publishing. Rows with conflicts are already marked."""
     blocking = blocking_of(request, zone)
     if not blocking.rows and not blocking.warnings:
         return list(rows)

@@ -1,4 +1,4 @@
-"""The times at which rows of an editor are removed, where a person set them."""
+"""Adds expiry times to rows in the editor."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from dnspanel.zones.publishing.expiry import expiries_at
 
 
 def with_expiries(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows with when each is removed, where a person set that; in one query."""
+    """Return the rows with their expiry times, if any, in one query."""
     found = expiries_at(zone, {row.name for row in rows})
     if not found:
         return list(rows)

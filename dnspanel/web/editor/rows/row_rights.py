@@ -1,4 +1,4 @@
-"""Which rows of an editor a person may change or delete, so that the page does not offer what would be refused."""
+"""Marks which rows in the editor a person is allowed to change or delete, so that pages offer only these."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from dnspanel.zones.rights.lock_rules import lock_of, locks_against
 
 
 def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows with what this person may do to each. This only informs; the verbs decide."""
+    """Return the rows with the person's rights to each. This only informs; the verbs enforce rights."""
     actor = actor_of(person)
     # What comes from a primary elsewhere is changed there.
     grants = actor.grants if actor is not None and zone.is_edited_here else ()

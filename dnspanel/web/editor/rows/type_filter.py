@@ -1,4 +1,4 @@
-"""The types that the editor's filter offers, each with how many RRsets of it there are."""
+"""The types that the editor's filter offers, each with its number of RRsets."""
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.lists import rrset_pages
@@ -9,6 +9,6 @@ TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
 
 
 def types_of(zone: Zone, author: User) -> list[tuple[str, int]]:
-    """Return (mnemonic, number of RRsets) of each type as the author sees the zone, most frequent first."""
+    """Return (mnemonic, number of RRsets) for each type as the author sees the zone, most frequent first."""
     counted = [(rdata.type_to_text(type), count) for type, count in rrset_pages.type_counts(zone=zone, author=author)]
     return sorted(counted, key=lambda item: (-item[1], item[0]))

@@ -1,1 +1,1 @@
-"""The side panel: one field for each part of a value."""
+"""The side panel of the editor, with one field for each part of a value."""

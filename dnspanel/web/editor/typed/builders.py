@@ -1,4 +1,4 @@
-"""Builders and snippets: a few fields, the records that they make as a preview, and into the draft together."""
+"""Builders and snippets: a form whose fields make records, with a preview, added to the draft together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ _LONGEST = min(LONGEST_FIELD, 20_000)
 
 @dataclass(frozen=True, slots=True)
 class BuiltRRset:
-    """An RRset that a builder changes: its records before and after."""
+    """An RRset that a builder changes, with its records before and after."""
 
     zone: str
     before: RRset | None
@@ -60,7 +60,7 @@ class BuiltRRset:
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        """(CSS class, text) of each record: gone, kept or new."""
+        """(CSS class, text) of each record: deleted, unchanged or new."""
         before, after = self.before.rdata if self.before else (), self.after.rdata
         gone = [("is-delete", text) for text in before if text not in after]
         return gone + [("is-same" if text in before else "is-add", text) for text in after]
@@ -68,7 +68,7 @@ class BuiltRRset:
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """One builder at work: what was typed, what it makes, and what is wrong."""
+    """The state of one builder: its input, the resulting changes, and the errors."""
 
     builder: Builder
     name: str
@@ -95,12 +95,12 @@ class Building:
 
     @property
     def fault(self) -> str:
-        """The fault that no field has."""
+        """The error that doesn't belong to a single field."""
         return (self.faults or {}).get("", "")
 
     @property
     def about_key(self) -> str:
-        """The remark on the key that the records have, if they have one."""
+        """A remark on the DKIM key in the records, or an empty text."""
         if not isinstance(self.builder, DkimBuilder) or self.changes is None:
             return ""
         return about_key(self.values["public_key"])
@@ -112,7 +112,7 @@ class Building:
 
 @require_safe
 def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """List the builders and the snippets."""
+    """List the builders and snippets for this zone."""
     zone = access.zone_for_editing(request.user, zone_name)
     context: dict[str, object] = {
         "groups": ((gettext("Records for mail and certificates"), RECORDS), (gettext("Mail of a provider"), SNIPPETS)),
@@ -124,7 +124,7 @@ def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpResponse:
-    """Show a builder with what the zone has; a POST previews what its fields make, or drafts what was previewed."""
+    """Show a builder filled in from the zone's records. A POST previews the changes, or adds them to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     builder = BUILDERS.get(key)
     if builder is None:
@@ -145,7 +145,7 @@ def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpRespons
 
 
 def _open_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
-    """Return the builder with what the present records say, at the name that the URL has or at the zone's own."""
+    """Return the builder filled in from the existing records at the name in the URL, or at the zone's apex."""
     name = request.GET.get("name", "@")[:1100]
     values = {field.name: field.default for field in builder.fields}
     owner = _owner(name, zone)
@@ -185,7 +185,7 @@ def _preview_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Bui
 
 
 def _follow_spf_record(building: Building, zone: Zone) -> Building:
-    """Return the building with its SPF record followed over DNS, which no transaction waits for."""
+    """Return the building with the lookups of its SPF record over DNS. Runs outside any transaction."""
     owner = _owner(building.name, zone)
     if not isinstance(building.builder, SpfBuilder) or not isinstance(owner, str):
         return building
@@ -215,7 +215,7 @@ def _owner(typed: str, zone: Zone) -> str | BadFields:
 
 
 def _present(request: PanelRequest, zone: Zone, keys: Sequence[Key]) -> dict[Key, RRset]:
-    """Return those of the RRsets that exist, as the author sees them."""
+    """Return the existing RRsets among these keys, as the author sees them."""
     found = {}
     for name, type_ in keys:
         row = rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type_)

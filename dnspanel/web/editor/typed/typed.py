@@ -1,7 +1,7 @@
-"""The side panel of an RRset: the fields of its type, with the text of its values as the other tab.
+"""The side panel of an RRset: the fields of its type, and its values as text on another tab.
 
-It changes only the draft, by the same verb as a row. Everything typed travels with each request, so that tabs, types
-and values can be changed without a script as well.
+It changes only the draft, by the same verb as a row. Each request carries all input, so that tabs, types and values can
+be changed without a script as well.
 """
 
 import json
@@ -51,7 +51,7 @@ OTHER_NAMES = [name for name in TYPE_NAMES if name not in TYPED_NAMES]
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What the side panel holds: the RRset's form, and its values as fields unless they are edited as text."""
+    """The contents of the side panel: the RRset's form, and its values as fields unless they are edited as text."""
 
     form: RRsetForm
     layout: Layout | None = None
@@ -76,7 +76,7 @@ class Panel:
 
     @property
     def owner(self) -> str:
-        """The name as typed."""
+        """The owner name, as typed."""
         return str(self.form["name"].value() or "")
 
     @property
@@ -97,7 +97,7 @@ class Panel:
 
     @property
     def results(self) -> list[tuple[str, str]]:
-        """What the draft would get: each rdata, and of a text how many bytes it has and how it is cut."""
+        """The rdata that the draft would get. For a text, also its length and how it is split."""
         if self.rrset is None:
             return []
         return [(each, _sizes(self.rrset.type, each) if self.is_text else "") for each in self.rrset.rdata]
@@ -108,7 +108,7 @@ class Panel:
 
     @property
     def other_names(self) -> list[str]:
-        """The types without fields, and the present type if it is unknown."""
+        """The types without fields, and the current type if it is unknown."""
         return OTHER_NAMES if not self.type or self.type in TYPE_NAMES else [self.type, *OTHER_NAMES]
 
     @property
@@ -125,7 +125,7 @@ class Panel:
 
     @property
     def values_fault(self) -> str:
-        """What is wrong with the values that none of their fields says."""
+        """The error about the values that no single field shows."""
         if self.values is not None and not (self.values.is_valid and self.told == "all"):
             return ""
         return "" if self.form.question else self._fault("values")
@@ -143,7 +143,7 @@ class Panel:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the fields of an RRset, or of a new one; a POST checks, changes or saves what was typed."""
+    """Show the fields of an RRset or of a new one. A POST checks, changes or saves the input."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method != "POST":
         return _show(request, zone, _open_panel(request, zone))
@@ -179,7 +179,7 @@ def _sizes(type: int, text: str) -> str:
 
 
 def _open_panel(request: PanelRequest, zone: Zone) -> Panel:
-    """Return the panel of the RRset that the URL names, or of what a line of quick add says."""
+    """Return the panel for the RRset in the URL, or for a line of quick add."""
     initial: dict[str, object] = {"base_revision": zone.revision}
     line = request.GET.get("line", "")[:LONGEST_LINE].strip()
     key = rrset_of_request(request, zone)
@@ -196,7 +196,10 @@ def _open_panel(request: PanelRequest, zone: Zone) -> Panel:
 
 
 def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, object]:
-    """Return the initial values for a line, finished or not; its RRset, if it exists, with the value added."""
+    """Return the initial values from a line, complete or not.
+
+    If the RRset exists, return its values with the new one added.
+    """
     try:
         entry = read_line(line, zone.name)
         current = row_of(request, zone, (entry.name, entry.type)).change.after
@@ -212,7 +215,7 @@ def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, 
 
 
 def _guess_of_line(line: str) -> dict[str, object]:
-    """Return name, type and the rest of a line that is not finished yet."""
+    """Return name, type and the rest of an incomplete line."""
     name, position = word_at(line, 0) or (None, 0)
     at = position
     while word := word_at(line, at):
@@ -223,7 +226,7 @@ def _guess_of_line(line: str) -> dict[str, object]:
 
 
 def _in_fields(zone: Zone, form: RRsetForm, text: str) -> Panel:
-    """Return the panel with the text in fields, if it fits into them."""
+    """Return the panel with the text split into fields, or as text if it doesn't fit."""
     layout = _layout_of(form)
     if layout is None:
         return Panel(form)
@@ -245,7 +248,7 @@ def _layout_of(form: RRsetForm) -> Layout | None:
 
 
 def _panel_as_sent(request: PanelRequest, zone: Zone) -> Panel:
-    """Return the panel as its form was sent: nothing typed is missing, valid or not."""
+    """Return the panel with all input from its form, valid or not."""
     typed = request.POST.copy()
     if "tags" in typed:  # it comes from a row, whose lines have comments: the panel takes these along
         type_ = _type_number(typed.get("type", ""))
@@ -282,7 +285,7 @@ def _type_number(text: str) -> int:
 
 
 def _apply_act(zone: Zone, panel: Panel, act: str) -> Panel:
-    """Return the panel after a button: the other tab, a value more, a value less. Another type comes by itself."""
+    """Return the panel after a button: switch tabs, add a value, or remove one. A new type needs no button."""
     verb, _, number = act.partition("-")
     if act == "raw":
         return replace(panel, values=None)
@@ -315,7 +318,7 @@ def _into_fields(zone: Zone, panel: Panel, layout: Layout) -> Panel:
 
 
 def _check_panel(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
-    """Return the panel with what is wrong with what was typed, and with what the draft would get."""
+    """Return the panel with the errors in its input, and the rdata that the draft would get."""
     values = panel.values.check_fields(zone.name) if panel.values is not None else None
     is_valid = panel.form.is_valid() and panel.form.rrset is not None and (values is None or values.is_valid)
     found = replace(panel, values=values.without_missing() if values is not None else None, told="typed")
@@ -329,7 +332,7 @@ def _check_panel(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
 
 
 def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
-    """Put the RRset into the draft; if it is invalid or changed in between, show the panel again."""
+    """Add the RRset to the draft. If it is invalid or has changed in the meantime, show the panel again."""
     panel = replace(panel, told="all")
     if panel.values is not None:
         panel = replace(panel, values=panel.values.check_fields(zone.name))
@@ -394,7 +397,7 @@ def _show(request: PanelRequest, zone: Zone, panel: Panel, status: int = 200) ->
 
 
 def _first_field(request: PanelRequest, panel: Panel) -> str:
-    """Return the selector of the field that has the focus in a panel that has just come."""
+    """Return the CSS selector of the field that gets the focus when the panel opens."""
     if panel.helper is not None and panel.helper.fault:
         return ":is([name=help-certificate], [name=help-keys], [value=hints])"
     if request.GET.get("act") == "type":  # by the arrow keys, types are passed on the way to the one that is meant

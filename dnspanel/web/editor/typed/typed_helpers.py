@@ -1,4 +1,4 @@
-"""What the side panel computes: TLSA of a certificate or of a server, SSHFP of keys, hints of the zone's addresses."""
+"""Values that the side panel computes: TLSA from a certificate or server, SSHFP from keys, SVCB address hints."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _ABOUT_TLSA = ("usage", "selector", "matching")
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """The part of the panel that computes: what was typed into it, and what came of it."""
+    """The part of the panel that computes values: its input and its result message."""
 
     layout: Layout
     typed: Mapping[str, str]
@@ -40,12 +40,12 @@ class Helper:
 
     @property
     def kind(self) -> str:
-        """What it computes: `tlsa`, `sshfp`, `hints`, or nothing."""
+        """The kind of computation: `tlsa`, `sshfp`, `hints`, or empty."""
         return _KINDS.get(self.layout.type, "")
 
     @property
     def may_ask(self) -> bool:
-        """Whether a server can be asked for its certificate; one of a mail address is with no server."""
+        """True if a server can be asked for its certificate. SMIMEA certificates aren't on a server."""
         return self.layout.type == rdtypes.TLSA
 
     @property
@@ -70,14 +70,14 @@ class Helper:
 
     @property
     def pending(self) -> str:
-        """The meaning of Enter while a field here is filled in and not computed yet; empty if none is."""
+        """The act of the Enter key while a filled-in field isn't computed yet, or empty."""
         if self.kind == "tlsa":
             return "certificate" if self.certificate.strip() else "server" if self.typed_host.strip() else ""
         return "keys" if self.kind == "sshfp" and self.keys.strip() else ""
 
     @property
     def choices(self) -> list[TypedInput]:
-        """Usage, selector and matching of what is computed."""
+        """The fields for usage, selector and matching type of a computed value."""
         fields = [each for each in self.layout.fields if each.name in _ABOUT_TLSA]
         return [TypedInput(each, f"help-{each.name}", self.value_of(each.name), "") for each in fields]
 
@@ -100,7 +100,7 @@ _KINDS = {
 
 
 def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object]) -> Helper | None:
-    """Return the helper of a type, with what was typed into it; None if nothing is computed for this type."""
+    """Return the helper of a type with its input, or None if nothing is computed for the type."""
     if layout.type not in _KINDS:
         return None
     kept = {name: str(value)[: computed.LONGEST_PEM + 1] for name, value in typed.items() if name.startswith("help-")}
@@ -111,9 +111,9 @@ def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object
 def compute(
     request: PanelRequest, zone: Zone, owner: str, values: TypedValues, helper: Helper, act: str
 ) -> tuple[TypedValues, Helper]:
-    """Return the values with what this act computes, and the helper with what it says.
+    """Return the values with the computed ones added, and the helper with its message.
 
-    A server is asked outside of any transaction.
+    A server is contacted outside any transaction.
     """
     try:
         if act == "hints":
@@ -159,7 +159,7 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
-    """Return the values, each with the addresses that its target has in the zone, as the author sees it."""
+    """Return the values with address hints from their targets' A and AAAA records, as the author sees the zone."""
     filled = []
     for value in values.values:
         fields = dict(value.fields)
@@ -187,7 +187,7 @@ def _addresses(request: PanelRequest, zone: Zone, name: str, type: int) -> Itera
 
 
 def _absolute(name: str, zone: Zone) -> str:
-    """Return the absolute name that was typed; empty if it is not in this zone."""
+    """Return the typed name as an absolute name, or an empty text if it isn't in this zone."""
     try:
         return read_owner(name, zone.name)
     except (Unreadable, AmbiguousName, ReplicationError):

@@ -1,4 +1,4 @@
-"""The values of an RRset as the fields of its type: out of a request or of lines of text, and back into lines."""
+"""The values of an RRset as fields of its type, read from a request or from lines, and written back as lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ MOST_VALUES = 50
 
 @dataclass(frozen=True, slots=True)
 class TypedInput:
-    """One field of one value, as the page draws it."""
+    """One field of one value, as the page renders it."""
 
     field: Field
     name: str  # of the element; its id is the same
@@ -34,7 +34,7 @@ class TypedInput:
 
     @property
     def options(self) -> Sequence[tuple[str, str]]:
-        """The possible choices: those of the field, and the present value if it is another one."""
+        """The choices of the field, and the current value if it isn't one of them."""
         choices = self.field.choices
         if self.value in dict(choices):
             return choices
@@ -42,7 +42,7 @@ class TypedInput:
 
     @property
     def draw(self) -> str:
-        """The element that it is: `select`, `check`, `textarea` or `input`."""
+        """The HTML element to render: `select`, `check`, `textarea` or `input`."""
         if self.field.choices and not self.field.is_open:
             return "select"
         if self.field.kind is Kind.FLAG:
@@ -55,13 +55,13 @@ class TypedInput:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it takes a line of its own."""
+        """True if the field needs its own line."""
         return self.draw in ("textarea", "select") or self.field.kind in (Kind.STRING, Kind.REST, Kind.LIST)
 
 
 @dataclass(frozen=True, slots=True)
 class TypedValue:
-    """One value: its fields as typed, whether it is served, and its faults by field."""
+    """One value: its fields as typed, whether it is disabled, and its errors by field."""
 
     fields: Mapping[str, str]
     is_off: bool = False
@@ -70,7 +70,7 @@ class TypedValue:
 
 @dataclass(frozen=True, slots=True)
 class TypedValues:
-    """All values of an RRset of one type."""
+    """All values of an RRset, as fields of its type."""
 
     layout: Layout
     values: tuple[TypedValue, ...]
@@ -88,35 +88,35 @@ class TypedValues:
         return [DrawnValue(self, number) for number in range(len(self.values))]
 
     def check_fields(self, origin: str) -> "TypedValues":
-        """Return the same with the fault of each field."""
+        """Return a copy of the values with the error of each field."""
         return replace(self, values=tuple(replace(each, faults=self._faults(each, origin)) for each in self.values))
 
     def without_missing(self) -> "TypedValues":
-        """Return the same without complaints about what was not typed yet."""
+        """Return a copy of the values without errors about empty fields."""
         kept = (replace(each, faults=without_missing(self.layout, each.faults)) for each in self.values)
         return replace(self, values=tuple(kept))
 
     def lines(self, origin: str) -> str:
-        """Return the values as lines of text; those that are faulty, as typed."""
+        """Return the values as lines of text. Invalid values are written as typed."""
         return "\n".join((f"{OFF} " if each.is_off else "") + self._line(each, origin) for each in self.values)
 
     def with_more(self, fields: Iterable[Mapping[str, str]]) -> "TypedValues":
-        """Return the same with more values; a last one into which nothing was typed gives way."""
+        """Return a copy with more values. They replace an empty last value."""
         found = [{**blank_fields(self.layout), **each} for each in fields]
         kept = self.values[:-1] if found and self._has_untouched_end else self.values
         return replace(self, values=(*kept, *map(TypedValue, found))[:MOST_VALUES])
 
     def with_blank(self) -> "TypedValues":
-        """Return the same with one value more, into which nothing was typed."""
+        """Return a copy with one more, empty value."""
         return replace(self, values=(*self.values, *blank(self.layout).values))
 
     def without(self, number: int) -> "TypedValues":
-        """Return the same without one value; an empty one if it was the last."""
+        """Return a copy without one value. If it was the only one, an empty value remains."""
         kept = self.values[:number] + self.values[number + 1 :]
         return replace(self, values=kept or blank(self.layout).values)
 
     def as_type(self, layout: Layout) -> "TypedValues":
-        """Return values of another type, with what fits into fields of the same name."""
+        """Return the values as another type. Fields with the same name keep their input."""
         if layout == self.layout:
             return self
         moved = []
@@ -146,7 +146,7 @@ class TypedValues:
 
 @dataclass(frozen=True, slots=True)
 class DrawnValue:
-    """One value as the page draws it."""
+    """One value, as the page renders it."""
 
     owner: TypedValues
     number: int
@@ -163,7 +163,7 @@ class DrawnValue:
 
     @property
     def fault(self) -> str:
-        """The fault that no field has alone."""
+        """The error that doesn't belong to a single field."""
         return self.value.faults.get(OF_ALL, "")
 
     @property
@@ -176,12 +176,12 @@ class DrawnValue:
 
 
 def blank(layout: Layout) -> TypedValues:
-    """Return one value into which nothing was typed."""
+    """Return one empty value of this type."""
     return TypedValues(layout, (TypedValue(blank_fields(layout)),))
 
 
 def typed_values(layout: Layout, typed: Mapping[str, object]) -> TypedValues:
-    """Return the values that a form sent."""
+    """Return the values from a submitted form."""
     count = str(typed.get("count", ""))
     number = int(count) if count.isascii() and count.isdigit() and len(count) < 4 else 1
     found = []
@@ -192,7 +192,7 @@ def typed_values(layout: Layout, typed: Mapping[str, object]) -> TypedValues:
 
 
 def values_of_lines(layout: Layout, text: str, zone: str, *, means: Reading | None = None) -> TypedValues:
-    """Return the values of lines of text. Raise Unreadable, with the line, or AmbiguousName."""
+    """Return the values from lines of text. Raise Unreadable with the line, or AmbiguousName."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_VALUES:
         raise Unreadable(gettext("{lines} values are too many for fields: edit them as text.").format(lines=len(lines)))
