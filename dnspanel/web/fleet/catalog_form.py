@@ -1,4 +1,4 @@
-"""The forms of catalogs of others: a new one, what its members get, and a rule about a group."""
+"""Forms of consumed catalogs: follow a catalog, settings of its members, and a rule for a group."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from replication.errors import BadName
 
 
 class TeamAndTagsForm(PanelForm):
-    """The team and the tags of members."""
+    """The team and tags that members get."""
 
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"), label=gettext_lazy("Team of members"), required=False, empty_label="none"
@@ -36,7 +36,7 @@ class TeamAndTagsForm(PanelForm):
 
 
 class CatalogForm(TeamAndTagsForm):
-    """What becomes of the zones that a catalog names."""
+    """The settings for zones that a catalog lists."""
 
     within = forms.CharField(
         label=gettext_lazy("Members lie below"),
@@ -68,7 +68,7 @@ class CatalogForm(TeamAndTagsForm):
 
 
 class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
-    """The catalog zone's name, from where it comes, and what becomes of the zones that it names."""
+    """The name and primaries of a catalog zone, and the settings for zones that it lists."""
 
     field_order = ("form_id", "name", *PrimariesForm.base_fields)
 
@@ -87,7 +87,7 @@ class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
 
 
 class RuleForm(TeamAndTagsForm, PrimariesForm):
-    """What the members of a group get."""
+    """The settings for the members of one group."""
 
     field_order = ("group", "team", "tags", *PrimariesForm.base_fields)
 
@@ -107,7 +107,7 @@ class RuleForm(TeamAndTagsForm, PrimariesForm):
 
 
 def initial_of(catalog: Catalog) -> dict[str, Any]:
-    """Return what the form of a catalog begins with."""
+    """Return the initial values of a catalog's form."""
     return {
         "team": catalog.team_id,
         "tags": " ".join(catalog.tags),
@@ -118,6 +118,6 @@ def initial_of(catalog: Catalog) -> dict[str, Any]:
 
 
 def terms_of_rule(rule: Rule) -> RuleTerms:
-    """Return a rule as it is, so that it stays beside another one."""
+    """Return the terms of an existing rule, to keep it when another rule changes."""
     there = primaries.terms_of(rule) if rule.addresses else None
     return RuleTerms(rule.group, rule.team_id, tuple(rule.tags), there)

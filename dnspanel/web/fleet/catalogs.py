@@ -1,4 +1,4 @@
-"""Views of catalogs of others: the list, a new one, one with the zones that it names, its rules, and a yes."""
+"""Views of consumed catalogs: list, follow, show members and rules, confirm removals, unfollow."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -34,7 +34,7 @@ MOST_LISTED = 50
 
 @require_safe
 def catalog_list(request: PanelRequest) -> HttpResponse:
-    """List the consumer catalogs and our own, and the state of each."""
+    """List the consumed and produced catalogs with their states."""
     context = {
         "rows": catalog_rows(request.user),
         "may_change": access.may_set_up(request.user),
@@ -46,7 +46,7 @@ def catalog_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def catalog_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for a catalog to follow; a POST follows it."""
+    """Show the form to follow a catalog. A POST follows the catalog."""
     access.require_set_up(request.user)
     form = NewCatalogForm(request.POST or None, initial={"form_id": uuid4()})
     if form.is_valid() and (catalog := _follow(request, form)) is not None:
@@ -59,14 +59,14 @@ def catalog_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def catalog_detail(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Show a catalog: the zones that it names by name, what became of each, its rules, and what its members get."""
+    """Show a catalog: its members by name with their states, its rules, and its settings for members."""
     catalog = access.catalog_for(request.user, catalog_id)
     return render(request, "fleet/catalog.html", _context(request, catalog))
 
 
 @require_POST
 def catalog_change(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Change what the zones that it names get."""
+    """Change the settings for the catalog's members."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     form = CatalogForm(request.POST)
@@ -85,7 +85,7 @@ def catalog_change(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Say what the members of a group get; with `drop` the rule of this id is gone."""
+    """Set the rule for the members of a group. `drop` removes the rule with this id."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     there = list(catalog.rules.order_by("pk"))
@@ -115,7 +115,7 @@ def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Remove the members that left, after a confirmation."""
+    """Remove zones that the catalog no longer lists, after a confirmation."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     if catalog.kept_since is not None and (question := ask(request, _about_removing(catalog))) is not None:
@@ -132,7 +132,7 @@ def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Ask the primaries of the catalog zone at once."""
+    """Query the primaries of the catalog zone now."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     primaries.ask_now(zone=catalog.zone, author=request.user, now=timezone.now())
@@ -142,7 +142,7 @@ def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Stop following the catalog, after a confirmation; its zones that are here stay."""
+    """Stop following the catalog, after a confirmation. Its zones in this panel stay."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     if (question := ask(request, _about_unfollowing(catalog))) is not None:
@@ -153,7 +153,7 @@ def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 
 def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
-    """Follow the catalog and return it; None if it is refused, with the reason in the form."""
+    """Follow the catalog. If it is refused, add the reason to the form and return None."""
     try:
         return set_up_catalogs.follow_catalog(
             name=form.cleaned_data["name"],
@@ -169,7 +169,7 @@ def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
 
 
 def _with(rules: Sequence[RuleTerms], rule: RuleTerms) -> list[RuleTerms]:
-    """Return the rules, with this one in the place of that about the same group, or as the last."""
+    """Return the rules with this rule added, or replacing the rule for the same group."""
     if any(each.group == rule.group for each in rules):
         return [rule if each.group == rule.group else each for each in rules]
     return [*rules, rule]
@@ -198,7 +198,7 @@ def _context(request: PanelRequest, catalog: Catalog) -> dict[str, object]:
 
 
 def _next(found: Sequence[Listing], search: str, state: str) -> str:
-    """Return the query of the next page; empty on the last one."""
+    """Return the URL query of the next page, or an empty text on the last page."""
     if len(found) <= MOST_LISTED:
         return ""
     return f"?{urlencode({'q': search, 'state': state, 'after': found[MOST_LISTED - 1].zone_name})}"

@@ -1,4 +1,4 @@
-"""Forms of nodes: a new node, its group and tags, and how long it is drained."""
+"""Forms of nodes: a new node, its group and tags, and the duration of a drain."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ DRAINS = [
 
 
 class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A group of nodes, by name, listed in the order in which groups get publications."""
+    """A group of nodes, by name, in the order in which groups get publications."""
 
     def __init__(self) -> None:
         groups = NodeGroup.objects.order_by("order")
@@ -42,7 +42,7 @@ class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
 
 class TagsField(forms.CharField):
-    """Tags, separated by blanks or commas, as a list."""
+    """Tags separated by spaces or commas. The cleaned value is a list."""
 
     def __init__(
         self, label: str = gettext_lazy("Tags"), help_text: str = gettext_lazy("Site, role: berlin anycast.")
@@ -55,7 +55,7 @@ class TagsField(forms.CharField):
 
 
 class NodeDescriptionForm(PanelForm):
-    """The group, the tags and the public addresses of a node."""
+    """The group, tags and public addresses of a node."""
 
     group = GroupField()
     tags = TagsField()
@@ -66,13 +66,13 @@ class NodeDescriptionForm(PanelForm):
 
     @classmethod
     def of(cls, node: Node) -> "NodeDescriptionForm":
-        """Return the form with the values of this node."""
+        """Return the form filled in with this node's values."""
         addresses = " ".join(node.public_addresses)
         return cls(initial={"group": node.group_id, "tags": " ".join(node.tags), "public_addresses": addresses})
 
 
 class DrainForm(PanelForm):
-    """Why nodes are drained, and for how long."""
+    """The reason for draining nodes, and the duration."""
 
     reason = forms.CharField(
         max_length=200, required=False, widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Reason")})
@@ -80,13 +80,13 @@ class DrainForm(PanelForm):
     hours = forms.ChoiceField(label=gettext_lazy("For"), required=False, choices=DRAINS)
 
     def until(self, now: datetime) -> datetime | None:
-        """Return when the drain ends; None: when a person resumes the node."""
+        """Return when the drain ends. None means until a person resumes the node."""
         hours = int(self.cleaned_data["hours"] or 0)
         return now + timedelta(hours=hours) if hours else None
 
 
 class NewNodeForm(PanelForm):
-    """A server that is to become a node."""
+    """The name, role, group, tags and addresses of a new node."""
 
     name = forms.CharField(
         max_length=63,

@@ -1,4 +1,4 @@
-"""Views of a front: which nodes it asks, within which bounds."""
+"""The view of a front's settings: the nodes in its rotation, and its limits."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ _OF_NODE = "weight-"
 
 
 class FrontForm(PanelForm):
-    """The nodes of a front with their shares, and its bounds; the verb checks the bounds."""
+    """The nodes of a front with their weights, and the front's limits. The verb checks the limits."""
 
     minimum = forms.IntegerField(
         label=gettext_lazy("Nodes at least"),
@@ -70,11 +70,11 @@ class FrontForm(PanelForm):
 
     @property
     def of_nodes(self) -> list[Any]:
-        """The fields of the nodes, by name."""
+        """The weight fields of the nodes, ordered by node name."""
         return [self[f"{_OF_NODE}{name}"] for name in self._names]
 
     def terms(self) -> Terms:
-        """Return what was typed."""
+        """Return the front's terms from the form. Nodes without a weight are left out."""
         typed: dict[str, Any] = self.cleaned_data
         weights = {name: typed[f"{_OF_NODE}{name}"] for name in self._names}
         numbers = {name: typed[name] for name in RANGES}
@@ -83,7 +83,7 @@ class FrontForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def front_settings(request: PanelRequest, name: str) -> HttpResponse:
-    """Show which nodes a front asks and its bounds; a POST changes them."""
+    """Show a front's nodes and limits. A POST changes them."""
     access.require(request.user, Permission.NODES)
     node = node_lifecycle.node_by_name(name)
     if not node.is_front:

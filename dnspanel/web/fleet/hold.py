@@ -1,4 +1,4 @@
-"""Views of a hold: why nothing is published, what only the nodes have, and the decision between nodes and panel."""
+"""Views of a hold: why publishing is held, publications that only nodes have, and the decision about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _AFTER = {Choice.TAKE_OVER.value: gettext_lazy("Taken over"), Choice.KEEP.value:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a zone exists, as its row and its badge show it."""
+    """The CSS classes and icon that show where a zone exists."""
 
     row_class: str
     tone: str
@@ -57,7 +57,7 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayZone:
-    """A zone as a row of the list."""
+    """A zone that differs, as a row of the list."""
 
     pk: int
     name: str
@@ -78,7 +78,7 @@ class DisplayZone:
 
 @require_safe
 def hold_page(request: PanelRequest) -> HttpResponse:
-    """Show the hold; htmx fetches the moving part alone while there is work on it."""
+    """Show the hold. While a worker is busy with it, htmx fetches only the changing part."""
     access.require(request.user, Permission.FLEET)
     if request.htmx and "after" in request.GET:
         return render(request, "fleet/_hold_rows.html", _zones_context(request, unknown_history.newest_report()))
@@ -87,7 +87,7 @@ def hold_page(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
-    """Show the RRsets of one zone that differ; htmx puts them below the zone's row."""
+    """Show the RRsets of one zone that differ. htmx inserts them below the zone's row."""
     access.require(request.user, Permission.NODES)
     zone = unknown_history.zone_of_report(pk)
     rrsets = unknown_history.rrsets_page(zone, after=_number(request, "after"), limit=RRSETS_PER_PAGE + 1)
@@ -101,7 +101,7 @@ def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def hold_again(request: PanelRequest) -> HttpResponse:
-    """Ask the nodes again."""
+    """Query the nodes again for what only they have."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     if current_hold() is None or (report is not None and report.choice):
@@ -114,7 +114,7 @@ def hold_again(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def hold_decide(request: PanelRequest) -> HttpResponse:
-    """Save the person's decision, which had to be typed; a worker carries it out."""
+    """Save the decision, which the person confirms by typing a phrase. A worker carries it out."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     form = DecisionForm(request.POST)
@@ -161,7 +161,7 @@ def _is_working(report: AheadReport | None) -> bool:
 
 
 def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """Return for each choice its form (with its errors), what has to be typed, what breaks, and why it is closed."""
+    """Return, by choice, its form, the phrase to type, the number of zones that break, and why it's unavailable."""
     return {
         str(choice): {
             "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),
@@ -174,7 +174,7 @@ def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[s
 
 
 def _zones_context(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]:
-    """Return a page of the zones that differ; none for those who may not decide."""
+    """Return one page of zones that differ. People who can't decide get an empty list."""
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in _KINDS else ""
     if report is None or report.ended_at is None or not can(request.user, Permission.NODES):
         return {"zones": [], "kinds": _KINDS, "kind": kind, "next_after": None}
@@ -194,7 +194,7 @@ def _display(zone: AheadZone) -> DisplayZone:
 
 
 def _display_rrset(zone: AheadZone, rrset: AheadRRset) -> DisplayDiff:
-    """Return the diff from the panel's RRset to the node's: what taking over would change."""
+    """Return the diff from the panel's RRset to the node's, which is the change if the node's is taken over."""
     here = RRset.from_json(rrset.name, rrset.type, rrset.here) if rrset.here else None
     on_node = RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
     return DisplayDiff(zone.name, diff(Change(rrset.name, rrset.type, here, on_node)))

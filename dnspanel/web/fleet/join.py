@@ -1,4 +1,4 @@
-"""Views that enroll a node: its name, group and schema, one command, a fingerprint to compare, its first zones."""
+"""Views that enroll a node: its description, the join command, the fingerprint to compare, and its first snapshot."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of enrolling a node: requested, approved, contacted, filled by a snapshot, verified."""
+    """The steps of enrolling a node: requested, approved, contacted, filled from a snapshot, verified."""
 
     requested: bool
     approved: bool
@@ -37,7 +37,7 @@ class Steps:
 
     @property
     def classes(self) -> dict[str, str]:
-        """The CSS class of each step: done, the next one, or neither."""
+        """The CSS class of each step: done, current, or empty."""
         found, is_next = {}, True
         for name in ("requested", "approved", "contacted", "verified"):
             is_done = getattr(self, name)
@@ -47,7 +47,7 @@ class Steps:
 
     @property
     def percent(self) -> int:
-        """How much of the snapshot has been sent, in percent."""
+        """The part of the snapshot that was sent, in percent."""
         return (
             100 * self.bootstrap.chunks_sent // self.bootstrap.chunks if self.bootstrap and self.bootstrap.chunks else 0
         )
@@ -55,7 +55,7 @@ class Steps:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new node; a POST creates it and shows the command with its one-time code, this once."""
+    """Show the form of a new node. A POST creates the node and shows the command with its one-time code once."""
     access.require(request.user, Permission.NODES)
     form = NewNodeForm(request.POST or None)
     if form.is_valid():
@@ -70,7 +70,7 @@ def node_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_change(request: PanelRequest, name: str) -> HttpResponse:
-    """Show what was typed of a node that never joined; a POST changes it."""
+    """Show the form of a node that hasn't joined yet. A POST changes it."""
     access.require(request.user, Permission.NODES)
     node = node_lifecycle.node_by_name(name)
     form = NewNodeForm(request.POST or None, initial=_initial_values(node))
@@ -95,7 +95,7 @@ def node_change(request: PanelRequest, name: str) -> HttpResponse:
 
 @contextmanager
 def _faults_in(form: NewNodeForm) -> Iterator[None]:
-    """Put what is wrong with a node beside its field."""
+    """Turn errors about the node into errors of the form's fields."""
     try:
         yield
     except BadNode as exc:
@@ -111,7 +111,7 @@ def _initial_values(node: Node) -> dict[str, Any]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
-    """Show how far the enrollment of a node is; a POST makes a new code."""
+    """Show the progress of a node's enrollment. A POST creates a new one-time code."""
     access.require(request.user, Permission.FLEET)
     node = node_lifecycle.node_by_name(name)
     if request.method != "POST":
@@ -125,13 +125,13 @@ def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def _with_code(request: PanelRequest, node: Node) -> HttpResponse:
-    """Make a code and show the command with it, this once. Raise WrongState."""
+    """Create a one-time code and show the join command once. Raise WrongState."""
     page = _enrollment(request, node, code=node_lifecycle.make_code(node=node, now=timezone.now(), by=request.user))
     return show_once(request, page, after=reverse("node-enrolment", args=[node.name]))
 
 
 def steps_of(node: Node, *, requested: bool) -> Steps:
-    """Return how far the node is since it was created, or since its certificate was revoked."""
+    """Return the enrollment steps since the node was created or its certificate was revoked."""
     approved = node.state != NodeState.AWAITING_APPROVAL
     return Steps(
         requested=requested or approved,
@@ -143,13 +143,13 @@ def steps_of(node: Node, *, requested: bool) -> Steps:
 
 
 def _join_command(node: Node, code: str) -> str:
-    """Return the command to run on the server, as root. Addresses, ports and role come with the panel's answer."""
+    """Return the command to run on the server as root. Addresses, ports and role come with the panel's answer."""
     program = "dnspanel-front" if node.is_front else "dnspanel-agent"
     return f"{program} join --panel {settings.PANEL_URL} --code {code}"
 
 
 def _enroll_command(node: Node, code: str) -> str:
-    """Return the command that gives the server its identity and nothing else."""
+    """Return the command that only gives the server its identity (key and certificate)."""
     program = "front" if node.is_front else "agent"
     directory = f"/etc/dnspanel-{program}"
     return f"python -m replication.{program} enroll --panel {settings.PANEL_URL} --code {code} --dir {directory}"

@@ -1,4 +1,4 @@
-"""The filters, layout and order of the fleet page; all of it is in the URL, so it can be sent on. Pure."""
+"""The filters, layout and order of the fleet page, all in the URL so that a view can be shared. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _STATE_GROUPS = (gettext_noop("well"), gettext_noop("faults"))
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
-    """The filters, the layout and the order of the fleet page."""
+    """The filters, layout and order of the fleet page."""
 
     group: str = ""
     tag: str = ""
@@ -41,7 +41,7 @@ class FleetView:
         return bool(self.group or self.tag or self.state or self.search)
 
     def query(self, **changes: Any) -> str:
-        """Return this view, with changes, as a URL query; empty for the plain page."""
+        """Return this view with changes as a URL query, or an empty text for the default view."""
         view = replace(self, **changes)
         fields: dict[str, object] = {
             "group": view.group,
@@ -56,7 +56,7 @@ class FleetView:
 
 
 def fleet_view(parameters: QueryDict) -> FleetView:
-    """Return the view that the URL asks for; invalid values are left out."""
+    """Return the view from the URL. Invalid values are ignored."""
     sort, layout = parameters.get("sort", ""), parameters.get("layout", "")
     order = parameters.get("order", "")
     return FleetView(
@@ -71,7 +71,7 @@ def fleet_view(parameters: QueryDict) -> FleetView:
 
 
 def arrange(statuses: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus, ...]:
-    """Return the nodes of the view in its order. By name, nodes never move; any other order can be frozen."""
+    """Return the view's nodes in its order. A frozen order keeps nodes in place while their numbers change."""
     display = [status for status in statuses if _fits(status, view)]
     display.sort(key=_by_name)
     if view.sort == "lag":
@@ -85,12 +85,12 @@ def arrange(statuses: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus
 
 
 def states_of(statuses: Iterable[NodeStatus]) -> list[str]:
-    """Return the states that occur, for the filter."""
+    """Return the states that occur, as choices of the filter."""
     return [*_STATE_GROUPS, *sorted({status.health.word.value for status in statuses})]
 
 
 def tags_of(statuses: Iterable[NodeStatus]) -> list[str]:
-    """Return the tags that occur, for the filter."""
+    """Return the tags that occur, as choices of the filter."""
     return sorted({tag for status in statuses for tag in status.node.tags})
 
 

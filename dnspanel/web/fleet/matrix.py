@@ -1,4 +1,4 @@
-"""The view of the matrix: zones that are not the same on every node, and the nodes they differ on."""
+"""The view of the matrix: zones that aren't in sync on every node, and the nodes where they differ."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -12,7 +12,10 @@ from dnspanel.zones.rights import access
 
 @require_safe
 def node_matrix(request: PanelRequest) -> HttpResponse:
-    """Show the zones that differ; with a search, the zones found on every node. Only zones this person may read."""
+    """Show the zones that aren't in sync, and only the nodes where they differ.
+
+    With a search, show the zones found, on every node. Only zones that the person is allowed to read are shown.
+    """
     access.require(request.user, Permission.FLEET)
     search = request.GET.get("zone", "").strip().lower()[:255]
     context = {"matrix": matrix(person=request.user, search=search), "search": search, "most": MOST_ZONES}

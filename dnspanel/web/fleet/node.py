@@ -1,4 +1,4 @@
-"""Views of one node: its health and why, its events, and what a person may do to it."""
+"""Views of one node: its health with the reason, its events, and acts on it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ MOST_UNANSWERED = 20
 
 @dataclass(frozen=True, slots=True)
 class NodeDetails:
-    """The parts of the page of a node in addition to its tile."""
+    """The details on a node's page that its tile doesn't show."""
 
     reported: Reported
     room: str
@@ -60,13 +60,13 @@ class NodeDetails:
 
     @property
     def other_powerdns(self) -> str:
-        """The installed PowerDNS; empty if it is the one that runs."""
+        """The installed PowerDNS version if it differs from the running one, else empty."""
         return self.reported.installed if self.reported.installed != self.reported.powerdns else ""
 
 
 @require_safe
 def node_detail(request: PanelRequest, name: str) -> HttpResponse:
-    """Show one node; htmx fetches its facts alone every two seconds, the charts fetch `node_points`."""
+    """Show one node. Every two seconds, htmx fetches only its facts. The charts fetch `node_points`."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
     status = node_status(name=name, now=now)
@@ -102,7 +102,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def details_of(node: Node, now: datetime) -> NodeDetails:
-    """Return the details that follow from what is stored of the node."""
+    """Return the details that come from the node's stored report."""
     reported = read_report(node)
     expires = node.certificate_expires_at
     return NodeDetails(
@@ -123,7 +123,7 @@ def details_of(node: Node, now: datetime) -> NodeDetails:
 
 @require_safe
 def node_points(request: PanelRequest, name: str) -> JsonResponse:
-    """Return the numbers of the charts: seconds after `after` (since 1970), or with `step` all minutes or hours."""
+    """Return the data of the charts: seconds after `after` (Unix time), or with `step` all minutes or hours."""
     access.require(request.user, Permission.FLEET)
     node = node_lifecycle.node_by_name(name)
     try:
@@ -136,7 +136,7 @@ def node_points(request: PanelRequest, name: str) -> JsonResponse:
 
 @require_POST
 def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
-    """Do what one button does to the node; the message says what was done, or why nothing was."""
+    """Do the act of one button on the node, with a message about the result or the refusal."""
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)
@@ -155,7 +155,10 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
 
 
 def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
-    """Return the zones that differed and that this person may read; administrators also get those the panel lacks."""
+    """Return zones found to differ on the node that the person is allowed to read.
+
+    Administrators also get zones that the panel doesn't have.
+    """
     found = Divergence.objects.filter(node=node).order_by("-found_at")
     known = Q(zone_id__in=access.zones_within_reach(request.user, Right.READ).values("pk"))
     if can(request.user, Permission.NODES):
@@ -205,7 +208,7 @@ def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
 
 
 def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
-    """Rebuild the node. Raise WrongState unless the schema it needs now is the one that the person saw."""
+    """Rebuild the node. Raise WrongState if it now needs another schema than the page showed."""
     required = read_report(node).needed_schema
     if not required or request.POST.get("schema") != str(required):
         raise WrongState(node.name, gettext("wants no such schema any more"))

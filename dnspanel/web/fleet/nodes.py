@@ -1,4 +1,4 @@
-"""Views of the fleet page: every node with its live numbers, as tiles or, beyond a hundred, as a table."""
+"""Views of the fleet page: all nodes with live numbers, as tiles or, for more than a hundred nodes, as a table."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ _MOST_NAMED = 5
 
 @require_safe
 def node_list(request: PanelRequest) -> HttpResponse:
-    """List every node with its live numbers; htmx fetches the grid alone every two seconds."""
+    """List all nodes with live numbers. Every two seconds, htmx fetches only the grid."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
     everything = watched_statuses(now=now)
@@ -67,7 +67,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
 def _line(
     request: PanelRequest, statuses: Sequence[NodeStatus], newest: Position, late: Waiting | None
 ) -> HttpResponse:
-    """Return the line above the table alone, from one second of live numbers of each node."""
+    """Return only the line of totals above the table, from each node's latest second."""
     rates = telemetry.live_now([status.node.pk for status in statuses], seconds=1)
     line = fleet_line(without_ring0(statuses), rates, newest, late)
     return render(request, "fleet/_fleet_totals.html", {"line": line, "is_table": True})
@@ -75,7 +75,7 @@ def _line(
 
 @require_safe
 def node_rows(request: PanelRequest) -> HttpResponse:
-    """Return some rows of the table as they are now; the rows in view fetch themselves."""
+    """Return the requested rows of the table with current numbers. Visible rows reload themselves."""
     access.require(request.user, Permission.FLEET)
     ids = [int(node_id) for node_id in request.GET.get("ids", "").split(".")[:BLOCK] if node_id.isdecimal()]
     statuses = statuses_of(ids, now=timezone.now())
@@ -86,7 +86,7 @@ def node_rows(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def node_acts(request: PanelRequest) -> HttpResponse:
-    """Drain, disable, resume, resync or check the ticked nodes; messages say which ones, and why others not."""
+    """Drain, disable, resume, resync or check the selected nodes. Messages list the changed and the refused nodes."""
     access.require(request.user, Permission.NODES)
     act = _ACTS.get(request.POST.get("act", ""))
     if act is None:
@@ -177,6 +177,6 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _back(request: PanelRequest) -> str:
-    """Return the URL of the fleet page with its filters; only what `fleet_view` understands goes into it."""
+    """Return the URL of the fleet page with its filters, limited to what `fleet_view` understands."""
     query = fleet_view(QueryDict(request.POST.get("query", ""))).query()
     return f"{reverse('node-list')}?{query}" if query else reverse("node-list")

@@ -1,4 +1,4 @@
-"""The forms of catalogs of ours: a new one, zones to be put in, and its groups."""
+"""Forms of produced catalogs: a new catalog, zones to add, and its groups."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from replication.errors import BadName
 
 
 class GroupsForm(PanelForm):
-    """The tags that are groups of a catalog."""
+    """The tags that become groups of a produced catalog."""
 
     group_tags = forms.CharField(
         label=gettext_lazy("Groups"),
@@ -29,12 +29,12 @@ class GroupsForm(PanelForm):
 
     @property
     def groups(self) -> list[str]:
-        """What was typed, one by one."""
+        """The typed tags, as a list."""
         return split_words(self.cleaned_data["group_tags"])
 
 
 class NewOwnCatalogForm(GroupsForm, PublishingForm):
-    """The name of a catalog of ours, its team and its groups."""
+    """The name, team and groups of a new produced catalog."""
 
     field_order = ("form_id", "name", "team", "group_tags")
 
@@ -60,7 +60,7 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
 
 
 class PutInForm(PanelForm):
-    """The zones that will be put into a catalog."""
+    """The zones to add to a produced catalog."""
 
     zones = forms.CharField(
         label=gettext_lazy("Zones"),
@@ -89,6 +89,6 @@ class PutInForm(PanelForm):
 
     @property
     def chosen_zones(self) -> Chosen:
-        """What was typed."""
+        """The zones, tag and team from the form."""
         typed = self.cleaned_data
         return Chosen(split_words(typed["zones"]), typed["tag"].strip(), typed["team"].pk if typed["team"] else None)

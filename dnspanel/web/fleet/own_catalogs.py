@@ -1,6 +1,4 @@
-"""Views of catalogs of ours: a new one, one with its members, the secondaries that transfer it, and what
-changes them.
-"""
+"""Views of produced catalogs: create, show members and secondaries, add and remove zones, set groups."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -35,7 +33,7 @@ MOST_LISTED = 50
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_catalog_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new catalog of ours; a POST makes it."""
+    """Show the form of a new produced catalog. A POST creates the catalog."""
     if not access.may_create_zones(request.user):
         raise Forbidden(Permission.EDIT)
     form = NewOwnCatalogForm(request.POST or None, initial={"form_id": uuid4()}, person=request.user)
@@ -47,13 +45,13 @@ def own_catalog_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def own_catalog(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show a catalog of ours: its members by name, its groups, and the secondaries that transfer it."""
+    """Show a produced catalog: its members by name, its groups, and the secondaries that transfer it."""
     return _page(request, producer_for(request.user, zone_name))
 
 
 @require_POST
 def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Put zones into a catalog of ours."""
+    """Add zones to a produced catalog."""
     catalog = _to_change(request, zone_name)
     form = PutInForm(request.POST, person=request.user, auto_id="put_in_%s")
     if form.is_valid():
@@ -74,7 +72,7 @@ def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Take the ticked zones out of a catalog of ours."""
+    """Remove the selected zones from a produced catalog."""
     catalog = _to_change(request, zone_name)
     try:
         count = producer.take_out(
@@ -93,7 +91,7 @@ def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Set the groups of a catalog of ours."""
+    """Set the groups of a produced catalog."""
     catalog = _to_change(request, zone_name)
     form = GroupsForm(request.POST)
     if form.is_valid():
@@ -108,7 +106,7 @@ def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _create(request: PanelRequest, form: NewOwnCatalogForm) -> Zone | None:
-    """Create the catalog and return it; None if it is refused, with the reason in the form."""
+    """Create the produced catalog. If it is refused, add the reason to the form and return None."""
     try:
         return producer.create_catalog(
             name=form.cleaned_data["name"],
@@ -132,7 +130,7 @@ def _to_change(request: PanelRequest, zone_name: str) -> Producer:
 def _page(
     request: PanelRequest, catalog: Producer, *, put_in: PutInForm | None = None, groups: GroupsForm | None = None
 ) -> HttpResponse:
-    """Return the page, with a form that was refused."""
+    """Return the catalog's page, with a refused form if there is one."""
     zone = catalog.zone
     search, after = request.GET.get("q", "")[:LONGEST_SEARCH].strip().lower(), request.GET.get("after", "")
     found = member_rows(request.user, catalog, search=search, after=after[:LONGEST_SEARCH], limit=MOST_LISTED + 1)
@@ -155,7 +153,7 @@ def _page(
 
 
 def _next(found: Sequence[MemberRow], search: str) -> str:
-    """Return the query of the next page; empty on the last one."""
+    """Return the URL query of the next page, or an empty text on the last page."""
     if len(found) <= MOST_LISTED:
         return ""
     return f"?{urlencode({'q': search, 'after': found[MOST_LISTED - 1].zone.name})}"

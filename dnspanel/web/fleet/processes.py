@@ -1,4 +1,4 @@
-"""The page of the panel's own processes and of its periodic work."""
+"""The page of the panel's own processes and periodic jobs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """One process, or a name without a running process."""
+    """One process, or a process name without a running process."""
 
     name: str
     process: ProcessNow | None
@@ -30,7 +30,7 @@ class ProcessRow:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicRow:
-    """One entry of the schedule."""
+    """One periodic job of the schedule."""
 
     work: PeriodicNow
     description: str
@@ -40,7 +40,7 @@ class PeriodicRow:
 
 @require_safe
 def process_list(request: PanelRequest) -> HttpResponse:
-    """List the processes and the periodic work; htmx fetches the lists alone every five seconds."""
+    """List the processes and periodic jobs. Every five seconds, htmx fetches only the lists."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
     state = processes_now()
@@ -49,7 +49,7 @@ def process_list(request: PanelRequest) -> HttpResponse:
 
 
 def process_rows(state: ProcessesNow, now: datetime) -> list[ProcessRow]:
-    """Return a row for each process, and for each name without one, silent ones first."""
+    """Return a row for each process and for each name without one, silent processes first."""
     rows = []
     for each in state.processes:
         is_slow = each.task_since is not None and now - each.task_since > LONGEST_TASK
@@ -68,7 +68,7 @@ def _effect(name: str) -> str:
 
 
 def periodic_rows(state: ProcessesNow, now: datetime) -> list[PeriodicRow]:
-    """Return a row for each entry of the schedule, what is overdue or fails first."""
+    """Return a row for each periodic job, overdue and failing jobs first."""
     rows = [
         PeriodicRow(
             work=work,

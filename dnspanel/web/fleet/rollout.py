@@ -1,4 +1,4 @@
-"""Views of delivery: the groups in their order, the groups that each waits for, and stop, pin, resume."""
+"""Views of delivery: the groups in order, the groups that each waits for, and stop, pin and resume."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ _MOST_DIGITS = 18
 
 @require_safe
 def delivery(request: PanelRequest) -> HttpResponse:
-    """Show how far each group may go, and why not further; htmx fetches the moving part alone every two seconds."""
+    """Show how far each group is released, and why not further. Every two seconds, htmx fetches the changing part."""
     access.require(request.user, Permission.FLEET)
     context = {
         "view": rollout_status(now=timezone.now()),
@@ -36,7 +36,7 @@ def delivery(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
-    """Stop, resume, pin or unpin the fleet."""
+    """Stop, resume, pin or unpin delivery to the fleet."""
     access.require(request.user, Permission.NODES)
     by, now, reason = request.user, timezone.now(), request.POST.get("reason", "")
     acts: dict[str, tuple[Callable[[], None], str]] = {
@@ -62,7 +62,7 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
 
 @require_POST
 def group_new(request: PanelRequest) -> HttpResponse:
-    """Create a group after all others."""
+    """Create a group of nodes, last in the order."""
     access.require(request.user, Permission.NODES)
     name = request.POST.get("name", "").strip().lower()
 
@@ -77,7 +77,7 @@ def group_new(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
-    """Change the name of a group, its time to verify, its resolver or its place, skip it, or delete it."""
+    """Change a group's name, verification time, resolver or position, skip the group, or delete it."""
     access.require(request.user, Permission.NODES)
     group = get_object_or_404(NodeGroup, pk=group_id)
     by, now = request.user, timezone.now()
@@ -118,7 +118,7 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
 
 
 def _run_verb(request: PanelRequest, verb: Callable[[], None], message: str) -> HttpResponse:
-    """Call the verb, tell the person that it was done or why not, and redirect to the page."""
+    """Call the verb, add a message about its success or refusal, and redirect to the delivery page."""
     try:
         verb()
     except FleetError as exc:
@@ -129,6 +129,6 @@ def _run_verb(request: PanelRequest, verb: Callable[[], None], message: str) -> 
 
 
 def _number(request: PanelRequest, field: str) -> int:
-    """Return the typed number; -1, which every verb refuses in its own words, for anything else."""
+    """Return the typed number. Return -1 for anything else, which every verb refuses with its own message."""
     text = request.POST.get(field, "").strip().replace(",", "")
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1

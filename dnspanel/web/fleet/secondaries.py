@@ -1,4 +1,4 @@
-"""Views of secondaries: the list, a new one, one with its zones and its configuration to copy."""
+"""Views of secondaries: list, create, and show one with its zones and a configuration to copy."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -36,7 +36,7 @@ MOST_NAMED = 200
 
 @require_safe
 def secondary_list(request: PanelRequest) -> HttpResponse:
-    """List the secondaries, and how many zones of each are behind."""
+    """List the secondaries, each with its number of zones that are behind."""
     now = timezone.now()
     rows = [(row, row.word(now)) for row in secondary_rows(request.user)]
     return render(request, "fleet/secondaries.html", {"rows": rows, "may_change": access.may_set_up(request.user)})
@@ -44,7 +44,7 @@ def secondary_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def secondary_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new secondary; a POST sets it up and shows its configuration with the secret, this once."""
+    """Show the form of a new secondary. A POST creates it and shows its configuration with the secret once."""
     access.require_set_up(request.user)
     form = SecondaryForm(request.POST or None, initial={"form_id": uuid4()})
     if form.is_valid():
@@ -63,7 +63,7 @@ def secondary_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def secondary_detail(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Show a secondary: its zones with their states by name, what was refused, and its configuration."""
+    """Show a secondary: its zones by name with their states, refused requests, and its configuration."""
     secondary = access.secondary_for(request.user, secondary_id)
     form = SecondaryForm.of(set_up_secondaries.terms_of(secondary))
     return render(request, "fleet/secondary.html", {**_context(request, secondary), "form": form})
@@ -71,7 +71,7 @@ def secondary_detail(request: PanelRequest, secondary_id: int) -> HttpResponse:
 
 @require_POST
 def secondary_change(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Change a secondary, or switch it off or on."""
+    """Change a secondary, or switch it on or off."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     form = SecondaryForm(request.POST)
@@ -90,7 +90,7 @@ def secondary_change(request: PanelRequest, secondary_id: int) -> HttpResponse:
 
 @require_POST
 def secondary_notify(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Send NOTIFY for each of its zones."""
+    """Send a NOTIFY for each of the secondary's zones."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.notify_now(secondary=secondary, by=request.user, now=timezone.now())
@@ -100,7 +100,7 @@ def secondary_notify(request: PanelRequest, secondary_id: int) -> HttpResponse:
 
 @require_POST
 def secondary_rotate(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Make a new secret and show it in the configuration, this once; the old one is taken too for a day."""
+    """Replace the secondary's TSIG secret and show the new configuration once. The old secret works for another day."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     if (question := ask(request, _ABOUT_SECRET)) is not None:
@@ -111,7 +111,7 @@ def secondary_rotate(request: PanelRequest, secondary_id: int) -> HttpResponse:
 
 @require_POST
 def secondary_delete(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Delete the secondary: it transfers nothing any more."""
+    """Delete the secondary. It can no longer transfer zones."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.delete_secondary(secondary=secondary, by=request.user, now=timezone.now())
@@ -169,7 +169,7 @@ def _parts(request: PanelRequest, secondary: Secondary, *, secret: str = NO_SECR
 
 
 def _next(found: Sequence[Member], search: str, *, behind: bool) -> str:
-    """Return the query of the next page; empty on the last one."""
+    """Return the URL query of the next page, or an empty text on the last page."""
     if len(found) <= MOST_MEMBERS:
         return ""
     more = {"q": search, "behind": "yes" if behind else "", "after": found[MOST_MEMBERS - 1].zone_name}
@@ -177,8 +177,9 @@ def _next(found: Sequence[Member], search: str, *, behind: bool) -> str:
 
 
 def _withheld_names(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
-    """Return the chosen zones that it does not get, as far as this person may know of them; at most as many
-    as a person reads.
+    """Return the selected zones that the secondary doesn't get, limited to zones that the person is allowed to see.
+
+    The list stops at MOST_SIGNED + 1 names.
     """
     found = access.withheld_zones_of(secondary).filter(pk__in=zones_visible_to(request.user)).order_by("name")
     return list(found.values_list("name", flat=True)[: MOST_SIGNED + 1])

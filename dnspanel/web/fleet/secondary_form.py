@@ -1,4 +1,4 @@
-"""The form of a secondary: its server, from where it transfers, and which zones."""
+"""The form of a secondary: its server, the networks that it transfers from, and its zones."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, split_wor
 
 
 class SecondaryForm(PublishingForm):
-    """The terms of a secondary; the verb checks them."""
+    """The terms of a secondary. The verb checks them."""
 
     name = forms.CharField(
         max_length=set_up_secondaries.LONGEST_NAME,
@@ -114,7 +114,7 @@ class SecondaryForm(PublishingForm):
 
     @classmethod
     def of(cls, terms: Terms) -> "SecondaryForm":
-        """Return the form with these terms."""
+        """Return the form filled in with these terms."""
         return cls(
             initial={
                 "name": terms.name,
@@ -135,7 +135,7 @@ class SecondaryForm(PublishingForm):
         )
 
     def terms(self) -> Terms:
-        """Return what was typed."""
+        """Return the secondary's terms from the form."""
         typed: dict[str, Any] = self.cleaned_data
         team = typed["team"]
         return Terms(

@@ -1,4 +1,4 @@
-"""Views of the keys that sign what nodes get, of their rotation, and of the panel's own certificates."""
+"""Views of the keys that sign segments, of their rotation, and of the panel's own certificates."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from dnspanel.zones.rights import access
 
 @require_safe
 def node_keys(request: PanelRequest) -> HttpResponse:
-    """List the valid keys, which nodes accept each, and when the certificates of the panel expire."""
+    """List the valid signing keys, the nodes that accept each, and the expiry of the panel's certificates."""
     access.require(request.user, Permission.FLEET)
     authority = ensure_authority(now=timezone.now())
     current = ensure_signing_key(now=timezone.now())
@@ -41,7 +41,7 @@ def node_keys(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
-    """Make the next key, use it although some nodes lack it, or retire the former ones."""
+    """Create the next signing key, activate it although some nodes lack it, or retire the old keys."""
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)

@@ -1,4 +1,4 @@
-"""A node as a tile of the fleet page: its numbers as text, and the geometry of its two small drawings. Pure."""
+"""A node as a tile of the fleet page: its numbers as text, and the geometry of its two small graphs. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ RCODES = (("noerror", "NOERROR"), ("nxdomain", "NXDOMAIN"), ("servfail", "SERVFA
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """One part of the bar of answers by rcode, in percent of its width."""
+    """One part of the bar of answers by rcode. Position and width are in percent."""
 
     rcode: str
     text: str
@@ -44,7 +44,7 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What the tile of one node shows."""
+    """The contents of one node's tile."""
 
     status: NodeStatus
     tone: str
@@ -67,7 +67,7 @@ class Tile:
 
     @property
     def behind_class(self) -> str:
-        """The CSS class of `behind`."""
+        """The CSS class of the text `behind`."""
         return "quiet" if self.behind == "current" else "change"
 
 
@@ -84,7 +84,7 @@ class FleetLine:
 
 
 def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
-    """Return the tile of a node; `now`: None while the node has no live numbers."""
+    """Return the tile of a node. `now` is None if the node has no live numbers."""
     tone, icon = _TONES[status.health.word]
     node = status.node
     reported = read_report(node)
@@ -112,7 +112,7 @@ def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
 
 
 def room(reported: Reported) -> str:
-    """Return how much of the disk is free and of the LMDB map is used, as far as the agent reported it."""
+    """Return the free disk space and the used part of the LMDB map, as far as the agent reported them."""
     parts = []
     if reported.disk_free_share is not None:
         parts.append(gettext("disk {disk_free_share} free").format(disk_free_share=percent(reported.disk_free_share)))
@@ -124,7 +124,7 @@ def room(reported: Reported) -> str:
 def fleet_line(
     statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position, late: Waiting | None = None
 ) -> FleetLine:
-    """Return the totals; only nodes that take pushes count as live or late. `late` is a publication that waits."""
+    """Return the totals. Only active nodes count as live or late. `late` is a publication that nodes still lack."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     rates = [now.qps for now in live_of_nodes(statuses, live).values() if now.qps is not None]
     lags = [status.health.lag_seconds for status in active if status.health.lag]
@@ -139,7 +139,7 @@ def fleet_line(
 
 
 def live_of_nodes(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> dict[int, LiveNow]:
-    """Return the numbers without those of fronts: what comes through one is counted at the node that it asks."""
+    """Return the live numbers without those of fronts, whose queries are counted at the nodes behind them."""
     fronts = {status.node.pk for status in statuses if status.node.is_front}
     return {pk: now for pk, now in live.items() if pk not in fronts}
 
@@ -167,7 +167,7 @@ def _lag(status: NodeStatus) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """Return a rate as text: `12.4` below a hundred, whole numbers above it, `0` for zero, a dash for None."""
+    """Return a rate as text: `12.4` below a hundred, whole numbers above, `0` for zero, a dash for None."""
     if per_second is None:
         return _NO_NUMBER
     return f"{per_second:,.0f}" if per_second >= 99.95 or per_second == 0 else f"{per_second:.1f}"
@@ -184,7 +184,7 @@ def percent(share: float | None) -> str:
 
 
 def sparkline(values: Sequence[float | None]) -> tuple[str, ...]:
-    """Return points for `<polyline>`, oldest left, zero at the foot; a gap in the numbers is a gap in the line."""
+    """Return points for `<polyline>`, oldest left, zero at the bottom. A gap in the numbers is a gap in the line."""
     top = max((value for value in values if value is not None), default=0) or 1
     step = SPARK_WIDTH / max(1, len(values) - 1)
     lines: list[list[str]] = [[]]
@@ -197,7 +197,7 @@ def sparkline(values: Sequence[float | None]) -> tuple[str, ...]:
 
 
 def rcode_bar(rates: Mapping[str, float]) -> tuple[BarPart, ...]:
-    """Return the parts of the bar; none while nothing is answered."""
+    """Return the parts of the bar, or no parts if there were no answers."""
     total = sum(rates.values())
     parts: list[BarPart] = []
     x = 0.0

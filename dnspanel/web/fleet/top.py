@@ -1,4 +1,4 @@
-"""What a node is asked most, and what its agent logs; fetched only while a person looks at the page."""
+"""A node's most frequent queries and its agent's log, fetched only while a person looks at the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ MOST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class TopRow:
-    """One row of a list; `type` is empty if the list does not count questions."""
+    """One row of a list. `type` is empty if the list doesn't count queries by type."""
 
     what: str
     type: str
@@ -34,7 +34,7 @@ class TopRow:
 
 @dataclass(frozen=True, slots=True)
 class TopList:
-    """One list; `empty` is the text shown if it has no rows."""
+    """One list of a node's top entries. `empty` is the text for a list without rows."""
 
     title: str
     rows: tuple[TopRow, ...]
@@ -43,7 +43,7 @@ class TopList:
 
 @dataclass(frozen=True, slots=True)
 class TopView:
-    """The lists of one node and their time; no lists until they have been fetched."""
+    """The lists of one node and the time they were fetched. Empty until the first fetch."""
 
     at: datetime | None
     lists: tuple[TopList, ...]
@@ -51,7 +51,7 @@ class TopView:
 
 @require_safe
 def node_top(request: PanelRequest, name: str) -> HttpResponse:
-    """Show the lists of one node; htmx fetches them alone every five seconds."""
+    """Show the top lists of one node. Every five seconds, htmx fetches only the lists."""
     access.require(request.user, Permission.FLEET)
     node = node_lifecycle.node_by_name(name)
     context = {"node": node, "top": top_of(node), "log": log_for(request, node)}
@@ -59,19 +59,19 @@ def node_top(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def top_of(node: Node) -> TopView:
-    """Return the lists of a node as they are now; the collector fetches more of them for half a minute."""
+    """Return the node's current lists. The collector then keeps fetching them for half a minute."""
     telemetry.watch(node.pk)
     top = telemetry.top(node.pk)
     return view_of(top) if top is not None else TopView(None, ())
 
 
 def log_for(request: PanelRequest, node: Node) -> list[str] | None:
-    """Return the agent's last lines; None for those who may not change nodes, since the lines name zones."""
+    """Return the agent's last log lines, which name zones. Return None if the person isn't allowed to change nodes."""
     return telemetry.log(node.pk)[-MOST_LINES:] if can(request.user, Permission.NODES) else None
 
 
 def view_of(top: Top) -> TopView:
-    """Return the lists as the page shows them."""
+    """Return the lists for display."""
     lists = [
         _list(gettext("Names"), top.names, gettext("Nobody has asked anything yet.")),
         _list(

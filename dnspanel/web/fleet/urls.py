@@ -1,4 +1,4 @@
-"""URLs of nodes, their rollout and a hold; included by `web.urls`."""
+"""URLs of nodes, rollouts and the hold, included by `web.urls`."""
 
 from django.urls import path
 

@@ -1,1 +1,1 @@
-"""What the pages of all rooms share: layout, forms, rows, sorting, confirmation."""
+"""The parts that all pages share: layout, forms, rows, sorting, confirmation."""

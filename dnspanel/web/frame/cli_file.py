@@ -1,7 +1,7 @@
-"""Serve the command line as one file that fits this panel.
+"""Serves the command-line client as one file, preset for this panel.
 
-No sign-in: a script downloads it before it has a token, and it holds nothing secret. The code is public, and so is
-the address that was asked.
+The download needs no sign-in, because scripts fetch it before they have a token. The code is public, and so is the
+panel's URL.
 """
 
 from hashlib import sha256
@@ -14,14 +14,14 @@ from dnspanel import cli_file
 
 
 def _etag(request: HttpRequest) -> str:
-    """Return the ETag. It names the content, which a checkout changes without another version."""
+    """Return the ETag: a hash of the content, because the content can change without a new version."""
     return f'"{sha256(cli_file.command_line(settings.PANEL_URL)).hexdigest()[:32]}"'
 
 
 @require_safe
 @condition(etag_func=_etag)
 def download(request: HttpRequest) -> HttpResponse:
-    """Return the file `dnspanel`."""
+    """Return the file `dnspanel`, the command-line client."""
     response = HttpResponse(cli_file.command_line(settings.PANEL_URL), content_type="application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="{cli_file.NAME}"'
     # A cache may keep it, and asks whether it still fits.

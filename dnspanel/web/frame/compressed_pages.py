@@ -1,11 +1,11 @@
-"""Middleware: pages travel compressed, with bytes of random number beside them.
+"""Middleware that compresses HTML pages, and pads each with a random number of bytes.
 
-Files are left as they are: they have their own length and form. Answers of the APIs are compressed by
-`api.compressed_answers`, which needs no random bytes, and leaves alone the ETags that clients send back.
+Files aren't compressed, because they have their own length and format. Answers of the APIs are compressed by
+`api.compressed_answers`, which needs no padding and keeps the ETags that clients send back.
 
-BREACH guesses a secret of a page by the length of its compressed answers, sending its guesses along. Here it finds
-nothing to guess: the token against CSRF is masked differently in each page, other secrets are shown once, cookies
-do not travel with requests of other sites (SameSite), and each answer is longer by up to 100 random bytes.
+BREACH guesses a secret in a page from the length of compressed answers to requests that contain the guesses. Here it
+finds nothing to guess: the CSRF token is masked differently in each page, other secrets are shown only once, cookies
+aren't sent with requests from other sites (SameSite), and each answer is longer by up to 100 random bytes.
 """
 
 from django.http import HttpRequest
@@ -14,7 +14,7 @@ from django.middleware.gzip import GZipMiddleware
 
 
 class CompressedPagesMiddleware(GZipMiddleware):
-    """Compress HTML for browsers that ask for it."""
+    """Compresses HTML for browsers that accept compression."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if response.streaming or not response.headers.get("Content-Type", "").startswith("text/html"):

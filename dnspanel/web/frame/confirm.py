@@ -1,10 +1,9 @@
-"""Asks before an act that is hard to take back or opens much: what it will do, and in the second case to sign in again.
+"""Confirmation pages before acts that are hard to undo or give much access.
 
-That is by the password, or by a code of the second factor.
+The page lists the effects. Acts that give much access also require the password or a code of the second factor.
 
-The question is the answer to the POST that asks for the act, and a form like
-any other: it sends the same again, with a yes. So it needs no script, and no
-view does the act before it was asked.
+The page is the response to the POST that requests the act. Its form repeats that POST with a confirmation. Therefore it
+needs no script, and no view can do the act without the confirmation.
 """
 
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ _OF_THE_QUESTION = frozenset({"csrfmiddlewaretoken", "confirmed", "password", "s
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: a title, the effects, the word on the button, and where no leads."""
+    """The contents of a confirmation page: title, effects, button text, and the URL for canceling."""
 
     title: str
     effects: tuple[str, ...]
@@ -45,9 +44,10 @@ class Question:
 
 
 def before_secret(*, forged: str, back: str) -> Question:
-    """Ask for the password before a signing secret is made; `forged` is what an owner of the secret can send.
+    """Return the question for the password before a signing secret is shown.
 
-    It is called when modules are read, so its texts are translated for each reader later.
+    `forged` describes what the secret's holder could send. The function is called at import time, so its texts are
+    translated lazily, for each reader.
     """
     return Question(
         title=gettext_lazy("Show a signing secret"),
@@ -61,7 +61,7 @@ def before_secret(*, forged: str, back: str) -> Question:
 
 
 def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
-    """Return the page that asks; None once the person has said yes, with the password where one is needed."""
+    """Return the confirmation page, or None if the person has confirmed, with the password if it is needed."""
     now = timezone.now()
     wants_password = question.needs_password and not _password_is_recent(request, now)
     if question.only_password and not wants_password:
@@ -85,12 +85,12 @@ def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
 
 
 def note_password(request: HttpRequest, now: datetime) -> None:
-    """Record that the person has just shown that it is them."""
+    """Record in the session that the person has just proven their identity."""
     request.session[_PASSWORD_AT] = now.timestamp()
 
 
 def note_sign_in(*, request: HttpRequest | None, user: AbstractBaseUser, **signal: object) -> None:
-    """Receive `user_logged_in`: a person that signs in gives the password."""
+    """Record a sign-in as a proof of identity, on the signal `user_logged_in`."""
     if request is not None and hasattr(request, "session"):
         note_password(request, timezone.now())
 
@@ -101,7 +101,7 @@ def _password_is_recent(request: PanelRequest, now: datetime) -> bool:
 
 
 def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
-    """Return what is wrong with the password or code that was sent; "" if it is the person's own."""
+    """Return the error in the password or code, or an empty text if it is right."""
     password, code = request.POST.get("password", ""), request.POST.get("second_factor", "")
     if not (password or code):
         return (
@@ -124,7 +124,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
 
 
 def _sent_fields(request: PanelRequest) -> Iterator[tuple[str, str]]:
-    """Yield the fields of the act, to be sent again."""
+    """Yield the fields of the act, so that the confirmation form sends them again."""
     for name, values in request.POST.lists():
         if name not in _OF_THE_QUESTION:
             yield from ((name, value) for value in values)

@@ -1,4 +1,4 @@
-"""How pages say that PostgreSQL is away: by a page that needs nothing of it, or a text for a part of a page."""
+"""Error pages for when PostgreSQL is unavailable. They don't need the database."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
@@ -7,7 +7,7 @@ from dnspanel.database import database_away
 
 
 def answer(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return 503 in the form that the request asks for, and log it."""
+    """Log the exception and return a 503 response as a page, plain text for htmx, or JSON."""
     message = database_away.sentence(exc)
     if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
         response = HttpResponse(message, status=503, content_type="text/plain; charset=utf-8")

@@ -1,4 +1,4 @@
-"""Give forms the design, their fields and errors; and read the forms of a zone and of decisions. They never save."""
+"""Base forms with the panel's design, and the forms of zones and of decisions. They never save."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ MONO_LINES = {"class": "textarea input-mono", "spellcheck": "false"}
 
 
 class PanelForm(forms.Form):
-    """A form whose widgets have the design system's CSS classes and mark their own errors."""
+    """A form whose widgets use the design system's CSS classes and mark their own errors."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("label_suffix", "")
@@ -39,28 +39,29 @@ class PanelForm(forms.Form):
             field.widget.attrs.setdefault("class", _class_of(field.widget))
 
     def refuse(self, field: str | None, message: str) -> None:
-        """Add an error that a verb raised; for an unknown field it becomes an error of the whole form."""
+        """Add an error from a verb to its field, or to the whole form if the field is unknown."""
         self.add_error(field if field in self.fields else None, message)
 
     def refuse_name(self, refusal: NameRefused | NamesRefused | QuotaExceeded) -> None:
-        """Add what a verb says against the one name that was typed."""
+        """Add a verb's refusal as an error to the name field."""
         self.refuse("name", str(refusal.first if isinstance(refusal, NamesRefused) else refusal))
 
     def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
-        """Add the errors that a verb raised, each at its field."""
+        """Add the errors from a verb, each to its field."""
         for field, messages in faults.items():
             for message in messages:
                 self.refuse(field, message)
 
 
 def split_words(text: str) -> list[str]:
-    """Split what was typed with blanks or commas between."""
+    """Split text at spaces and commas."""
     return text.replace(",", " ").split()
 
 
 def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTINGS, *, kept: int | None = None) -> bool:
-    """Offer in the field the teams for whose zones the author has this right, and the one that is kept;
-    return True if there are any.
+    """Offer the teams for whose zones the author has this right, and the current team `kept`.
+
+    Return True if there is at least one.
     """
     assert isinstance(field, forms.ModelChoiceField)
     ids = [team.pk for team in teams_to_choose_from(author, right)] + ([] if kept is None else [kept])
@@ -75,7 +76,7 @@ def _by_your_clock() -> str:
 
 
 class OwnClockField(forms.DateTimeField):
-    """A moment to the minute, typed by the clock of the reader's time zone, which the help text names by default."""
+    """A date and time to the minute in the reader's time zone, which the default help text names."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("help_text", lazy(_by_your_clock, str)())  # whose clock is known when a page is made
@@ -92,12 +93,12 @@ def _class_of(widget: forms.Widget) -> str:
 
 
 def id_in(text: str) -> int | None:
-    """Return the id of a row that a URL or a form has; None for what cannot be one."""
+    """Return the row id in a text from a URL or a form, or None if it isn't a valid id."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID else None
 
 
 def checked_search(text: str) -> str:
-    """Return the text to look for. Raise ValidationError for a text that would not be found as it is meant."""
+    """Return the search text. Raise ValidationError if it has errors or unknown filters."""
     text = text.strip()
     search = parse(text)
     if search.faults:
@@ -112,7 +113,7 @@ def checked_search(text: str) -> str:
 
 
 class SecretInput(forms.PasswordInput):
-    """A field that never shows again what was typed into it."""
+    """An input that never shows its value again."""
 
     def __init__(self) -> None:
         super().__init__(attrs={"autocomplete": "new-password", "spellcheck": "false"}, render_value=False)
@@ -131,7 +132,7 @@ class PublishingForm(PanelForm):
 
 
 class ZoneSettingsForm(PanelForm):
-    """Tags and team of a zone."""
+    """The tags and the team of a zone."""
 
     tags = forms.CharField(
         label=gettext_lazy("Tags"),
@@ -153,7 +154,7 @@ class ZoneSettingsForm(PanelForm):
 
 
 class TypedNameForm(PublishingForm):
-    """A form whose field `typed` has to hold the name of the zone."""
+    """A form whose field `typed` must contain the name of the zone."""
 
     def __init__(self, *args: Any, zone_name: str, **kwargs: Any) -> None:
         self.zone_name = zone_name
@@ -170,7 +171,7 @@ class TypedNameForm(PublishingForm):
 
 
 class GoneForm(TypedNameForm):
-    """The typed name of a zone in the trash, which confirms that nothing of it can come back."""
+    """The typed name of a zone in the trash, which confirms deleting it permanently."""
 
     typed = forms.CharField(
         label=gettext_lazy("Type the zone's name to delete it for good"),
@@ -180,7 +181,7 @@ class GoneForm(TypedNameForm):
 
 
 class DeleteZoneForm(TypedNameForm):
-    """The typed name of the zone, which confirms that the zone and all its RRsets are deleted."""
+    """The typed name of the zone, which confirms deleting the zone with all its RRsets."""
 
     typed = forms.CharField(
         label=gettext_lazy("Type the zone's name to delete it"),
@@ -204,7 +205,7 @@ class DeleteZoneForm(TypedNameForm):
         super().__init__(*args, **kwargs)
 
     def hold(self, mass_deletion: MassDeletion) -> bool:
-        """Return True if the right number of zones was typed; else ask for it with an error."""
+        """Return True if the right number of zones was typed. Else add an error that asks for it."""
         self.mass_deletion = mass_deletion
         if self.cleaned_data.get("typed_count") == mass_deletion.total:
             return True
@@ -213,7 +214,7 @@ class DeleteZoneForm(TypedNameForm):
 
 
 class DecisionForm(PanelForm):
-    """The choice whose content counts after a lost history. A page has two such forms, so their ids differ."""
+    """The choice of whose data to keep after a lost history. A page has two such forms, so their ids differ."""
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = forms.CharField(

@@ -1,4 +1,4 @@
-"""The frame around every page: navigation, the pills of the top bar, and the htmx events of responses."""
+"""The frame around every page: navigation, the pills in the header, and the htmx events of responses."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from replication import __version__
 
 
 class PanelRequest(HttpRequest):
-    """The request of a signed-in user; `SignedInMiddleware` lets no other through."""
+    """A request of a signed-in user, which `SignedInMiddleware` ensures."""
 
     user: User
     htmx: HtmxDetails
@@ -39,7 +39,7 @@ class PanelRequest(HttpRequest):
 
 @dataclass(frozen=True, slots=True)
 class NavEntry:
-    """One entry of the navigation; pressing `g` and then `key` opens it."""
+    """One entry of the navigation. Pressing `g` and then `key` opens it."""
 
     text: str
     icon: str
@@ -69,7 +69,7 @@ _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
 
 
 class Frame:
-    """What `base.html` shows; each part is read only when a template asks for it."""
+    """The contents of `base.html`. Each part is read only when a template uses it."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -79,12 +79,12 @@ class Frame:
 
     @property
     def languages(self) -> tuple[tuple[str, str], ...]:
-        """The languages of pages: the code, and the name that each gives itself."""
+        """The languages of pages, as (code, own name)."""
         return LANGUAGES
 
     @cached_property
     def script_texts(self) -> dict[str, str]:
-        """What scripts say, by its English; empty for English."""
+        """Translations of the scripts' texts, by English text. Empty for English."""
         return script_texts()
 
     @cached_property
@@ -100,34 +100,34 @@ class Frame:
         )
 
     def _reachable(self, view: str) -> str:
-        """Return the view, or all publications in its place for people that have no draft."""
+        """Return the view. For the view of changes, return all publications if the person can't have a draft."""
         has_draft = view != "changes" or can(self._user, Permission.EDIT)
         return view if has_draft else "publication-list"
 
     @cached_property
     def draft(self) -> DraftSummary | None:
-        """The counts of the person's draft; None if they cannot edit."""
+        """The counts of the person's draft, or None if they can't edit."""
         return _draft(self._request) if can(self._user, Permission.EDIT) else None
 
     @cached_property
     def fleet(self) -> FleetSummary | None:
-        """The state of the fleet; None if the person may not see nodes."""
+        """The state of the fleet, or None if the person isn't allowed to see nodes."""
         may_see = can(self._user, Permission.FLEET)
         return fleet_summary(statuses=watched_statuses_of(self._request)) if may_see else None
 
     @cached_property
     def alerts(self) -> AlertSummary | None:
-        """The open alerts; None if the person may not see nodes."""
+        """The open alerts, or None if the person isn't allowed to see nodes."""
         return alert_summary() if can(self._user, Permission.FLEET) else None
 
     @cached_property
     def providers(self) -> Sequence[SignInProvider]:
-        """The providers that the sign-in page has buttons for."""
+        """The sign-in providers that have a button on the sign-in page."""
         return providers_with_buttons()
 
     @cached_property
     def hold(self) -> Hold | None:
-        """Why nothing can be published; None if publishing is not on hold, or for a visitor that is not signed in."""
+        """The hold on publishing, or None if there is none or the visitor isn't signed in."""
         return current_hold() if self._user.is_authenticated else None
 
     @property
@@ -137,23 +137,25 @@ class Frame:
 
     @property
     def sends_mail(self) -> bool:
-        """Whether there is a mail server."""
+        """True if a mail server is configured."""
         return bool(settings.EMAIL_HOST)
 
     @property
     def has_passkeys(self) -> bool:
-        """Whether browsers allow passkeys at the panel's address."""
+        """True if browsers allow passkeys at the panel's URL."""
         return are_possible()
 
     @cached_property
     def may(self) -> dict[str, bool]:
-        """Permissions: `frame.may.edit`, `.nodes`, `.people`, …; `frame.may.create`: zones, in at least one team."""
+        """Permissions by name: `frame.may.edit`, `.nodes`, `.people`, … `frame.may.create`: zones, in at least one
+        team.
+        """
         may = {permission.name.lower(): can(self._user, permission) for permission in Permission}
         return may | {"create": access.may_create_zones(self._user)}
 
 
 def frame(request: HttpRequest) -> dict[str, object]:
-    """Add `frame` to the context of templates."""
+    """Return the template context with `frame`."""
     return {"frame": Frame(request)}
 
 
@@ -165,13 +167,13 @@ def _draft(request: HttpRequest) -> DraftSummary:
 
 @require_safe
 def draft_pill(request: PanelRequest) -> HttpResponse:
-    """Show the draft pill alone; it fetches itself after `draft-changed`."""
+    """Show only the draft pill, which reloads itself after `draft-changed`."""
     return render(request, "editor/_draft_pill.html", {"summary": Frame(request).draft})
 
 
 @require_safe
 def fleet_pill(request: PanelRequest) -> HttpResponse:
-    """Show the fleet pill alone; 204 if the page already shows the same message (`seen`)."""
+    """Show only the fleet pill. Return 204 if the page already shows the same message (`seen`)."""
     access.require(request.user, Permission.FLEET)
     summary = fleet_summary()
     if request.GET.get("seen") == summary.message:
@@ -180,12 +182,12 @@ def fleet_pill(request: PanelRequest) -> HttpResponse:
 
 
 def is_fragment(request: PanelRequest) -> bool:
-    """Return True if htmx wants a part of the page; a page restored from history is a whole one."""
+    """Return True if htmx wants only a part of the page. A page restored from history is a whole page."""
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
 
 
 def is_in_drawer(request: PanelRequest) -> bool:
-    """Return True if htmx wants a fragment for the drawer over the editor; what a redirect leads to is one as well."""
+    """Return True if htmx wants a fragment for the drawer over the editor, also after a redirect."""
     return is_fragment(request) and (request.htmx.target == "drawer-body" or request.GET.get("drawer") == "1")
 
 
@@ -198,7 +200,7 @@ def say(
     focus: str = "",
     draft_changed: bool = False,
 ) -> HttpResponse:
-    """Add the htmx events that make `panel.js` show a toast, speak and set the focus; `kind` is ok, warn or bad."""
+    """Add htmx events for `panel.js`: show a toast, announce a text, set the focus. `kind` is ok, warn or bad."""
     events: dict[str, object] = json.loads(response.get("HX-Trigger", "{}"))
     if toast:
         events["toast"] = {"kind": kind, "text": toast}
@@ -213,7 +215,7 @@ def say(
 
 
 def no_store(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorate a view that shows a secret once: no cache keeps its response."""
+    """Decorate a view so that its response, which shows a secret, isn't cached."""
 
     def with_no_store(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         response = view(request, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""The view that keeps how a list looks to its reader: its columns, and how dense its rows are."""
+"""The view that saves how a list looks for its reader: its columns and row density."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -14,7 +14,7 @@ from dnspanel.web.frame.layout import PanelRequest
 
 @require_POST
 def list_look(request: PanelRequest, of: str) -> HttpResponse:
-    """Keep what is ticked, and go back to the list with its search and order."""
+    """Save the selected columns and density, then redirect to the list with its search and order."""
     try:
         name = ListName(of)
     except ValueError as exc:
@@ -26,6 +26,6 @@ def list_look(request: PanelRequest, of: str) -> HttpResponse:
 
 
 def _list_of(address: str) -> str:
-    """Return the address if it is one of this panel; else the list of zones."""
+    """Return the URL if it is in this panel, else the URL of the zone list."""
     safe = url_has_allowed_host_and_scheme(address, allowed_hosts=None) and address.startswith("/")
     return address if safe else reverse("zone-list")

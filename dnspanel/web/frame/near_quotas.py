@@ -1,4 +1,4 @@
-"""The notice to a person that is about to add something when little of a quota is left."""
+"""Warnings to a person who is about to add something when a quota is nearly used up."""
 
 from django.utils import timezone
 
@@ -10,7 +10,7 @@ from dnspanel.transfer.import_quotas import usage_of_kind
 
 
 def near_quotas(user: User, *kinds: Kind) -> list[str]:
-    """Return a message for each of these quotas, the person's and those of their teams, that is nearly used up."""
+    """Return a message for each of these quotas, of the person and their teams, that is nearly used up."""
     now = timezone.now()
     found = []
     for holder in holders_for(user):

@@ -1,4 +1,4 @@
-"""Read the forms of new zones: their names, name servers and template; they never save."""
+"""Forms of new zones: their names, name servers and template. They never save."""
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
@@ -34,7 +34,7 @@ _NO_NAME = gettext_lazy("Give at least one name.")
 
 
 class ApexForm(PanelForm):
-    """A form with what the NS and the SOA of a new zone are made of."""
+    """A form with the fields of a new zone's NS and SOA records."""
 
     nameservers = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
@@ -61,7 +61,7 @@ NO_SET = -1
 
 @dataclass(frozen=True, slots=True)
 class ReverseChoice:
-    """Reverse zones that could stand in place of a line; `value` is what their button sends."""
+    """Reverse zones that can replace a typed line. The button sends `value`."""
 
     typed: str
     zones: tuple[str, ...]
@@ -81,7 +81,7 @@ class ReverseChoice:
 
 @dataclass(frozen=True, slots=True)
 class ReverseOffer:
-    """A network or address that was typed for the name of a zone, and its reverse zones."""
+    """A network or address that was typed as a zone name, and its reverse zones."""
 
     typed: str
     reverse: ReverseZones
@@ -102,7 +102,7 @@ class ReverseOffer:
 
 
 class NewZoneForm(ApexForm, PublishingForm):
-    """The names of new zones, one per line, and the name servers they begin with."""
+    """The names of new zones, one per line, and their initial name servers."""
 
     field_order = ("form_id", "names")
 
@@ -200,7 +200,7 @@ class NewZoneForm(ApexForm, PublishingForm):
             self.fields[name].required = False
 
     def _chosen_set(self) -> ServerSet | None:
-        """Return the set that the zones begin with; None for the typed name servers."""
+        """Return the chosen set of name servers, or None to use the typed name servers."""
         if "server_set" not in self.fields:
             return None
         chosen, team = self.cleaned_data.get("server_set"), self.cleaned_data.get("team")
@@ -215,12 +215,12 @@ class NewZoneForm(ApexForm, PublishingForm):
         return {"nameservers": "\n".join(found.nameservers), "hostmaster": found.hostmaster}
 
     def reverse_offers(self) -> list[ReverseOffer]:
-        """Return what could stand in place of each line that is a network or an address."""
+        """Return offers to replace lines that are a network or an address by reverse zones."""
         lines = itertools.islice(numbered_lines(str(self.data.get("names", ""))), MOST_ZONES_AT_ONCE)
         return [ReverseOffer(line.strip(), found) for _, line in lines if (found := reverse_zones_of(line))]
 
     def names_with(self, chosen: str) -> str:
-        """Return the typed names with the reverse zones of a `ReverseChoice.value` in place of its line."""
+        """Return the typed names with one line replaced by the reverse zones of a `ReverseChoice.value`."""
         typed, *zones = chosen.split()
         lines = str(self.data.get("names", "")).splitlines()
         return "\n".join("\n".join(zones) if line.strip() == typed else line for line in lines)
@@ -245,9 +245,9 @@ class NewZoneForm(ApexForm, PublishingForm):
         return self.readable_names
 
     def clean(self) -> dict[str, Any]:
-        """Add `zones`, each with its first RRsets; rules that they violate become errors of the name servers.
+        """Add `zones` with their first RRsets, and the `server_set` that they follow, if any.
 
-        And the set of name servers that they follow, if they do.
+        Rule violations become errors of the name server field.
         """
         cleaned = self.cleaned_data
         cleaned["zones"], cleaned["server_set"] = [], self._chosen_set()
@@ -278,7 +278,7 @@ class NewZoneForm(ApexForm, PublishingForm):
 
 
 class CloneZoneForm(NewZoneForm):
-    """The names of zones that get the records of another one."""
+    """The names of new zones that get the records of another zone."""
 
     nameservers = None  # type: ignore[assignment]  # as the source has them
     hostmaster = None  # type: ignore[assignment]
@@ -295,12 +295,12 @@ class CloneZoneForm(NewZoneForm):
         self.fields["names"].label = gettext("Name of the new zone")
 
     def clean(self) -> dict[str, Any]:
-        """Return the cleaned data as it is: the records are those of a zone that is published."""
+        """Return the cleaned data unchanged: the source zone's records were already checked."""
         return self.cleaned_data
 
 
 class ZoneDefaultsForm(ApexForm):
-    """What the form of new zones begins with; what the environment fixes cannot be typed into."""
+    """The initial values of the form for new zones. Values fixed by the environment are read-only."""
 
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
 
@@ -326,9 +326,9 @@ class ZoneDefaultsForm(ApexForm):
 
 
 def mailbox_name(text: str) -> str:
-    """Return the name that a mail address, or a name, means in a SOA; raise ValidationError if it is neither.
+    """Return the SOA mailbox name for an email address or a name. Raise ValidationError if it is neither.
 
-    Where nothing is typed, it is "".
+    An empty text stays empty.
     """
     if not text:
         return ""
@@ -339,7 +339,7 @@ def mailbox_name(text: str) -> str:
 
 
 def _errors_of(zones: list[NewZone]) -> Iterator[str]:
-    """Yield the messages of the rules that forbid these zones; warnings are left out."""
+    """Yield the messages of rules that forbid these zones, without warnings."""
     for zone in zones:
         by_key = {(found.name, found.type): found for found in zone.rrsets or ()}
         for violation in rules.check_zone(zone.name, by_key, by_key.keys()):
@@ -358,7 +358,7 @@ def _names_by_line(text: str) -> list[str]:
 
 
 def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], list[str]]:
-    """Return the names in a text, one per line, and what is wrong with the lines that are none."""
+    """Return the names in a text, one per line, and messages about the invalid lines."""
     found, wrong = [], []
     for number, line in numbered_lines(text):
         if not line.strip() or line.strip() in leave_out:
@@ -371,6 +371,6 @@ def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], 
 
 
 def _first_of(messages: list[str]) -> list[str]:
-    """Return as many messages as a person reads, and how many more there are."""
+    """Return the first MOST_REFUSALS messages, and the number of others."""
     more = len(messages) - MOST_REFUSALS
     return [*messages[:MOST_REFUSALS], gettext("And {more:,} more lines.").format(more=more)] if more > 0 else messages

@@ -1,7 +1,7 @@
-"""Pages with a secret that are shown once: F5 on them shows nothing, and does nothing again.
+"""Pages with a secret that are shown once. Reloading such a page shows nothing and repeats nothing.
 
-The answer to the POST that makes a secret is a redirect. The page waits in
-the session, encrypted, until the browser asks for it; then it is gone.
+The response to the POST that creates a secret is a redirect. The page is stored in the session, encrypted, until the
+browser requests it, and then deleted.
 """
 
 import secrets
@@ -20,7 +20,7 @@ _KEY = "one-time-page"
 
 
 def show_once(request: PanelRequest, page: HttpResponse, *, after: str) -> HttpResponse:
-    """Return the redirect to this page, which is shown once; asked for again, it leads to the path `after`."""
+    """Return a redirect that shows this page once. Later requests redirect to the path `after`."""
     key = secrets.token_urlsafe(12)
     request.session[_KEY] = {"key": key, "page": encrypt_secret(page.content).decode(), "after": after}
     return redirect("one-time-page", key)
@@ -29,7 +29,7 @@ def show_once(request: PanelRequest, page: HttpResponse, *, after: str) -> HttpR
 @no_store
 @require_GET
 def one_time_page(request: PanelRequest, key: str) -> HttpResponse:
-    """Show the page that waits under this key, and forget it."""
+    """Show the page stored under this key, and delete it."""
     waiting = request.session.get(_KEY, {})
     if waiting.get("key") != key:
         return redirect("home")

@@ -1,4 +1,4 @@
-"""Read the forms of people: invitations, roles and accounts; they never save."""
+"""Forms about people: invitations, roles and accounts. They never save."""
 
 from django import forms
 
@@ -16,7 +16,7 @@ class InviteForm(PanelForm):
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """Return the built-in roles, then the own ones; each as `User.role_key` names it. One query."""
+    """Return the built-in roles, then the custom ones, with keys as in `User.role_key`. One query."""
     own = OwnRole.objects.order_by("name").values_list("pk", "name")
     return [*Role.choices, *((f"own:{pk}", name) for pk, name in own)]
 
@@ -27,7 +27,7 @@ class RoleForm(PanelForm):
     role = forms.ChoiceField(choices=role_choices)
 
     def chosen_role(self) -> tuple[Role, OwnRole | None]:
-        """Return the role, and the own one if it is that. Raise RoleUnknown for one that was deleted in between."""
+        """Return the built-in role, and the custom role if one was chosen. Raise RoleUnknown if it was deleted."""
         chosen = self.cleaned_data["role"]
         if chosen in Role.values:
             return Role(chosen), None
@@ -35,7 +35,7 @@ class RoleForm(PanelForm):
 
 
 class LdapPasswordForm(PanelForm):
-    """Name and password at an LDAP server."""
+    """The name and password of a person on an LDAP server."""
 
     typed = forms.CharField(
         label=gettext_lazy("Name there"),

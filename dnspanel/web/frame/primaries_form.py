@@ -1,4 +1,4 @@
-"""The form of the primaries that a zone comes from: for a zone that is here, and for a new one."""
+"""The form of a zone's primaries, for existing and new zones."""
 
 from django import forms
 
@@ -11,7 +11,7 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, SecretInput
 
 
 class PrimariesForm(PanelForm):
-    """Addresses, one a line in the order in which they are asked, and the key; `terms` is what the verbs take."""
+    """The addresses of primaries, one per line in order of preference, and the key. `terms` returns them for verbs."""
 
     addresses = forms.CharField(
         label=gettext_lazy("Primaries"),
@@ -72,7 +72,7 @@ class PrimariesForm(PanelForm):
     )
 
     def keep_secret_of(self, row: TransferredZone) -> None:
-        """Say that nothing need be typed for the existing key."""
+        """Explain in the help text that an empty secret keeps the stored key."""
         if row.tsig_secret is not None:
             self.fields["tsig_secret"].help_text = gettext(
                 "Base64. Stored encrypted; empty: the one that there is stays."
@@ -94,7 +94,7 @@ class PrimariesForm(PanelForm):
 
 
 class PastRulesForm(PanelForm):
-    """Why a zone that is governed or frozen gets another primary, and that its rules are passed."""
+    """The reason for changing the primaries of a governed or frozen zone, and the choice to bypass its rules."""
 
     reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=500)
     past_rules = forms.BooleanField(
@@ -105,7 +105,7 @@ class PastRulesForm(PanelForm):
 
     @property
     def verb_arguments(self) -> dict[str, str | bool]:
-        """What verbs take: the reason, and whether it goes past rules."""
+        """The keyword arguments for verbs: the reason, and whether to bypass the rules."""
         return {"reason": self.cleaned_data["reason"], "past_rules": self.cleaned_data["past_rules"]}
 
 
@@ -114,7 +114,7 @@ def _lines(text: str) -> list[str]:
 
 
 def initial_of(row: TransferredZone) -> dict[str, str | bool]:
-    """Return what the form begins with for a zone that has primaries, or had."""
+    """Return the form's initial values for a zone that has or had primaries."""
     return {
         "addresses": "\n".join(row.addresses),
         "tsig_name": row.tsig_name,

@@ -1,6 +1,6 @@
-"""What several parts of one page read: once for each request, so that they say the same, and nothing of it outlives it.
+"""Data that several parts of a page need, read once per request so that the parts agree.
 
-Ask only when the request has changed all that it changes.
+Call these functions only after the request has made all its changes.
 """
 
 from collections.abc import Callable
@@ -18,17 +18,17 @@ T = TypeVar("T")
 
 
 def statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
-    """Return the status of every node that clients ask, as of when the page first needed one."""
+    """Return the statuses of all public nodes, without the canary."""
     return without_ring0(watched_statuses_of(request))
 
 
 def watched_statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
-    """Return the same with ring 0."""
+    """Return the statuses of all nodes, including the canary."""
     return _once(request, "statuses", lambda: watched_statuses(now=timezone.now()))
 
 
 def draft_counts_of(request: HttpRequest) -> tuple[DraftCounts, ...]:
-    """Return what the draft of the signed-in person holds, per zone."""
+    """Return the number of changes in the signed-in person's draft, by zone."""
     author = request.user
     assert isinstance(author, User)
     return _once(request, f"draft-{author.pk}", lambda: queries.draft_summary(author=author))

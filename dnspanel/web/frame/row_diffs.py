@@ -1,4 +1,4 @@
-"""Show an RRset before and after a change, record by record."""
+"""Displays an RRset before and after a change, record by record."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class DisplayRecord:
 
     @property
     def label(self) -> str:
-        """What a screen reader says before the record."""
+        """The text that a screen reader reads before the record."""
         label = _RECORD_LABELS.get(self.record.sign)
         return gettext(label) if label else ""
 
@@ -53,7 +53,7 @@ class DisplayRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoteDiff:
-    """Something noted about an RRset, before and after; empty: nothing."""
+    """A tag list or comment of an RRset before and after the change. Empty means none."""
 
     title: str
     before: str
@@ -62,7 +62,7 @@ class NoteDiff:
 
 @dataclass(frozen=True)
 class DisplayDiff:
-    """A change of one RRset, for review and history."""
+    """A change of one RRset, for the review and the history."""
 
     zone: str
     diff: RRsetDiff
@@ -85,7 +85,7 @@ class DisplayDiff:
 
     @property
     def punycode(self) -> str:
-        """The owner as the DNS has it, if it is written in its own script; "" if that is the same."""
+        """The owner name in Punycode if pages show it in another script, else an empty text."""
         return punycode_owner(self.diff.change.name, self.zone)
 
     @property
@@ -102,7 +102,7 @@ class DisplayDiff:
 
     @property
     def sign_class(self) -> str:
-        """The CSS class of the sign and of the word beside it."""
+        """The CSS class of the sign and of the text next to it."""
         return MARK_CLASSES[self.diff.mark]
 
     @property
@@ -111,7 +111,7 @@ class DisplayDiff:
 
     @property
     def note_diffs(self) -> list[NoteDiff]:
-        """How its tags and the comments of its values change; of what is new, what it has."""
+        """The changes of the RRset's tags and value comments. For a new RRset, all of them."""
         before, after = (NO_NOTES if each is None else each.notes for each in (self.before, self.after))
         if before == after or self.after is None:
             return []
@@ -146,7 +146,7 @@ class DisplayDiff:
 
     @property
     def zone_file(self) -> list[tuple[str, str]]:
-        """The change as lines of a zone file: ("is-delete" or "is-add" or "is-same", line)."""
+        """The change as lines of a zone file: (class, line). The class is "is-delete", "is-add" or "is-same"."""
         before, after = _lines(self.diff.change.before), _lines(self.diff.change.after)
         gone = [("is-delete", line) for line in before if line not in after]
         kept = [("is-same", line) for line in after if line in before]

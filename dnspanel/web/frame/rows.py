@@ -1,4 +1,4 @@
-"""RRsets as pages show them: the text, order and element id of each row. No queries, no decisions."""
+"""RRsets as rows of pages: their text, order and element ids. Makes no queries and no decisions."""
 
 import hashlib
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ class DisplayValue:
 
 @dataclass(frozen=True)
 class DisplayRow(PatternRow):
-    """A row of the editor: an RRset as the author's draft leaves it, or one that the draft deletes, struck through."""
+    """A row of the editor: an RRset as in the author's draft, struck through if the draft deletes it."""
 
     SHAPED_BY = (
         *("zone", "type", "mark", "repeats_name", "is_selectable", "is_editable", "is_deleted", "may_remove"),
@@ -78,7 +78,7 @@ class DisplayRow(PatternRow):
 
     @property
     def order(self) -> str:
-        """A key that sorts as the server does."""
+        """A sort key that gives the same order as the server."""
         return row_order(self.zone, self.row.change.name, self.row.change.type)
 
     @cached_property
@@ -91,7 +91,7 @@ class DisplayRow(PatternRow):
 
     @property
     def punycode(self) -> str:
-        """The owner as the DNS has it, if it is written in its own script; "" if that is the same."""
+        """The owner name in Punycode if pages show it in another script, else an empty text."""
         return punycode_owner(self.row.change.name, self.zone)
 
     @cached_property
@@ -104,12 +104,12 @@ class DisplayRow(PatternRow):
 
     @property
     def has_fields(self) -> bool:
-        """Whether its type has a form of labelled fields."""
+        """True if the RRset's type has a form with labeled fields."""
         return self.row.change.type in LAYOUTS
 
     @cached_property
     def query(self) -> str:
-        """The URL query that names this RRset."""
+        """The URL query that identifies this RRset."""
         return rrset_query(self.row.change.name, self.row.change.type)
 
     @cached_property
@@ -164,7 +164,7 @@ class DisplayRow(PatternRow):
 
     @cached_property
     def has_notes(self) -> bool:
-        """Whether there is anything beneath its values: most have nothing, and a page has a hundred rows."""
+        """True if there is something to show below the values. Most of a page's hundred rows have nothing."""
         return bool(
             self.tags
             or self.revision
@@ -180,7 +180,7 @@ class DisplayRow(PatternRow):
 
     @property
     def has_pattern(self) -> bool:
-        """True for a row without remarks: most rows have none."""
+        """True if the row has no remarks, as most rows, so that it can be rendered from a cached pattern."""
         return self.has_plain_values and not self.has_notes
 
     @property
@@ -219,17 +219,17 @@ class DisplayRow(PatternRow):
 
     @property
     def is_selectable(self) -> bool:
-        """Whether anything can be done to it together with others."""
+        """True if the RRset can be selected for bulk changes."""
         return (self.may_change or self.may_remove) and not self.is_deleted
 
     @property
     def tick(self) -> str:
-        """What names this RRset where many are selected."""
+        """The checkbox value that identifies this RRset in bulk changes."""
         return f"{self.row.change.name} {self.row.change.type}"
 
     @property
     def is_editable(self) -> bool:
-        """False for a deleted RRset too: only undo brings it back."""
+        """True if the RRset can be edited. A deleted RRset must be restored first."""
         return self.may_change and not self.is_deleted
 
     @property
@@ -238,7 +238,7 @@ class DisplayRow(PatternRow):
 
     @property
     def old_ttl(self) -> int | None:
-        """The published TTL, where the draft changes it."""
+        """The published TTL if the draft changes it, else None."""
         before = self.row.change.before
         return before.ttl if before and self.row.mark == "changed" and before.ttl != self.ttl else None
 
@@ -265,17 +265,17 @@ class DisplayRow(PatternRow):
 
     @cached_property
     def has_plain_values(self) -> bool:
-        """True if none of its values has a remark: most have none."""
+        """True if no value has a remark, as in most rows."""
         return not any(value.disabled or value.readable or value.comment for value in self.values)
 
     @property
     def plain_values(self) -> SafeString:
-        """Its values as the items of a list, if none has a remark."""
+        """The values as HTML list items, for rows whose values have no remarks."""
         return format_html_join("", "<li><span>{}</span></li>", ((value.text,) for value in self.values))
 
     @property
     def is_compact(self) -> bool:
-        """Whether there are many short values, to be shown side by side."""
+        """True if the values are many and short, so that they are shown side by side."""
         values = self.rrset.rdata if self.rrset and not self.rrset.notes.comments else ()
         return len(values) > COMPACT_FROM and max(map(len, values)) <= COMPACT_WIDTH
 
@@ -289,7 +289,7 @@ class DisplayRow(PatternRow):
 
 
 class _Addresses(NamedTuple):
-    """The pages of a zone that are about one RRset; a row names several of them."""
+    """The URLs of pages about one RRset."""
 
     rrset: str
     history: str
@@ -306,24 +306,24 @@ def _addresses(zone: str) -> _Addresses:
 
 
 def row_id(name: str, type: int) -> str:
-    """Return the element id of an RRset's row: the same for the same RRset, whatever bytes its name has."""
+    """Return the element id of an RRset's row. It is stable and valid for any bytes in the name."""
     return "rr-" + hashlib.blake2s(f"{type} {name}".encode(), digest_size=8).hexdigest()
 
 
 def row_address(zone: str, name: str, type: int) -> str:
-    """Return the address of the editor with this RRset as the first that it shows."""
+    """Return the URL of the editor, starting at this RRset."""
     at = urlencode({"at": names.relative_text(name, zone)})
     return f"{reverse('zone-detail', args=[zone])}?{at}#{row_id(name, type)}"
 
 
 def row_order(zone: str, name: str, type: int) -> str:
-    """Return a key that sorts as the rows do."""
+    """Return a sort key that gives the order of rows."""
     place = place_of((keys.relative_key(name, zone), type))
     return f"{place.name.hex()}-{place.rank:05d}"
 
 
 def rrset_query(name: str, type: int) -> str:
-    """Return `name=…&type=…` for a URL."""
+    """Return the URL query `name=…&type=…` for this RRset."""
     return urlencode({"name": name, "type": rdata.type_to_text(type)})
 
 
@@ -338,13 +338,13 @@ def display_values(rrset: RRset | None) -> list[DisplayValue]:
 
 
 def punycode_owner(name: str, zone: str) -> str:
-    """Return the owner name inside its zone as the DNS has it, if people read it in another script; else ""."""
+    """Return the relative owner name in Punycode if pages show it in another script, else an empty text."""
     owner = names.relative_text(name, zone)
     return owner if "xn--" in owner and owner != names.owner_text(name, zone) else ""
 
 
 def readable_rdata(type: int, text: str) -> str:
-    """Return a value with the names that it points at in their own script; "" if that is the same."""
+    """Return a value with its Punycode names in their own script, or an empty text if it has none."""
     if "xn--" not in text:
         return ""
     readable = rdata.with_names(type, text, names.display)
@@ -352,7 +352,7 @@ def readable_rdata(type: int, text: str) -> str:
 
 
 def display_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -> list[DisplayRow]:
-    """Return the rows of the editor's table; `repeats_name` marks a row with the same name as the one above."""
+    """Return the rows of the editor's table. `repeats_name` marks a row with the same name as the row above."""
     found = []
     for row in rows:
         found.append(DisplayRow(zone, row, repeats_name=row.change.name == name_above))

@@ -1,4 +1,4 @@
-"""A run over many zones as pages show it: its state, how far it is, what it counted, and where its pages are."""
+"""A run over many zones, as pages show it: its state, progress, counts, and URLs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayRun(Generic[Run]):
-    """A run in a list or on its page; `page` is the name of that page's URL, `changing` what would change a zone."""
+    """A run, as a list or its page shows it. `page` is its URL name. `changing` lists findings that change a zone."""
 
     run: Run
 
@@ -48,12 +48,12 @@ class DisplayRun(Generic[Run]):
 
     @property
     def to_change(self) -> int:
-        """How much of what was found would change something."""
+        """The number of findings that would change a zone."""
         return sum(self.run.counts.get(finding, 0) for finding in self.changing)
 
     @property
     def form_id(self) -> UUID:
-        """The one-time id of the form that carries it out."""
+        """A one-time id for the form that applies the run."""
         return uuid4()
 
     @property
@@ -70,7 +70,7 @@ class DisplayRun(Generic[Run]):
 
     @property
     def apply_class(self) -> str:
-        """How the button that carries it out looks."""
+        """The CSS class of the button that applies the run."""
         return "btn-primary"
 
     @property
@@ -83,7 +83,7 @@ class DisplayRun(Generic[Run]):
 
     @property
     def taken_back(self) -> list[TakenBackBatch]:
-        """Its publications that the canary could not answer with."""
+        """The run's publications that were reverted, because the canary failed to answer with them."""
         return taken_back_of(self.run)
 
     @property
@@ -101,13 +101,13 @@ class DisplayRun(Generic[Run]):
 
     @property
     def page_version(self) -> str:
-        """A text that changes whenever the page does."""
+        """A text that changes whenever the page changes."""
         return f"{self.run.state}-{self.run.done}"
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a run counted, with the zones that it lists."""
+    """One kind of finding of a run: its count, and its listed zones."""
 
     finding: str
     label: str
@@ -121,9 +121,9 @@ class Counted:
 
 
 def count_findings(run: AnyRun, labels: Labels, listed: Iterable[tuple[str, RunZone]]) -> list[Counted]:
-    """Return what the run counted so far.
+    """Return the run's counts so far, by kind of finding.
 
-    The listed zones, each with what was found, are asked for once it has ended.
+    The zones in `listed`, each with its finding, are read only after the run has ended.
     """
     zones: dict[str, list[RunZone]] = {}
     if run.state not in UNFINISHED_STATES:

@@ -1,4 +1,4 @@
-"""Saved views: their list, what one leads to, and how it is saved, renamed, shared and deleted."""
+"""Views that list, save, rename, share and delete saved views."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ _LISTS = {ViewPage.ZONES: ListName.ZONES, ViewPage.RECORDS: ListName.RECORDS}
 
 @dataclass(frozen=True, slots=True)
 class ListedView:
-    """A view with the address that it leads to; empty for records of any zone, while no zone is at hand."""
+    """A saved view with its URL. The URL is empty for records of any zone if there is no current zone."""
 
     view: SavedView
     url: str
@@ -36,7 +36,7 @@ class ListedView:
 
     @property
     def asks(self) -> str:
-        """What it asks for, for people: `type:mx · by ttl`."""
+        """The view's search as readable text: `type:mx · by ttl`."""
         terms = self.view.terms
         found = [terms.get("q", "")]
         found += [gettext("type {terms}").format(terms=terms["type"])] if "type" in terms else []
@@ -46,7 +46,7 @@ class ListedView:
 
 
 class ViewForm(PanelForm):
-    """The name of a view, and the team that sees it too."""
+    """The name of a saved view, and the team that it is shared with."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
     team = forms.ChoiceField(label=gettext_lazy("Also for"), required=False)
@@ -67,7 +67,7 @@ class ViewForm(PanelForm):
 
 
 class NewViewForm(ViewForm):
-    """What more a new view may keep."""
+    """A new saved view, with options to keep its columns and to apply it to all zones."""
 
     columns = forms.BooleanField(label=gettext_lazy("With its columns, as I see them now"), required=False)
     everywhere = forms.BooleanField(label=gettext_lazy("For the records of every zone"), required=False)
@@ -85,7 +85,7 @@ class NewViewForm(ViewForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def saved_view_list(request: PanelRequest) -> HttpResponse:
-    """Show the views of a page, or all of them, and the form for what its search says; a POST saves a view."""
+    """Show the saved views of one page or of all pages, and a form to save the current search. A POST saves it."""
     given = request.POST if request.method == "POST" else request.GET
     page = ViewPage(given["of"]) if given.get("of") in set(ViewPage) else None
     zone = None
@@ -103,7 +103,7 @@ def saved_view_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def saved_view(request: PanelRequest, view_id: int) -> HttpResponse:
-    """Show the form that renames a view of the person's own and shares it; a POST does so."""
+    """Show the form that renames and shares one of the person's own views. A POST saves the changes."""
     view = _own_view(request, view_id)
     initial = {"name": view.name, "team": str(view.team_id or "")}
     form = ViewForm(request.POST or None, person=request.user, initial=initial)
@@ -122,7 +122,7 @@ def saved_view(request: PanelRequest, view_id: int) -> HttpResponse:
 
 @require_POST
 def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
-    """Delete the view."""
+    """Delete the saved view."""
     view = _own_view(request, view_id)
     saved_views.delete_view(person=request.user, view=view, now=timezone.now())
     messages.success(
@@ -132,7 +132,7 @@ def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
 
 
 def look_in(request: PanelRequest, of: ListName) -> ListLook:
-    """Return how a list looks: as the view does that the address names, else as the person keeps it."""
+    """Return the look of a list: that of the saved view in the URL, else the person's own."""
     own = look_of(request.user, of)
     pk = id_in(request.GET.get("view", ""))
     if pk is None:
@@ -145,7 +145,7 @@ def look_in(request: PanelRequest, of: ListName) -> ListLook:
 
 
 def address_of(view: SavedView, zone: Zone | None = None) -> str:
-    """Return where the view leads to; empty for the records of any zone without a zone at hand."""
+    """Return the URL of the saved view. Empty for records of any zone if there is no current zone."""
     query = urlencode(view.terms | ({} if view.look is None else {"view": view.pk}))
     if view.page == ViewPage.RECORDS:
         place = view.zone or zone
@@ -161,7 +161,7 @@ def _own_view(request: PanelRequest, view_id: int) -> SavedView:
 
 
 def _terms(request: PanelRequest, given: QueryDict) -> QueryDict:
-    """Return the parameters of the page behind: a fragment is asked for where the address says more than the link."""
+    """Return the URL parameters of the current page. For an htmx request, use the browser's URL, which has more."""
     url = request.htmx.current_url if is_fragment(request) else None
     return QueryDict(urlsplit(url).query) if url else given
 

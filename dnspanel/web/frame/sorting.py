@@ -1,4 +1,4 @@
-"""Heads of tables that are links: each click sorts by the column, the next one the other way round."""
+"""Table headers that are sort links. A click sorts by the column, and the next click reverses the order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ LONGEST_SORT = 40
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that can be sorted by; `falls`: the first click brings the highest first."""
+    """A sortable column. With `falls`, the first click sorts in descending order."""
 
     key: str
     text: str
@@ -21,7 +21,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column's head: the URL query that its link leads to, and how the table is sorted by it now (aria-sort)."""
+    """A column's header: the URL query of its link, and the current sort order (aria-sort)."""
 
     column: Column
     query: str
@@ -30,21 +30,21 @@ class Head:
 
     @property
     def arrow_class(self) -> str:
-        """The CSS classes of the arrow beside the column that is sorted by."""
+        """The CSS classes of the arrow next to the sorted column."""
         return "icon-s" if self.sorted == "descending" else "icon-s is-up"
 
     @property
     def orders(self) -> tuple[tuple[str, str], ...]:
-        """Both orders by the column, as aria-sort and as a URL name them."""
+        """Both sort orders of the column, as (aria-sort value, URL value)."""
         return ("ascending", self.column.key), ("descending", f"-{self.column.key}")
 
 
 def heads(
     columns: Sequence[Column], sort: str, parameters: QueryDict, refusals: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Head]:
-    """Return the heads by column.
+    """Return the headers by column.
 
-    `sort` is the present order, as in a URL; the first column alone is what needs no word.
+    `sort` is the current order, as in a URL. An empty `sort` means the first column.
     """
     present, falls = sort.removeprefix("-"), sort.startswith("-")
     first = columns[0].key

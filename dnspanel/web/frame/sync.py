@@ -1,4 +1,4 @@
-"""How many nodes have acked a publication, in words."""
+"""Text about how many nodes have acknowledged a publication."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from replication.wire.protocol import Unanswered
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """How many active nodes have acked a zone's newest revision; `tone` is ok, warn, bad or quiet.
+    """The number of active nodes that have acknowledged a zone's newest revision. `tone` is ok, warn, bad or quiet.
 
-    Of those that have not, one is named with what it lacks, and the others are counted.
+    One of the other nodes is named with its problem, and the rest are counted.
     """
 
     tone: str
@@ -27,15 +27,15 @@ class Sync:
 
     @property
     def behind(self) -> str:
-        """What is behind, in one line: "ns3 late 40 s, 5 more"; or nothing."""
+        """The nodes that are behind, as one line such as "ns3 late 40 s, 5 more", or an empty text."""
         named = f"{self.node} {self.problem}".strip()
         return gettext("{named}, {more} more").format(named=named, more=self.more) if self.more else named
 
 
 def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") -> Sync:
-    """Return how many active nodes have acked this sequence, and the state of the others.
+    """Return how many active nodes have acknowledged this sequence, and the state of the others.
 
-    With a zone, a node that lacks an answer for an ALIAS or LUA record of it counts as one that has not.
+    If `zone` is given, a node without an answer for one of the zone's ALIAS or LUA records counts as behind.
     """
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     late = [status for status in active if not status.has_acked(sequence)]
@@ -59,7 +59,7 @@ def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") ->
 
 
 def _lacks(status: NodeStatus, zone: str) -> list[Unanswered]:
-    """Return the ALIAS and LUA records of this zone without a good answer of the node's PowerDNS."""
+    """Return the zone's ALIAS and LUA records that the node can't answer."""
     found = map(Unanswered._make, status.node.unanswered if zone else ())
     return [each for each in found if each.zone == zone]
 

@@ -1,4 +1,4 @@
-"""The fields of a template's variables, wherever a template is used."""
+"""Form fields for the variables of a template."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ _HELP = {
 
 
 class VariablesForm(PanelForm):
-    """One field for each variable; an empty one has the default."""
+    """A form with one field for each variable. An empty field means the default."""
 
     def __init__(self, *args: Any, variables: Sequence[Variable], **kwargs: Any) -> None:
         self.variables = variables
@@ -33,21 +33,21 @@ class VariablesForm(PanelForm):
 
     @classmethod
     def of(cls, variables: Sequence[Variable], values: Mapping[str, str]) -> "VariablesForm":
-        """Return the form, not sent, with these values."""
+        """Return an unbound form with these initial values."""
         return cls(variables=variables, initial={PREFIX + name: value for name, value in values.items()})
 
     @property
     def values(self) -> dict[str, str]:
-        """What was typed, by variable; of a form that is valid."""
+        """The values from a valid form, by variable."""
         return {each.name: self.cleaned_data[PREFIX + each.name] for each in self.variables}
 
     def refuse_at(self, faults: Iterable[Fault]) -> None:
-        """Add faults at the variables that they are about, and others to the whole form."""
+        """Add errors to the fields of their variables, and other errors to the whole form."""
         for fault in faults:
             self.refuse(PREFIX + fault.variable if fault.variable else None, str(fault))
 
     def refuse_fields(self, refusal: TemplateRefused) -> None:
-        """Add what a verb refused, at the variables that it is about."""
+        """Add a verb's errors to the fields of their variables."""
         for name, messages in refusal.fields.items():
             for message in messages:
                 self.refuse(PREFIX + name, message)
