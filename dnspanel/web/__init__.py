@@ -1,1 +1,1 @@
-"""The web face: Django templates and htmx."""
+"""The web interface, built with Django templates and htmx."""

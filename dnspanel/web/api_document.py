@@ -1,7 +1,6 @@
 """The operations of the OpenAPI document by task, each with its parameters, body and examples. Pure.
 
-Tests check the same document against real answers, so these pages describe
-what the API does; its examples are recorded from such answers.
+Tests check the same document against real answers. Its examples are recorded from those answers.
 """
 
 import json
@@ -31,7 +30,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One status that an operation may answer with."""
+    """One HTTP status that an operation can return."""
 
     status: str
     text: str
@@ -39,7 +38,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
-    """One operation as a page shows it."""
+    """One operation, as a page shows it."""
 
     id: str
     method: str
@@ -66,7 +65,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ApiEvent:
-    """One kind of event that a webhook is sent."""
+    """One kind of event that is sent to webhooks."""
 
     name: str
     summary: str
@@ -87,19 +86,19 @@ def groups_of(document: Document, server: str) -> tuple[Group, ...]:
 
 
 def slug(text: str) -> str:
-    """Return a tag as a part of a URL."""
+    """Return the text as a URL slug."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def problems_of(document: Document) -> tuple[Answer, ...]:
-    """Return every kind of problem, by status, as the document describes it."""
+    """Return every kind of problem (error answer), sorted by status, with its description."""
     responses = document.get("components", {}).get("responses", {})
     named = ((name.removeprefix("Problem"), each) for name, each in responses.items() if name.startswith("Problem"))
     return tuple(Answer(status, each.get("description", "")) for status, each in sorted(named))
 
 
 def events_of(document: Document) -> tuple[ApiEvent, ...]:
-    """Return every kind of event that a webhook is sent, as the document describes it."""
+    """Return every kind of webhook event, with its description and example."""
     return tuple(
         ApiEvent(
             name,
@@ -139,7 +138,7 @@ def _example_answer(answers: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _example(holder: Mapping[str, Any]) -> str:
-    """Return the example JSON of a body or of an answer, or an empty string."""
+    """Return the example JSON of a body or an answer, or an empty string."""
     media = holder.get("content", {}).get("application/json", {})
     return json.dumps(media["example"], ensure_ascii=False, indent=2) if "example" in media else ""
 
@@ -150,7 +149,7 @@ def _parameter(found: Mapping[str, Any]) -> Parameter:
 
 
 def _body(document: Document, found: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Any]:
-    """Return the schema of the JSON body and the example of it; (None, None) for an operation without a body."""
+    """Return the JSON body's schema and example, or (None, None) if the operation has no body."""
     content = _resolve_reference(found.get("requestBody", {}), document).get("content", {})
     media: Mapping[str, Any] = next((each for name, each in content.items() if "json" in name), {})
     return (_resolve_reference(media["schema"], document), media.get("example")) if "schema" in media else (None, None)
@@ -165,7 +164,7 @@ def _fields(document: Document, schema: Mapping[str, Any] | None) -> Iterator[Pa
 
 
 def _fill_path(path: str, parameters: list[Mapping[str, Any]]) -> str:
-    """Return the path with examples in place of its variables, and with the required query parameters."""
+    """Return the path with example values for its variables and its required query parameters."""
     examples = {each["name"]: each.get("example", each["name"]) for each in parameters}
     for each in parameters:
         if each["in"] == "path":
@@ -177,7 +176,7 @@ def _fill_path(path: str, parameters: list[Mapping[str, Any]]) -> str:
 
 
 def curl_text(method: str, url: str, body: Any) -> str:
-    """Return the call as a shell command; a `body` of None means no body."""
+    """Return the call as a curl command. A `body` of None means no body."""
     lines = ["curl" if method == "get" else f"curl -X {method.upper()}", f"-H 'Authorization: Bearer {TOKEN}'"]
     if body is not None:
         text = json.dumps(body, ensure_ascii=False, default=str).replace("'", "'\\''")
@@ -197,12 +196,12 @@ def python_text(method: str, url: str, body: Any) -> str:
 
 
 def _indent_body(body: Any) -> str:
-    """Return the body as Python code, indented to its place in the call."""
+    """Return the body as Python code, indented for its place in the call."""
     return pformat(body, width=88, sort_dicts=False).replace("\n", "\n         ")
 
 
 def _resolve_reference(schema: Mapping[str, Any], document: Document) -> Mapping[str, Any]:
-    """Return the schema that `$ref` points to, or the schema itself without one; keys beside `$ref` are ignored."""
+    """Return the schema that `$ref` points to, or the schema itself. Keys next to `$ref` are ignored."""
     seen = 0
     while "$ref" in schema and seen < DEEPEST:
         found: Any = document
@@ -213,7 +212,7 @@ def _resolve_reference(schema: Mapping[str, Any], document: Document) -> Mapping
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """Return the type of a schema in one word."""
+    """Return the type of a schema as one word."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     for key in ("allOf", "oneOf"):

@@ -1,8 +1,7 @@
 """The URL converter of zone names, which escapes them as PowerDNS escapes its zone ids.
 
-Browsers rewrite `/./`, URLs are split at `/`, and names may hold any byte; so
-every character but letters, digits, `.`, `_` and `-` becomes `=HH` (hex of
-its UTF-8 bytes), and the root zone is `=2E`.
+Browsers rewrite `/./`, URLs are split at `/`, and names can contain any byte. Therefore every character except letters,
+digits, `.`, `_` and `-` becomes `=HH` (hex of its UTF-8 bytes). The root zone is `=2E`.
 """
 
 import re
@@ -15,7 +14,10 @@ _ESCAPED = re.compile(r"=([0-9A-Fa-f]{2})")
 
 
 class ZoneNameConverter:
-    """`<zone:zone_name>`: gives the view a canonical absolute name; an invalid name does not match (404)."""
+    """The converter `<zone:zone_name>`. The view gets a canonical absolute name.
+
+    An invalid name doesn't match (404).
+    """
 
     regex = r"[^/]+"
 
@@ -34,7 +36,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Undo `to_url`. Raise ValueError if the escaped bytes are not UTF-8."""
+    """Reverse the escaping of `to_url`. Raise ValueError if the escaped bytes are not UTF-8."""
     if "=" not in text:
         return text
     return _ESCAPED.sub(lambda match: chr(int(match.group(1), 16)), text).encode("latin-1").decode()

@@ -1,4 +1,4 @@
-"""Views of the API's documentation: guides, and the operations of the OpenAPI document."""
+"""Views of the API documentation: guides, and the operations of the OpenAPI document."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +23,7 @@ from dnspanel.web.frame.layout import PanelRequest
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A hand-written page of the documentation."""
+    """A handwritten page of the documentation."""
 
     slug: str
     title: str
@@ -47,7 +47,7 @@ GUIDES = (
 
 @require_safe
 def api_docs(request: PanelRequest, page: str = "start") -> HttpResponse:
-    """Show one guide, or the operations of one task."""
+    """Show one guide, or the API operations of one task."""
     groups = _groups(settings.PANEL_URL)
     guide = next((each for each in GUIDES if each.slug == page), None)
     # A task may be called as a guide is: its pages are prefixed.
@@ -90,7 +90,7 @@ def _own_tokens(request: PanelRequest) -> list[Token]:
 
 @cache
 def _document() -> dict[str, Any]:
-    """Return the OpenAPI document, generated once per process: it depends on the code alone."""
+    """Return the OpenAPI document. It is generated once per process, because it depends only on the code."""
     found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return found
 

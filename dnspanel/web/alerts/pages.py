@@ -1,4 +1,4 @@
-"""Views of alerts: the open ones, the past ones, and the bell in the frame."""
+"""Views of alerts: open alerts, past alerts, and the bell in the page header."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -17,7 +17,7 @@ MOST_PAST = 50
 
 @require_safe
 def alert_list(request: PanelRequest) -> HttpResponse:
-    """List open alerts; htmx fetches the list alone every five seconds."""
+    """List open alerts. Every five seconds, htmx fetches only the list."""
     access.require(request.user, Permission.FLEET)
     context = {
         "alerts": open_alerts(),
@@ -41,7 +41,7 @@ def alert_history(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def alert_pill(request: PanelRequest) -> HttpResponse:
-    """Show the bell alone; 204 if the page already shows the same message (`seen`)."""
+    """Show only the bell. Return 204 if the page already shows the same message (`seen`)."""
     access.require(request.user, Permission.FLEET)
     summary = alert_summary()
     if request.GET.get("seen") == summary.message:
@@ -50,5 +50,5 @@ def alert_pill(request: PanelRequest) -> HttpResponse:
 
 
 def _cursor(request: PanelRequest) -> int | None:
-    """Return the cursor of the request, the id below which the list starts; None (invalid) means the first page."""
+    """Return the cursor from the request: list only alerts with a lower id. None means the first page."""
     return id_in(request.GET.get("before", ""))

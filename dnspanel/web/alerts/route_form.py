@@ -1,4 +1,4 @@
-"""The form of an alert route. It checks shape; `alerts.routes` checks the rest."""
+"""The form of an alert route. It checks only the shape; `alerts.routes` checks the rest."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _TIME = {"type": "time", "class": "input"}
 
 
 class RouteForm(PanelForm):
-    """The address of a route, the lowest severity that it gets, and its quiet hours."""
+    """The address of a route, the lowest severity that is sent to it, and its quiet hours."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -64,6 +64,6 @@ class RouteForm(PanelForm):
                 self.fields["address"].help_text = ""
 
     def terms(self, *, kind: str = "") -> RouteTerms:
-        """Return the terms that were filled in; `kind` is that of an existing route."""
+        """Return the terms of the route from the form. For an existing route, pass its `kind`."""
         filled = self.cleaned_data
         return RouteTerms(**{**filled, "kind": kind or filled["kind"]})

@@ -1,4 +1,4 @@
-"""Views of alert routes: where alerts are sent, what was answered, and a test."""
+"""Views of alert routes: list, create, change, test, delete, and the messages sent to a route."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -27,14 +27,14 @@ MOST_MESSAGES = 30
 
 @require_safe
 def route_list(request: PanelRequest) -> HttpResponse:
-    """List the routes alerts are sent to."""
+    """List the routes that alerts are sent to."""
     access.require(request.user, Permission.FLEET)
     return render(request, "alerts/routes.html", {"rows": route_rows()})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def route_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new route; a POST creates it, and shows the signing secret of a webhook this once."""
+    """Show the form of a new route. A POST creates it, and shows the signing secret of a webhook once."""
     access.require(request.user, Permission.NODES)
     form = RouteForm(request.POST or None)
     if form.is_valid():
@@ -58,7 +58,7 @@ def route_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def route_detail(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Show a route and the messages sent to it; htmx fetches the messages alone while some wait."""
+    """Show a route and the messages sent to it. While messages are waiting, htmx fetches only their list."""
     access.require(request.user, Permission.FLEET)
     route = route_by_id(route_id)
     context = _context(request, route)
@@ -86,7 +86,7 @@ def route_change(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Send a test now; the page shows the answer."""
+    """Send a test message now. The page then shows the receiver's answer."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     routes.send_test(route=route, by=request.user, now=timezone.now())
@@ -113,7 +113,7 @@ def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Make a new secret and show it, this once."""
+    """Replace the signing secret and show the new one once."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     if (question := ask(request, _ABOUT_SECRET)) is not None:

@@ -1,4 +1,4 @@
-"""URLs of alerts; included by `web.urls`."""
+"""URLs of alerts, included by `web.urls`."""
 
 from django.urls import path
 

@@ -1,5 +1,6 @@
-"""What needs a person's attention, each as a line that leads somewhere; no line is shown to a person that may
-not see its object.
+"""Dashboard lines about things that need attention, each with a link.
+
+A line is shown only to people who are allowed to see its object.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +40,7 @@ FAILED_IMPORTS_SINCE = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that needs attention; `tone` is bad or warn, `act` is what its link says."""
+    """One thing that needs attention. `tone` is bad or warn, and `act` is the text of the link."""
 
     tone: str
     icon: str
@@ -53,7 +54,7 @@ class Line:
 def attention_lines(
     person: User, statuses: Sequence[NodeStatus], counts: Sequence[DraftCounts], now: datetime
 ) -> list[Line]:
-    """Return the lines, the worst first; at most MOST_LINES of each kind, and eight queries where nothing waits."""
+    """Return the lines, worst first, with at most MOST_LINES of each kind. Eight queries if nothing needs attention."""
     lines = [
         *_of_hold(person),
         *_of_fleet(person, statuses),
@@ -82,7 +83,7 @@ def _of_hold(person: User) -> Iterator[Line]:
 
 
 def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
-    """Open alerts, and nodes that are not well though no alert says so yet."""
+    """Yield open alerts, and unhealthy nodes that have no alert yet."""
     if not can(person, Permission.FLEET):
         return
     alerts = open_alerts()
@@ -123,7 +124,7 @@ def _of_rollovers(person: User) -> Iterator[Line]:
 
 
 def _of_imports(person: User, now: datetime) -> Iterator[Line]:
-    """Yield the person's own imports that failed recently."""
+    """Yield the person's own imports that failed recently and weren't retried."""
     if not can(person, Permission.EDIT):
         return
     failed = jobs_visible_to(person).filter(
@@ -154,7 +155,7 @@ def _of_draft(person: User, counts: Sequence[DraftCounts], now: datetime) -> Ite
 
 
 def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
-    """Yield tokens that end soon without a successor: the person's own, and all for people that look after people."""
+    """Yield tokens that expire soon without a successor: the person's own, or all for people who manage people."""
     actor = actor_of(person)
     if actor is None:
         return
@@ -178,9 +179,7 @@ def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
 
 
 def _of_requests(person: User, now: datetime) -> Iterator[Line]:
-    """Yield freezes of all zones, requests that wait for the person's approval, and the person's own that
-    were not published in time.
-    """
+    """Yield freezes of all zones, requests waiting for the person's approval, and the person's overdue requests."""
     if not can(person, Permission.READ):
         return
     told = attention_of(person, now)
@@ -203,7 +202,7 @@ def _address_of(request: PublishRequest) -> str:
 
 
 def _of_expiries(person: User, now: datetime) -> Iterator[Line]:
-    """Yield records that are removed by themselves within a week, and those that should have been and stay."""
+    """Yield records that will expire within a week, and expired records whose removal was refused."""
     for expiry in expiring(person, until=now + EXPIRES_SOON, limit=MOST_LINES):
         what = f"{expiry.name} {rdata.type_to_text(expiry.type)}"
         url = row_address(expiry.zone.name, expiry.name, expiry.type)

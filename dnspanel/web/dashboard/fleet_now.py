@@ -1,4 +1,4 @@
-"""The fleet as it is this second: totals, answers by rcode, and each node in a few words."""
+"""The current state of the fleet: totals, answers by rcode, and a short summary of each node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MOST_NODES = 24
 
 @dataclass(frozen=True, slots=True)
 class FleetNow:
-    """What the card of the fleet shows; `tile` has the drawings of all nodes together."""
+    """The contents of the fleet card. `tile` has the graphs of all nodes together."""
 
     nodes: tuple[Tile, ...]
     more: int
@@ -28,12 +28,12 @@ class FleetNow:
 
     @property
     def tile(self) -> "FleetNow":
-        """Itself, under the name that the drawings of a node use."""
+        """This object, under the name that the graph templates of a node use."""
         return self
 
 
 def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
-    """Return the card; the live numbers of all nodes come in one round trip."""
+    """Return the contents of the fleet card. The live numbers of all nodes take one round trip."""
     live = telemetry.live_now([status.node.pk for status in statuses])
     tiles = [tile_of(status, live.get(status.node.pk), head) for status in statuses[:MOST_NODES]]
     of_nodes = live_of_nodes(statuses, live)
@@ -52,7 +52,7 @@ def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
 
 
 def _sum_by_second(lines: Sequence[Sequence[float | None]]) -> tuple[float | None, ...]:
-    """Return the sums of lines that end with the same second; a second without any number is a gap."""
+    """Return the sums of series that end at the same second. A second without any number is None."""
     longest = max(map(len, lines), default=0)
     aligned = [[*repeat(None, longest - len(line)), *line] for line in lines]
     columns = [[point for point in column if point is not None] for column in zip(*aligned, strict=True)]

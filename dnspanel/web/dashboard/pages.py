@@ -1,4 +1,4 @@
-"""The view of the dashboard: what needs attention, the fleet now, the last publications, and zones of one's own."""
+"""The view of the dashboard: what needs attention, the fleet now, recent publications, and the person's own zones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ MOST_DRAFTED = 6  # zones of one's draft that are named
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The first three steps of a panel, and which of them are done."""
+    """The first three steps of setting up a panel, and whether each is done."""
 
     has_nodes: bool
     has_zones: bool
@@ -40,7 +40,7 @@ class Steps:
 
 @require_safe
 def dashboard(request: PanelRequest) -> HttpResponse:
-    """Show the dashboard; htmx fetches the card of the fleet alone every two seconds."""
+    """Show the dashboard. Every two seconds, htmx fetches only the fleet card."""
     now = timezone.now()
     sees_fleet = can(request.user, Permission.FLEET)
     if is_fragment(request):
@@ -62,7 +62,7 @@ def dashboard(request: PanelRequest) -> HttpResponse:
 
 
 def _steps(person: User, statuses: Sequence[NodeStatus]) -> Steps | None:
-    """Return the first steps while one is left that this person could take; None after that."""
+    """Return the setup steps while the person can do one that is open, else None."""
     has_zones = access.zones_visible_to(person).exists()
     may_invite, may_enroll = can(person, Permission.PEOPLE), can(person, Permission.NODES)
     steps = Steps(

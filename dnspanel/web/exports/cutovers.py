@@ -1,4 +1,4 @@
-"""Views of comparisons of an old server with our nodes, and of the delegation checklist of each zone."""
+"""Views that compare an old server with our nodes, and show the delegation checklist of each zone."""
 
 import csv
 import io
@@ -47,7 +47,7 @@ ROWS_PER_PAGE = 100
 
 
 class CutoverForm(PanelForm):
-    """The old server, the zones to compare, and the resolver that leads to the servers of their parents."""
+    """The old server, the zones to compare, and the resolver that finds the parents' name servers."""
 
     job = forms.IntegerField(required=False, widget=forms.HiddenInput)
     q = forms.CharField(
@@ -96,7 +96,7 @@ _VERDICT_MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """A comparison in a list or on its page."""
+    """A comparison, as a list or its page shows it."""
 
     check: CutoverCheck
     title: str
@@ -107,13 +107,13 @@ class DisplayCheck:
 
     @property
     def page_version(self) -> str:
-        """A text that changes whenever the page does."""
+        """A text that changes whenever the page changes."""
         return f"{self.check.state}-{self.check.zones}"
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayPoint:
-    """A point of the checklist."""
+    """An item of the delegation checklist."""
 
     verdict: Verdict
     message: str
@@ -130,7 +130,7 @@ class DisplayPoint:
 
 @dataclass(frozen=True, slots=True)
 class DisplayDifference:
-    """A difference as a row of the table."""
+    """A difference between the servers, as a row of the table."""
 
     zone: str
     owner: str
@@ -152,7 +152,7 @@ class DisplayDifference:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def cutover_list(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new comparison and one's recent ones; a POST starts a comparison."""
+    """Show the form of a new comparison and the person's recent ones. A POST starts a comparison."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _list_page(request, CutoverForm(initial=_initial(request)))
@@ -163,7 +163,7 @@ def cutover_list(request: PanelRequest) -> HttpResponse:
 
 
 def _initial(request: PanelRequest) -> dict[str, Any]:
-    """Return the form's values from the URL; an import by zone transfer fills in its server."""
+    """Return the form's initial values from the URL. An import by zone transfer supplies its server."""
     initial: dict[str, Any] = {"port": 53, "resolver_port": 53, "q": request.GET.get("q", "")}
     job_id = request.GET.get("job", "")
     if job_id.isdecimal() and len(job_id) < 10:
@@ -180,7 +180,7 @@ def _import_of(request: PanelRequest, form: CutoverForm) -> ImportJob | None:
 
 
 def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
-    """Return the comparison; None if it was refused, with the error added to the form."""
+    """Create the comparison. If it is refused, add the error to the form and return None."""
     cleaned = form.cleaned_data
     selection = Selection(search=cleaned["q"].strip())
     job = _import_of(request, form)
@@ -224,7 +224,7 @@ def _display(check: CutoverCheck) -> DisplayCheck:
 
 @require_safe
 def cutover_detail(request: PanelRequest, check_id: int) -> HttpResponse:
-    """Show the progress and findings of a comparison; htmx gets the progress, the table, or its next rows."""
+    """Show the progress and findings of a comparison. htmx gets the progress, the table, or its next rows."""
     check = cutover_check.check_for(request.user, check_id)
     display = _display(check)
     target = request.htmx.target if request.htmx else None
@@ -276,14 +276,14 @@ def _display_difference(row: CutoverDifference) -> DisplayDifference:
 
 
 def _zones(check: CutoverCheck) -> dict[str, Any]:
-    """Return the zones, those with the most left to do first."""
+    """Return the compared zones, most differences first, then most open checklist items."""
     zones = CutoverZone.objects.filter(check_run=check).defer("checklist")
     return {"zones": zones.order_by("-differences", "-open_points", "name")[:ROWS_PER_PAGE]}
 
 
 @require_safe
 def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpResponse:
-    """Show the delegation checklist of one zone, also as text to copy."""
+    """Show the delegation checklist of one zone, also as text that can be copied."""
     check = cutover_check.check_for(request.user, check_id)
     zone = CutoverZone.objects.filter(check_run=check, name=zone_name).first()
     if zone is None:
@@ -302,7 +302,7 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
 
 @require_POST
 def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
-    """Cancel the comparison; what it found stays."""
+    """Cancel the comparison. Its findings so far stay."""
     check = cutover_check.check_for(request.user, check_id)
     try:
         cutover_check.cancel_check(check=check, by=request.user, now=timezone.now())
@@ -315,7 +315,7 @@ def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
 
 @require_safe
 def cutover_csv(request: PanelRequest, check_id: int) -> HttpResponseBase:
-    """Download every stored difference, expected ones too, as CSV."""
+    """Download all stored differences as CSV, including expected ones."""
     check = cutover_check.check_for(request.user, check_id)
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
     file.write(_csv_line("zone", "name", "type", "difference", "node", "old server", "node says"))

@@ -1,4 +1,4 @@
-"""Views of exports: one zone on the screen or as a file, many zones as a job with its own page."""
+"""Views of exports: one zone on the page or as a file, and many zones as a job with its own page."""
 
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
@@ -53,7 +53,7 @@ TONES = {
 
 
 class ExportForm(PanelForm):
-    """The zones and the format of an export; for a query file also which queries."""
+    """The zones and the format of an export. For a dnsperf query file, also the kinds of queries."""
 
     zone = forms.CharField(required=False, max_length=1100, widget=forms.HiddenInput)
     q = forms.CharField(
@@ -150,7 +150,7 @@ class ExportForm(PanelForm):
 
 @dataclass(frozen=True, slots=True)
 class DisplayExport:
-    """An export in a list or on its page."""
+    """An export, as a list or its page shows it."""
 
     job: ExportJob
     title: str
@@ -164,13 +164,13 @@ class DisplayExport:
 
     @property
     def page_version(self) -> str:
-        """A text that changes whenever the page does."""
+        """A text that changes whenever the page changes."""
         return f"{self.job.state}-{self.job.zones}-{self.job.records}"
 
 
 @require_safe
 def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the zone file, to be copied; for a long one, only the link to download it."""
+    """Show the zone file for copying. If it is long, show only the download link."""
     zone = access.zone_for_reading(request.user, zone_name)
     text = ""
     if zone.rrset_count <= LONGEST_PREVIEW:
@@ -182,7 +182,7 @@ def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_safe
 def zone_export_file(request: PanelRequest, zone_name: str, file_format: str) -> HttpResponseBase:
-    """Download the zone as a file; for a large zone, redirect to the form of an export job."""
+    """Download the zone as a file. For a large zone, redirect to the form of an export job."""
     zone = access.zone_for_reading(request.user, zone_name)
     if file_format not in _CONTENT_TYPES:
         raise Http404(f"There is no format {file_format}.")
@@ -198,7 +198,7 @@ def zone_export_file(request: PanelRequest, zone_name: str, file_format: str) ->
 
 
 def _zone_file(zone: Zone, file_format: str) -> BinaryIO:
-    """Return a temporary file with the zone in it, so that a slow download keeps no transaction open."""
+    """Return a temporary file with the zone, so that a slow download doesn't keep a transaction open."""
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
     zones = Zone.objects.filter(pk=zone.pk)
     with transaction.atomic():
@@ -214,7 +214,7 @@ def _zone_file(zone: Zone, file_format: str) -> BinaryIO:
 @sensitive_post_parameters("keys_passphrase", "keys_passphrase_again")
 @require_http_methods(["GET", "HEAD", "POST"])
 def export_list(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new export and one's recent ones; a POST starts an export."""
+    """Show the form of a new export and the person's recent ones. A POST starts an export."""
     access.require(request.user, Permission.READ)
     if request.method != "POST":
         return _export_list_page(request, ExportForm(initial=_initial(request)))
@@ -225,13 +225,13 @@ def export_list(request: PanelRequest) -> HttpResponse:
 
 
 def _initial(request: PanelRequest) -> dict[str, Any]:
-    """Return the form's values from the URL."""
+    """Return the form's initial values, with those in the URL."""
     initial = {name: field.initial for name, field in ExportForm.base_fields.items() if field.initial is not None}
     return initial | {name: request.GET[name] for name in ("q", "zone", "format") if request.GET.get(name)}
 
 
 def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
-    """Return the export; None if it was refused, with the error added to the form."""
+    """Create the export job. If it is refused, add the error to the form and return None."""
     selection = form.selection
     if not selection.among(access.zones_visible_to(request.user)).exists():
         form.refuse("q", gettext("No zone matches."))
@@ -296,7 +296,7 @@ def _download_name(job: ExportJob) -> str:
 
 
 def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
-    """Return the person's own export. Raise Unknown if it does not exist or belongs to another person."""
+    """Return the person's own export. Raise Unknown if it doesn't exist or belongs to another person."""
     access.require(request.user, Permission.READ)
     job = ExportJob.objects.filter(pk=export_id, author=request.user).first()
     if job is None:
@@ -306,7 +306,7 @@ def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
 
 @require_safe
 def export_job(request: PanelRequest, export_id: int) -> HttpResponse:
-    """Show the progress and the file of an export; htmx gets the moving part, or 204 if it has not changed."""
+    """Show the progress and the file of an export. htmx gets only the changing part, or 204 if nothing changed."""
     display = _display(_job_for(request, export_id))
     context = {"export": display, "address": request.build_absolute_uri()}
     if not is_fragment(request):

@@ -1,4 +1,4 @@
-"""URLs of exports and comparisons; included by `web.urls`, which registers the `zone` converter."""
+"""URLs of exports and comparisons, included by `web.urls`, which registers the `zone` converter."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Views of the step between scan and dry run: what the scan found, and what to do with each zone."""
+"""Views of the step between scan and dry run: the scan's findings, and what to do with each zone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class ListedZone:
-    """A zone of an import as the table shows it."""
+    """A zone of an import, as the table shows it."""
 
     row: ImportZone
     exists: bool
@@ -119,7 +119,7 @@ class ListedZone:
 
 
 def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | None = None) -> dict[str, Any]:
-    """Return what the scan found, the options, and the first zones."""
+    """Return the template context of the step: the scan's findings, the options, and the first zones."""
     scan = queries.scan_summary(job)
     return {
         "scan": scan,
@@ -132,7 +132,7 @@ def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | No
 def zones_context(
     request: PanelRequest, job: ImportJob, *, chooses: bool, plan: queries.PlanSummary | None = None
 ) -> dict[str, Any]:
-    """Return the table of zones, filtered, searched and paged as the URL says; with choices if `chooses`."""
+    """Return the table of zones, filtered, searched and paged by the URL. `chooses` adds choices for each zone."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     show = request.GET.get("show", "")
     kinds = _BEFORE if chooses else _AFTER
@@ -159,7 +159,7 @@ def _filter(key: str, text: str, show: str, plan: queries.PlanSummary | None) ->
 
 
 def _is_listed(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
-    """Return whether a filter is offered; actions that no zone has are left out."""
+    """Return True if the filter is offered. Actions that no zone has are left out."""
     return not plan or not key or key == show or bool(getattr(plan, _COUNT_OF[key]))
 
 
@@ -170,7 +170,7 @@ def _listed_zone(row: ImportZone, options: Options, state: str) -> ListedZone:
 
 
 def _mark(row: ImportZone, options: Options, state: str, *, exists: bool) -> tuple[str, str, str]:
-    """Return the tone, icon and words of what will become of the zone, or became of it."""
+    """Return the tone, icon and text of what will happen, or has happened, to the zone."""
     if row.undone:
         return _UNDONE_MARKS.get(row.undone, ("quiet", "undo", row.undone))
     action = Action(row.action or row.choice or (options.existing if exists else options.new))
@@ -180,7 +180,7 @@ def _mark(row: ImportZone, options: Options, state: str, *, exists: bool) -> tup
 
 @require_safe
 def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
-    """List the zones of an import: the whole page, the table alone, or only its next rows."""
+    """List the zones of an import: the whole page, only the table, or only its next rows."""
     job = queries.job_for(request.user, job_id)
     chooses = job.state == State.CHOOSING or (job.state == State.PLANNED and request.GET.get("step") == "choose")
     plan = None if chooses else queries.plan_summary(job)
@@ -201,7 +201,7 @@ def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Save the options of the import; with `then=plan`, start its dry run."""
+    """Save the options of the import. With `then=plan`, start its dry run."""
     job = queries.job_for(request.user, job_id)
     form = OptionsForm(request.POST)
     if not form.is_valid():
@@ -229,7 +229,7 @@ def _page_context(request: PanelRequest, job: ImportJob, form: OptionsForm) -> d
 
 @require_POST
 def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Set the choice of one zone (`row`), of the ticked zones, or of all that match."""
+    """Set the choice of one zone (`row`), of the selected zones, or of all zones that match."""
     job = queries.job_for(request.user, job_id)
     one = request.POST.get("row", "")
     ids = _ids([one] if one else request.POST.getlist("zone")[:MOST_TICKED])
@@ -271,7 +271,7 @@ def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpRespo
 
 
 def _back(job: ImportJob, search: str, show: str) -> str:
-    """Return the URL of the filtered table in the page of the import."""
+    """Return the URL of the filtered table on the import's page."""
     parameters = {name: value for name, value in (("q", search), ("show", show)) if value}
     page = reverse("import-detail", args=[job.pk])
     return f"{page}?{urlencode(parameters)}#import-zones" if parameters else f"{page}#import-zones"

@@ -1,4 +1,4 @@
-"""The view of the columns of a CSV import: what each of them means, with a sample of the table."""
+"""The view that assigns meanings to the columns of a CSV import, with a sample of the table."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -42,7 +42,7 @@ _MEANINGS = [("", gettext_lazy("not used")), *((field, _COLUMN_LABELS[field]) fo
 
 
 class ColumnsForm(PanelForm):
-    """`column-N` says what the column is; a table without a column for the zone needs the names of its zones."""
+    """The meaning of each column (`column-N`). A table without a zone column needs the zone's name."""
 
     fixed_zone = forms.CharField(
         label=gettext_lazy("Zone of all rows"),
@@ -82,7 +82,7 @@ class ColumnsForm(PanelForm):
 
     @property
     def used_columns(self) -> list[bool]:
-        """Whether each column is used."""
+        """A list with True for each column that has a meaning."""
         return [bool(column.value()) for column in self.columns]
 
     def clean_fixed_zone(self) -> str:
@@ -121,7 +121,7 @@ class ColumnsForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the first rows with the guessed columns; a POST saves what the columns are and starts the scan."""
+    """Show the first rows with guessed meanings. A POST saves the meanings of the columns and starts the scan."""
     job = queries.job_for(request.user, job_id)
     files = upload.uploaded_files(job)
     if job.source != SourceKind.CSV or job.state != State.UPLOADING or len(files) != 1:
@@ -163,5 +163,5 @@ def _start(request: PanelRequest, job: ImportJob, mapping: CsvMapping) -> HttpRe
 
 
 def _cells(row: list[str], mapped: list[bool]) -> list[tuple[str, bool]]:
-    """Return each cell of a row, filled up to the table's width, and whether its column is used."""
+    """Return the cells of a row, padded to the table's width, each with whether its column is used."""
     return [(row[number] if number < len(row) else "", used) for number, used in enumerate(mapped)]

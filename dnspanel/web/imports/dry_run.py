@@ -1,4 +1,4 @@
-"""Views of the dry run: what publishing would do to each zone, and the button that does it."""
+"""Views of the dry run: the effect of publishing on each zone, and the button that publishes."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ MOST_GUARDED = 5
 
 
 def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None = None) -> dict[str, Any]:
-    """Return what the dry run found; the table shows what becomes of each zone."""
+    """Return the template context of the dry run's findings and the table of zones."""
     plan = queries.plan_summary(job)
     return {
         "plan": plan,
@@ -35,7 +35,7 @@ def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None =
 
 
 def fingerprint(plan: queries.PlanSummary) -> str:
-    """Return a text that tells whether the dry run is still the one that the page showed."""
+    """Return a text that changes if the dry run's results change, to detect an outdated page."""
     counts = (
         *(plan.creates, plan.unions, plan.rrset_replaces, plan.replaces),
         *(plan.added, plan.changed, plan.removed, plan.values_removed),
@@ -49,7 +49,7 @@ def _confirmation(plan: queries.PlanSummary) -> str:
 
 @require_POST
 def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Start the dry run."""
+    """Start the dry run of the import."""
     job = queries.job_for(request.user, job_id)
     try:
         import_jobs.start_plan(job=job, now=timezone.now())
@@ -60,7 +60,7 @@ def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Start publishing what the person saw in the dry run."""
+    """Start publishing the import as the dry run showed it."""
     job = queries.job_for(request.user, job_id)
     if job.state != State.PLANNED:
         messages.warning(
@@ -88,7 +88,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Repeat the dry run of the zones that changed since."""
+    """Repeat the dry run for the zones that have changed since."""
     job = queries.job_for(request.user, job_id)
     try:
         import_jobs.replan_waiting(job=job, now=timezone.now())
@@ -99,7 +99,7 @@ def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_safe
 def import_zone(request: PanelRequest, job_id: int, row_id: int) -> HttpResponse:
-    """Show what the import does to one zone: the same diff as in a review."""
+    """Show the import's changes to one zone, with the same diff as in a review."""
     job = queries.job_for(request.user, job_id)
     zone = ImportZone.objects.filter(job=job, pk=row_id).first()
     if zone is None:

@@ -1,4 +1,4 @@
-"""Faults by kind, for a list of badges: their number, severity, and a sample."""
+"""Import errors and warnings grouped by kind, for a list of badges."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SEVERITY_ICONS = {"error": "error", "warning": "alert", "note": "info"}
 
 @dataclass(frozen=True, slots=True)
 class DisplayFaultKind:
-    """Faults of one kind: their number, and one of them as a sample."""
+    """A kind of error or warning, with its count and one example."""
 
     code: str
     severity: str
@@ -30,5 +30,5 @@ class DisplayFaultKind:
 
 
 def fault_kinds_for_display(kinds: Iterable[FaultKind]) -> list[DisplayFaultKind]:
-    """Return the kinds as pages show them, in their order."""
+    """Return the kinds for display, in the same order."""
     return [DisplayFaultKind(kind.code, kind.severity, kind.count, kind.sample) for kind in kinds]

@@ -1,4 +1,4 @@
-"""The view of failed zones: their texts with the faults and proposed fixes, to be corrected and tried again."""
+"""The view that corrects failed zones: their texts with errors and proposed fixes, and another try."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ QUOTED_LENGTH = 190  # a fault quotes at most 200 characters, the white space at
 
 @dataclass(frozen=True, slots=True)
 class FixableFault:
-    """A fault beside its zone's text; `line` is its line in the text as typed, 0 if that is unknown."""
+    """An error next to its zone's text. `line` is its line in the typed text, or 0 if that is unknown."""
 
     item: DisplayFault
     line: int
@@ -37,7 +37,7 @@ class FixableFault:
 
 @dataclass(frozen=True, slots=True)
 class FailedZone:
-    """A zone that could not be imported; `text`: None if it is too large for a page, or its file is gone."""
+    """A zone that failed to import. `text` is None if it is too large for a page or its file no longer exists."""
 
     row: ImportZone
     text: str | None
@@ -52,7 +52,7 @@ class FailedZone:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the texts; a POST applies one proposed fix to what was typed, or imports the texts again."""
+    """Show the texts of failed zones. A POST applies one proposed fix to a text, or imports the texts again."""
     job = queries.job_for(request.user, job_id)
     after = request.GET.get("after", "")[:1200]
     page = queries.zones_page(job, action=Action.FAILED, after=after, limit=ZONES_PER_PAGE)
@@ -75,7 +75,7 @@ def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
 
 
 def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> HttpResponse | None:
-    """Import the ticked zones again; return None, with a message, if that is refused."""
+    """Import the selected zones again. If that is refused, add a message and return None."""
     form = PublishingForm(request.POST)
     ticked = {int(text) for text in request.POST.getlist("zone") if text.isdecimal() and len(text) < 18}
     texts = {pk: text.replace("\r\n", "\n") for pk, text in typed.items() if pk in ticked}
@@ -91,7 +91,7 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
 
 
 def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[ImportFault]]:
-    """Return the errors of these zones, in one query; a zone without a name is found by its file."""
+    """Return the errors of these zones, in one query. A zone without a name is matched by its file."""
     found: dict[int, list[ImportFault]] = {row.pk: [] for row in zones}
     by_name = {row.name: row.pk for row in zones if row.name}
     by_path = {row.path: row.pk for row in zones}
@@ -123,7 +123,7 @@ def _failed_zone(
 
 
 def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]], fault_id: str) -> dict[int, str]:
-    """Return what was typed, with the line of one fault replaced by the proposed fix."""
+    """Return the typed texts, with the line of one error replaced by its proposed fix."""
     for pk, of_zone in faults.items():
         for fault in of_zone:
             if str(fault.pk) == fault_id and pk in typed:
@@ -132,7 +132,7 @@ def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]]
 
 
 def with_fix(text: str, fault: ImportFault) -> str:
-    """Return the text with the fault's line replaced by the proposed fix; unchanged if that line is gone."""
+    """Return the text with the error's line replaced by the proposed fix, or unchanged if the line isn't found."""
     lines = text.replace("\r\n", "\n").split("\n")
     number = line_of(fault, lines, fault.path)
     if number and fault.fix:
@@ -141,10 +141,10 @@ def with_fix(text: str, fault: ImportFault) -> str:
 
 
 def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
-    """Return the fault's line among these lines, from 1; 0 if it is in another file, or was changed.
+    """Return the line number (from 1) of the error in these lines, or 0 if it isn't found.
 
-    A fault counts lines of the source's file; lines may have been added since, and
-    the text made from a CSV has other lines than the CSV.
+    An error has the line number in the source file. Lines can have been added since, and a text made from CSV has
+    different lines.
     """
     source = fault.source.strip()
     if fault.path != path or not source:
@@ -156,6 +156,6 @@ def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
 
 
 def _says(line: str, source: str) -> bool:
-    """Return whether this is the line that a fault quotes; of a long line it quotes the beginning."""
+    """Return True if the error quotes this line. Of a long line, only the beginning is quoted."""
     line = line.strip()
     return line == source or (len(source) >= QUOTED_LENGTH and line.startswith(source))

@@ -1,4 +1,4 @@
-"""Forms of an import that exists: how zones are read, what becomes of them, and confirmations."""
+"""Forms of an existing import: its options and confirmations."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _APEX_CHOICES = [
 
 
 class OptionsForm(PanelForm):
-    """How zones are read, and what happens to new and to existing ones."""
+    """How zones are read, and what to do with new and existing zones."""
 
     new = forms.ChoiceField(
         label=gettext_lazy("New zones"), choices=[("create", gettext_lazy("Create")), ("skip", gettext_lazy("Skip"))]
@@ -69,7 +69,7 @@ class OptionsForm(PanelForm):
 
 
 class TypedForm(PanelForm):
-    """A confirmation that has to be typed: `confirmation` is its text."""
+    """A confirmation by typing the text `confirmation`."""
 
     typed = forms.CharField(
         max_length=300,

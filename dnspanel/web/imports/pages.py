@@ -1,4 +1,4 @@
-"""Views of imports: the list, the page of one import at its present step, and pause, resume, cancel, delete."""
+"""Views of imports: the list, one import at its current step, and pause, resume, cancel, delete."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,7 +45,7 @@ _ACTS = {
 
 @dataclass(frozen=True, slots=True)
 class ListedImport:
-    """An import in the list; only one that is at work has `progress`."""
+    """An import in the list. Only a running import has `progress`."""
 
     row: queries.JobRow
     badge: Badge
@@ -55,7 +55,7 @@ class ListedImport:
 
 @require_safe
 def import_list(request: PanelRequest) -> HttpResponse:
-    """List imports, newest first: the whole page, the list alone, or its next rows."""
+    """List imports, newest first: the whole page, only the list, or its next rows."""
     requested = request.GET.get("before", "")
     before = int(requested) if requested.isdecimal() and len(requested) < 10 else None
     found = queries.jobs_page(request.user, before=before, limit=JOBS_PER_PAGE)
@@ -77,7 +77,7 @@ def import_list(request: PanelRequest) -> HttpResponse:
 
 
 def _listed_import(row: queries.JobRow, now: datetime) -> ListedImport:
-    """Return an import as the list shows it. One more query if it is at work; there are never many."""
+    """Return an import for the list. A running import costs one more query, but there are never many."""
     job = row.job
     progress = queries.progress(job, now=now) if job.state in ACTIVE_STATES else None
     return ListedImport(row, badge_of(job), str(SourceKind(job.source).label), progress)
@@ -85,7 +85,7 @@ def _listed_import(row: queries.JobRow, now: datetime) -> ListedImport:
 
 @require_safe
 def import_detail(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the import at its present step; htmx gets the step alone, or 204 if nothing changed (`seen`)."""
+    """Show the import at its current step. htmx gets only the step, or 204 if nothing changed (`seen`)."""
     job = queries.job_for(request.user, job_id)
     display = "choose" if request.GET.get("step") == "choose" and job.state == State.PLANNED else step_of(job)
     context = _head(job, display) | _STEP_CONTEXTS[_part(job, display)](request, job)
@@ -165,7 +165,7 @@ def import_act(request: PanelRequest, job_id: int, act: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Ask for confirmation; a POST deletes the import and its files. What it published stays."""
+    """Ask for confirmation. A POST deletes the import and its files, but not the zones that it published."""
     job = queries.job_for(request.user, job_id)
     if request.method == "POST":
         try:

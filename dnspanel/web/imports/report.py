@@ -1,4 +1,4 @@
-"""Views of the result of an import: the report, its faults line by line, and undo."""
+"""Views of the result of an import: the report, its list of errors, and undo."""
 
 from dataclasses import dataclass
 from tempfile import TemporaryFile
@@ -37,7 +37,7 @@ _SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
 
 @dataclass(frozen=True, slots=True)
 class DisplayFault:
-    """A fault as a row shows it."""
+    """An error or warning of an import, as a row shows it."""
 
     fault: ImportFault
 
@@ -51,18 +51,18 @@ class DisplayFault:
 
     @property
     def severity(self) -> str:
-        """How bad it is, for people."""
+        """The localized name of the severity."""
         return SEVERITY_NAMES.get(self.fault.severity, self.fault.severity)
 
     @property
     def place(self) -> str:
-        """`file:line:column`, as far as it is known."""
+        """The position as `file:line:column`, without unknown parts."""
         numbers = [number for number in (self.fault.line, self.fault.column) if number]
         return ":".join([self.fault.path, *map(str, numbers)])
 
 
 def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
-    """Return the counts, the seconds of each step, what waits, and what can be done next."""
+    """Return the template context of the report: counts, seconds per step, waiting zones, and next steps."""
     report = queries.report(job)
     is_arriving = bool(report.published) and report.nodes_acked < report.nodes
     return {
@@ -93,7 +93,7 @@ def _changes(report: queries.Report) -> int:
 
 @require_safe
 def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
-    """List the faults of an import, filtered by severity, kind or zone; for htmx the next rows."""
+    """List the errors of an import, filtered by severity, kind or zone. htmx gets only the next rows."""
     job = queries.job_for(request.user, job_id)
     filters = {name: request.GET.get(name, "")[:1100] for name in ("severity", "code", "zone")}
     after = request.GET.get("after", "")
@@ -117,7 +117,7 @@ def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_safe
 def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
-    """Download the faults, filtered by severity or kind, as CSV."""
+    """Download the errors of an import as CSV, filtered by severity or kind."""
     job = queries.job_for(request.user, job_id)
     file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - the answer closes it
     for line in queries.faults_csv(job, severity=request.GET.get("severity", ""), code=request.GET.get("code", "")):
@@ -128,7 +128,7 @@ def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Ask for the number of zones; a POST starts undoing what the import published."""
+    """Ask for the number of zones. A POST starts to undo the publications of the import."""
     job = queries.job_for(request.user, job_id)
     report = queries.report(job)
     if job.state not in (State.DONE, State.CANCELLED) or not report.published:
