@@ -1,4 +1,4 @@
-"""Say a trouble once, and once that it is over, however often it comes and goes in between."""
+"""Logging of a problem once when it starts and once when it is over, even if it comes and goes in between."""
 
 import logging
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ class _Trouble:
 
 
 class Troubles:
-    """The troubles of one process, by what they are about. Safe for threads: the worst is a line more."""
+    """The problems of one process, by their subject. Thread-safe, except that a line can be logged twice."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
         self._known: dict[str, _Trouble] = {}
 
     def say(self, about: str, trouble: str, now: float) -> None:
-        """Log a trouble that is new. `trouble` is empty where all is well; `now` is in seconds, of any clock."""
+        """Log a problem if it is new. `trouble` is empty if there is no problem. `now` is in seconds, of any clock."""
         known = self._known.get(about)
         if trouble:
             self._known[about] = _Trouble(known.message if known else trouble, now)

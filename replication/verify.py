@@ -1,13 +1,13 @@
-"""Ask a PowerDNS by DNS what it serves, and compare with the rows that should be served.
+"""Verification of PowerDNS's answers over DNS against the rows that should be served.
 
-What can be compared: rows with authority whose answer PowerDNS takes from the row and from nowhere else. Not
-compared are names at and below delegations, and the types that live signing owns. A deleted RRset is compared where
-no wildcard can answer for it. For a name inside another served zone the rows of that zone are what has to be
-answered, whatever the zone above it holds.
+Only authoritative rows that PowerDNS answers directly from the row can be compared. Names at and below delegations, and
+the types that live signing owns, are not compared. A deleted RRset is compared if no wildcard can answer for it. For a
+name inside another served zone, the rows of that zone are the expected answer, whatever the parent zone contains.
 
-ALIAS and LUA are answered by computing: `computed_questions` says what to ask for them, and `find_unanswered` if
-PowerDNS answered at all. Only the resolver or the code knows the right answer. It is no reason to refuse a push:
-the name servers of one customer's ALIAS target must not be able to stop all changes of all zones.
+Answers for ALIAS and LUA are computed. `computed_questions` returns the questions to ask for them, and
+`find_unanswered` checks that PowerDNS answered at all. Only the resolver or the code knows the right answer. A missing
+answer is no reason to refuse a push, because the name servers of one customer's ALIAS target must not be able to stop
+all changes of all zones.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 class EvenSample(Generic[T]):
-    """At most `limit` items of a stream of any length, evenly spread over it."""
+    """At most `limit` items of a stream of any length, evenly spread over the stream."""
 
     def __init__(self, limit: int = MAX_QUESTIONS) -> None:
         self._limit, self._every, self._seen = limit, 1, 0
@@ -68,14 +68,14 @@ class EvenSample(Generic[T]):
 
     @property
     def is_partial(self) -> bool:
-        """Whether the stream had more items than are kept."""
+        """True if the stream had more items than are kept."""
         return self._every > 1
 
     def add(self, item: T) -> None:
         self.extend((item,))
 
     def extend(self, items: Sequence[T]) -> None:
-        """Add each of these as `add` does; the cost is that of the items kept, not of those offered."""
+        """Add each item as `add` does. The cost depends on the kept items, not on the offered ones."""
         if self._every == 1 and len(self.items) + len(items) <= self._limit:
             self.items += items
             self._seen += len(items)
@@ -94,9 +94,9 @@ class EvenSample(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An RRset as it has to be answered, in wire form; no rdata means that there must be no such RRset.
+    """An expected RRset, in wire form. Without rdata the RRset must not exist.
 
-    `answered_by` names the zone it is answered from where that is another one than the zone it was published in.
+    `answered_by` names the zone that answers, if that isn't the zone in which the RRset was published.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Expectation:
         return f"{text} (answered by zone {self.answered_by})" if self.answered_by else text
 
     def difference(self, answer: dns.message.Message) -> str | None:
-        """Describe what the answer has instead; None if it is as expected."""
+        """Describe how the answer differs, or return None if it is as expected."""
         found = rrset_in(answer, self.name, self.type)
         if not self.rdata:
             return None if found is None else f"{len(found)} records"
@@ -130,7 +130,7 @@ class Expectation:
 
 
 def _fold_wires(type: int, wires: Iterable[bytes]) -> frozenset[str]:
-    """Return the rdata as texts with names in lower case; raw bytes of what cannot be read."""
+    """Return the rdata as texts with lowercase names, or as hex if it is unreadable."""
     found = set()
     for wire in wires:
         try:
@@ -141,7 +141,7 @@ def _fold_wires(type: int, wires: Iterable[bytes]) -> frozenset[str]:
 
 
 def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> Iterator[Expectation]:
-    """Yield what the store's rows say about the SOA of each marked zone, and about the row of each key."""
+    """Yield the expected SOA of each marked zone, and the expected RRset of each key, from the store's rows."""
     requested: set[tuple[str, int]] = set()
     zones: dict[int, str | None] = {}  # the zone of each id that PowerDNS finds by the zone's name
     for mark in marks:
@@ -171,7 +171,7 @@ def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[
 
 @dataclass(frozen=True, slots=True)
 class ComputedQuestion:
-    """An ALIAS or LUA record, and the types that have to be asked for to see that it is answered."""
+    """An ALIAS or LUA record, and the types to query to see that it is answered."""
 
     key: bytes  # of its row
     zone: str
@@ -180,7 +180,7 @@ class ComputedQuestion:
     types: tuple[int, ...]  # to ask for
 
     def problem(self, answers: Mapping[int, dns.message.Message]) -> str:
-        """Return what is wrong with the answers, by the type asked for; empty if nothing is."""
+        """Return the problem in the answers, which are given by queried type, or "" if there is none."""
         for type in self.types:
             if type not in answers:
                 suspect = "resolver" if self.type == rdtypes.ALIAS else "code"

@@ -41,7 +41,7 @@ class ZoneListCheck:
     def walk(self, entries: int) -> Generator[None, None, bool]:
         """Check the list of zones against the table of digests, id by id.
 
-        Return False if the files did not come to rest.
+        Return False if the files were never at one position.
         """
         at: int | None = 0
         while at is not None:
@@ -90,7 +90,7 @@ class ZoneListCheck:
             self._entry(main, zone_id, value, is_ours=is_ours)
 
     def _entry(self, main: Any, zone_id: int, value: bytes | None, *, is_ours: bool) -> None:
-        """Compare one zone's object and name with what they should be."""
+        """Compare one zone's object and name with the expected ones."""
         if zone_id in OWN_ZONES:
             return
         if value is None:
@@ -115,7 +115,7 @@ class ZoneListCheck:
         return True
 
     def _leads(self, main: Any, key: bytes, body: bytes) -> bool:
-        """Return True if the index has the row that leads from the zone's name to the zone."""
+        """Return True if the index has the row that maps the zone's name to the zone."""
         table = self._main.tables[Dbi.DOMAINS_INDEX]
         if self._schema.has_header:
             value = main.get(key, db=table)
@@ -124,10 +124,10 @@ class ZoneListCheck:
             return bool(cursor.set_key_dup(key, body))
 
     def names(self) -> Generator[None, None, bool]:
-        """Check that no name leads to a zone that has another name, or to no zone.
+        """Check that every index row maps a zone's own name to that zone.
 
-        The walk along the list found every zone's own name there. So there are no other names if there are as many
-        names as zones.
+        The walk along the list found every zone's own name in the index. So there are no other names if the numbers of
+        names and zones are equal.
         """
         zones = count_rows(self._main, Dbi.DOMAINS)
         if count_rows(self._main, Dbi.DOMAINS_INDEX) == zones and not self._state.diverged:

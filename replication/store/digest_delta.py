@@ -1,4 +1,4 @@
-"""What operations make of the digests of both files, worked out before anything is written."""
+"""The effect of operations on the digests of both files, computed before anything is written."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +16,10 @@ def digest_delta(
     *,
     before: tuple[bytes, bytes] | None = None,
 ) -> tuple[bytes, bytes]:
-    """Return the digests (main, records) after these operations, which name each key once.
+    """Return the digests (main, records) after these operations, each of which has a different key.
 
-    With `before`, which are digests (main, records) that the files are going to have, return those after the
-    operations on that state. Then the rows that these operations name must be as they will be then.
+    `before` are digests (main, records) that the files are going to have. With `before`, return the digests after the
+    operations on that future state. The rows that these operations name must already be as they will be then.
     """
     with main.env.begin() as main_txn, records.env.begin() as records_txn:
         # Lists by Dbi, because this runs once per row of a bulk import.
@@ -57,7 +57,7 @@ class _Rows:
         self._has_duplicates = schema.dbi(dbi).dupsort
 
     def digest_of_old(self, op: Op) -> int:
-        """Return the digest of the row that this operation would replace or delete; 0 if there is no row."""
+        """Return the digest of the row that this operation would replace or delete, or 0 if there is no such row."""
         if self._has_duplicates:
             with self._txn.cursor(db=self._table) as cursor:
                 return row_digest(self._dbi, op.key, op.body) if cursor.set_key_dup(op.key, op.body) else 0
@@ -76,5 +76,5 @@ class _Rows:
 
 
 def _is_covered(op: Op, cleared: list[Op]) -> bool:
-    """Return True if a prefix that is deleted first covers this operation's key."""
+    """Return True if this operation's key has a prefix that is deleted first."""
     return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)

@@ -1,4 +1,4 @@
-"""One open file of a store, and the row in it that says how far it is."""
+"""One open file of a store, and the row in it with the file's state."""
 
 import struct
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _ROW_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """The `position` row of one file; the layout is in `store`."""
+    """The `position` row of one file. The layout is in `store`."""
 
     epoch: UUID
     applied: int
@@ -35,7 +35,7 @@ class FileRow:
 
 
 def decode_file_row(value: bytes | None) -> FileRow | None:
-    """Decode what `FileRow.encode` encoded. Raise BadBytes for anything else."""
+    """Decode a `position` row. This is the inverse of `FileRow.encode`. Raise BadBytes if the value is invalid."""
     if value is None:
         return None
     if len(value) != _ROW.size or value[0] != _ROW_VERSION:
@@ -45,7 +45,7 @@ def decode_file_row(value: bytes | None) -> FileRow | None:
 
 
 def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """Return the lower of the two positions, where the main file counts as far as the records file needs it."""
+    """Return the lower of the two positions. The main file only has to be as new as the records file requires."""
     if records is None:
         return None
     main_applied = main.applied if main is not None and main.epoch == records.epoch else 0
@@ -55,9 +55,7 @@ def combined_position(main: FileRow | None, records: FileRow | None) -> Position
 
 
 def common_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """Return the position at which both files are complete and neither holds anything newer; None without
-    such a position.
-    """
+    """Return the position at which both files are complete, without newer rows, or None if there is none."""
     if records is None or records.begun > records.applied:
         return None
     if main is None:
@@ -69,7 +67,9 @@ def common_position(main: FileRow | None, records: FileRow | None) -> Position |
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One open LMDB file with the handles of its tables (py-lmdb's objects have no types)."""
+    """One open LMDB file with the handles of its tables. The fields are untyped, because py-lmdb's objects have no
+    types.
+    """
 
     path: str
     map_size: int
@@ -81,7 +81,7 @@ class Database:
 
     @contextmanager
     def writing(self, stopwatch: Stopwatch | None = None) -> Iterator[Any]:
-        """Open a write transaction, committed at the end of the block; an error in the block undoes all of it."""
+        """Open a write transaction and commit it at the end of the block. An error in the block undoes all changes."""
         stopwatch = stopwatch or Stopwatch()
         with collection_paused():  # a search for cycles would hold the lock for as long
             txn = self.env.begin(write=True)
@@ -94,13 +94,13 @@ class Database:
             stopwatch.commit(txn)
 
     def installing(self) -> str | None:
-        """Return the id of the snapshot whose installation was begun in this file and has not ended."""
+        """Return the id of the snapshot whose installation into this file is unfinished, or None."""
         with self.env.begin() as reading:
             value = reading.get(INSTALLING_KEY, db=self.own)
         return None if value is None else bytes(value).hex()
 
     def row(self, txn: Any = None) -> FileRow | None:
-        """Return the `position` row, as `txn` sees it or as of now."""
+        """Return the current `position` row, or the one that `txn` sees."""
         if txn is not None:
             return decode_file_row(txn.get(ROW_KEY, db=self.own))
         with self.env.begin() as reading:

@@ -1,16 +1,16 @@
-"""How the content of a snapshot becomes a store's, beside a PowerDNS that goes on answering from it.
+"""Installation of a snapshot into a store, while PowerDNS keeps answering from the store.
 
-The two are walked side by side, table by table, and only what differs is put or deleted, in short transactions and
-in the order of a segment (`segment.arrange`): records of the snapshot's zones, then the main file, then records of
-zones that the snapshot does not have. So a zone that is there before and after is there all the time, a change of it
-is seen whole or not at all (up to ZONE_ROWS_IN_ONE rows), and a node that has nearly everything writes nearly
-nothing. Where nothing is there yet, rows are appended thousands at a time.
+Snapshot and store are read in parallel, table by table, and only differences are put or deleted. This is done in short
+transactions and in the order of a segment (`segment.arrange`): records of the snapshot's zones, then the main file,
+then records of zones that the snapshot does not have. So a zone that exists before and after the installation exists
+all the time, and a change of it becomes visible at once (up to ZONE_ROWS_IN_ONE rows). A node that has nearly
+everything writes nearly nothing. Into an empty table, rows are appended thousands at a time.
 
-From the first transaction to the last, a row `installing` (16 bytes: the snapshot's id) is in both files beside the
-row `position`. A store with such a row has no position and takes no segment: after a crash the merge simply begins
-again, and what it finds done is done. The last transaction of each file writes the position, with the digests that
-the snapshot's signature vouches for, and removes the row; the records file comes last, as always. The digests of
-zones (`zone_digests`) are left to the next reader of the rows.
+From the first transaction to the last, a row `installing` (16 bytes: the snapshot's id) is in both files beside the row
+`position`. A store with such a row has no position and accepts no segment. After a crash the merge starts again and
+skips what is already done. The last transaction of each file writes the position, with the digests from the snapshot's
+signed manifest, and removes the row. The records file comes last, as always. The digests of zones (`zone_digests`) are
+left to the next reader of the rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ PutAll = Callable[[Sequence[Row]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The two files of a snapshot, open for reading, and what they hold. `name` is its id."""
+    """The two files of a snapshot, open for reading, and their position and digests. `name` is the snapshot's id."""
 
     name: str
     position: Position
@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The store that a snapshot is written into: its schema, its two files, and what opens DNSSEC keys."""
+    """The store that a snapshot is written into: its schema, its two files, and the opener of DNSSEC keys."""
 
     schema: Schema
     main: Database
@@ -63,7 +63,7 @@ class Target:
 
 
 class Installation:
-    """One snapshot on its way into a store. Use once: `run`."""
+    """The installation of one snapshot into a store. Call `run` once."""
 
     def __init__(
         self,
@@ -90,11 +90,11 @@ class Installation:
 
     @property
     def longest(self) -> Hold:
-        """The longest that a file's lock was held."""
+        """The longest time that one of the files was locked."""
         return self._main.longest.or_hold(self._records.longest)
 
     def run(self) -> None:
-        """Make the store what the snapshot is. Raise Busy if another process wrote to it in between.
+        """Make the store equal to the snapshot. Raise Busy if another process wrote to the store in between.
 
         Raise UnknownSealingKey or BadBytes before anything is written, if a DNSSEC key cannot be opened.
         """
@@ -120,7 +120,7 @@ class Installation:
                 self._release_pages()
 
     def _take_attached_digests(self) -> None:
-        """Copy the digests of metadata and keys from the snapshot: sealed and clear keys count the same."""
+        """Copy the digests of metadata and keys from the snapshot. Sealed and clear keys have the same digest."""
         with self._main.transaction() as txn:
             txn.drop(self._main.database.attached, delete=False)
         source, last = self._source.main, b"\0"
@@ -136,7 +136,7 @@ class Installation:
     def _merge_records(self) -> None:
         """Merge the records of the snapshot's zones.
 
-        Note the other zones, whose records stay for as long as they are served.
+        Collect the other zones, whose records are kept as long as the zones are served.
         """
         differences = _differences(self._rows(Dbi.RECORDS, of_snapshot=True), self._rows(Dbi.RECORDS), self._append)
         for prefix, of_zone in groupby(differences, key=lambda change: change.key[:4]):
@@ -150,7 +150,7 @@ class Installation:
     def _append(self, rows: Sequence[Row]) -> bool:
         """Put records that are all new, and return True.
 
-        Return False, and do nothing, if a part of a zone would show.
+        If a part of a zone would become visible, do nothing and return False.
         """
         if any(_has_zone(self._main.database, self._schema, row[0][:4]) for row in (rows[0], rows[-1])):
             return False
@@ -169,9 +169,7 @@ class Installation:
             mark_complete(txn, self._records.database)
 
     def _merge_objects(self, dbi: Dbi) -> None:
-        """Merge a table of objects and its index: an object is there before the index leads to it, and while
-        it does.
-        """
+        """Merge a table of objects and its index. As long as an index row leads to an object, the object exists."""
         for change in self._differences(dbi):
             if change.value is not None:
                 self._main.add(dbi, [change])
@@ -192,19 +190,19 @@ class Installation:
         return _differences(self._rows(dbi, of_snapshot=True), self._rows(dbi), put_all)
 
     def _name_of(self, change: RowChange) -> bytes:
-        """Return the name in an index key: another id for the same name comes in the transaction in which the
-        old one goes.
+        """Return the name in an index key. Changes of one name share a transaction, so that a new id replaces the old
+        one.
         """
         return change.key[:-4] if self._schema.has_header else change.key
 
     def _refuse_other_counts(self) -> None:
-        """Raise Busy unless every table has as many rows as the snapshot's."""
+        """Raise Busy unless every table has as many rows as the snapshot's table."""
         for dbi in self._schema.all_dbis:
             if self._rows(dbi).count() != self._rows(dbi, of_snapshot=True).count():
                 raise Busy(what=self._file(dbi).path)
 
     def _finish(self) -> None:
-        """Write the position into both files; with the second commit it counts."""
+        """Write the position into both files. The second commit makes it valid."""
         source, sequence = self._source, self._source.position.sequence
         digest_main, digest_records = (int.from_bytes(d, "big") for d in (source.digest_main, source.digest_records))
         with self._main.transaction() as txn:
@@ -233,10 +231,10 @@ def _has_zone(main: Database, schema: Schema, prefix: bytes) -> bool:
 
 
 def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[RowChange]:
-    """Yield what has to be put and deleted so that `found` has the rows of `target`, in key order.
+    """Yield the changes that give `found` the rows of `target`, in key order.
 
-    A window without any row in `found` is offered to `put_all`. Only if that declines, its rows are among the
-    changes. No transaction is open while a change is yielded.
+    If `found` has no rows in a window, the window's rows are offered to `put_all`. They are yielded only if `put_all`
+    declines. No transaction is open while a change is yielded.
     """
     behind: bytes | None = None
     while True:
@@ -255,10 +253,11 @@ def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[R
 
 
 class _Rows:
-    """The rows of one table, read a window at a time, each in a transaction of its own, so that no reader grows old.
+    """The rows of one table, read in windows, each in a separate transaction, so that no read transaction stays open
+    long.
 
-    Rows of our own, which lie behind all zones in the table of records, are left out. With an opener, DNSSEC keys come
-    as they have to be written.
+    Our own rows, which are after all zones in the table of records, are left out. With an opener, DNSSEC keys are
+    returned in the form to write.
     """
 
     def __init__(
@@ -278,10 +277,10 @@ class _Rows:
         self._end = _OWN_ROWS if dbi is Dbi.RECORDS else None
 
     def read(self, behind: bytes | None, until: bytes | None = None) -> tuple[list[Row], bool]:
-        """Return the rows of a window, and True if it was cut. Its keys are behind `behind` and up to and with
-        `until` (None: no bound).
+        """Return the rows of a window, and True if the window was cut.
 
-        Rows with the same key come together. There are no rows between two windows that follow each other.
+        The window has the keys after `behind` up to and including `until`; None means no bound. Rows with the same key
+        are in the same window. There are no rows between consecutive windows.
         """
         with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
             found = cursor.first() if behind is None else cursor.set_range(behind)
@@ -299,21 +298,21 @@ class _Rows:
         return kept, not is_last and len(kept) == len(rows)
 
     def windows(self) -> Iterator[list[Row]]:
-        """Yield all rows, a window at a time."""
+        """Yield all rows, one window at a time."""
         behind: bytes | None = None
         while rows := self.read(behind)[0]:
             yield rows
             behind = rows[-1][0]
 
     def up_to(self, rows: list[Row], until: bytes) -> list[Row]:
-        """Return those of these rows whose keys are not behind `until`."""
+        """Return the rows whose keys are not after `until`."""
         last = self._order(until)
         if rows and self._order(rows[-1][0]) <= last:
             return rows
         return [row for row in rows if self._order(row[0]) <= last]
 
     def count(self) -> int:
-        """Count the rows, without our own."""
+        """Count the rows, without our own rows."""
         with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
             own = 0
             if self._end is not None and cursor.set_range(self._end):
@@ -321,7 +320,7 @@ class _Rows:
             return int(txn.stat(self._table)["entries"]) - own
 
     def changes(self, new: list[Row], old: list[Row]) -> list[RowChange]:
-        """Return what makes the rows `old` the rows `new`, in key order."""
+        """Return the changes that turn the rows `old` into the rows `new`, in key order."""
         if self._has_duplicates:
             found = [RowChange(key, value, None) for key, value in set(new) - set(old)]
             found += [RowChange(key, None, value) for key, value in set(old) - set(new)]
@@ -336,7 +335,7 @@ class _Rows:
         return sorted(found, key=lambda change: self._order(change.key))
 
     def _is_same(self, old: bytes, new: bytes) -> bool:
-        """Return True if only the headers differ: the same row, written at another time."""
+        """Return True if only the headers differ, so that the row was only written at another time."""
         try:
             return old == new or self._schema.unwrap(old) == self._schema.unwrap(new)
         except BadBytes:
@@ -347,7 +346,7 @@ class _Rows:
 
 
 def _some(cursor: Any) -> list[Row]:
-    """Return the rows from the cursor on: _WINDOW of them, fewer where they are large."""
+    """Return the rows from the cursor on: _WINDOW rows, or fewer if they are large."""
     rows: list[Row] = []
     size = 0
     while piece := list(islice(cursor.iternext(), _PIECE)):

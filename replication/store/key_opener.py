@@ -1,7 +1,7 @@
-"""DNSSEC keys become readable at the last moment: just before they are written to files that PowerDNS serves from.
+"""Opening of sealed DNSSEC keys just before they are written to files that PowerDNS serves from.
 
-The panel's own store has no opener and keeps what is sealed; a node's has one, and no sealed key stays in its files.
-So rows are opened before they are compared with what is there, and nothing but a fingerprint enters a digest.
+The panel's own store has no opener and keeps sealed keys. A node's store has one, and no sealed key stays in its files.
+So rows are opened before they are compared with stored rows, and digests only include a key's fingerprint.
 """
 
 from replication.codec import keys
@@ -11,18 +11,18 @@ from replication.errors import BadBytes, BadName
 
 
 class KeyOpener:
-    """Opens the rows of one store; without `secret_of` it leaves them as they are."""
+    """An opener for the rows of one store. Without `secret_of` it leaves rows unchanged."""
 
     def __init__(self, schema: Schema, secret_of: SecretOf | None = None) -> None:
         self._schema, self._secret_of = schema, secret_of
 
     @property
     def is_active(self) -> bool:
-        """Whether keys have to be clear in this store."""
+        """True if keys must be stored in the clear in this store."""
         return self._secret_of is not None
 
     def open_body(self, dbi: Dbi, key: bytes, body: bytes) -> bytes:
-        """Return the body to write for a row. Raise UnknownSealingKey, or BadBytes for a key that does not open."""
+        """Return the body to write for a row. Raise UnknownSealingKey, or BadBytes if a key can't be opened."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return body
         try:
@@ -31,14 +31,14 @@ class KeyOpener:
             raise BadBytes(what="key object", reason=str(exc)) from exc
 
     def opened_value(self, dbi: Dbi, key: bytes, value: bytes) -> bytes:
-        """Return a value with its key opened as by `open_body`. Its header stays."""
+        """Return a value with its key opened as by `open_body`. Its header is kept."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return value
         body = self._schema.unwrap(value)
         return value[: len(value) - len(body)] + self.open_body(dbi, key, body)
 
     def is_wrongly_sealed(self, dbi: Dbi, body: bytes) -> bool:
-        """Return True if PowerDNS would find a sealed key where it needs a clear one."""
+        """Return True if the row contains a sealed key in a store where PowerDNS needs a clear one."""
         return dbi is Dbi.KEYDATA and self.is_active and is_sealed_body(body)
 
     def _row_id(self, key: bytes) -> int:

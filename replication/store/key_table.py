@@ -1,4 +1,4 @@
-"""Find the zones that have DNSSEC keys in the main file, and those that PowerDNS has to sign."""
+"""Queries for zones that have DNSSEC keys in the main file, and for zones that PowerDNS has to sign."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -16,13 +16,13 @@ _KEYS_IN_A_ROW = 4
 
 
 def has_keys(main: Database, schema: Schema, zone: str) -> bool:
-    """Return whether the zone of this name has DNSSEC keys, active or not."""
+    """Return True if the zone with this name has DNSSEC keys, active or not."""
     with main.env.begin() as txn:
         return any(_key_rows(txn, main, schema, zone))
 
 
 def signed_zones(main: Database, schema: Schema, zones: Iterable[str]) -> set[str]:
-    """Return those of these zones that have an active key, or a key that cannot be read."""
+    """Return the zones that have an active key or an unreadable key."""
     found = set()
     with main.env.begin() as txn:
         for zone in zones:
@@ -35,7 +35,7 @@ def signed_zones(main: Database, schema: Schema, zones: Iterable[str]) -> set[st
 
 
 def zones_with_keys(main: Database, schema: Schema) -> list[str]:
-    """Return some of the zones that have keys, from all over the table of keys; all of them where they are few."""
+    """Return some zones with keys, from the whole range of the key table. If there are only few, return all."""
     found: dict[str, None] = {}
     with main.env.begin() as txn, txn.cursor(db=main.tables[Dbi.KEYDATA]) as cursor:
         for first in (1 << power for power in range(31)):

@@ -1,4 +1,4 @@
-"""How long the write locks of the two files are held: every other writer waits for that time."""
+"""The time that the write locks of the two files are held, in which every other writer waits."""
 
 import time
 from dataclasses import dataclass
@@ -9,32 +9,32 @@ from replication import stats
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The longest that a lock was held, in seconds, and the most processor time that was spent in such a time.
+    """The longest time that a lock was held, in seconds, and the most processor time used while a lock was held.
 
-    The difference is what was waited for: for the disk, in a commit, and on a busy machine for a processor.
+    The difference is waiting time: for the disk in a commit, and on a busy machine for a processor.
     """
 
     total: float = 0.0
     own: float = 0.0
 
     def or_hold(self, other: "Hold") -> "Hold":
-        """Return the longer of each."""
+        """Return the longer total time and the longer processor time of both."""
         return Hold(max(self.total, other.total), max(self.own, other.own))
 
 
 class Stopwatch:
-    """Times write transactions; `longest` is the longest so far."""
+    """A stopwatch for write transactions. `longest` is the longest time so far."""
 
     def __init__(self) -> None:
         self._began = self._spent = 0.0
         self.longest = Hold()
 
     def begin(self) -> None:
-        """Note that a transaction has begun: from here on others wait."""
+        """Record that a transaction has begun, from which on others wait."""
         self._began, self._spent = time.monotonic(), time.thread_time()
 
     def commit(self, txn: Any) -> None:
-        """Commit it."""
+        """Commit the transaction, and record how long it held the lock."""
         txn.commit()
         hold = Hold(time.monotonic() - self._began, time.thread_time() - self._spent)
         self.longest = self.longest.or_hold(hold)

@@ -1,9 +1,9 @@
-"""Let go of file pages that this process has mapped.
+"""Release of file pages that this process has mapped.
 
-LMDB reads through a shared mapping of the whole file, and every page it ever touched counts as resident
-memory of the process. Dropping the mapping's page table entries costs nothing but soft page faults later:
-the pages stay in the page cache, where PowerDNS uses them too, and a page needed again is simply mapped again.
-It is safe at any time, also under a running transaction, because LMDB's map is read-only and shared.
+LMDB reads through a shared mapping of the whole file, and every page it ever touched counts as resident memory of the
+process. Dropping the mapping's page table entries costs only soft page faults later: the pages stay in the page cache,
+where PowerDNS uses them too, and a page needed again is simply mapped again. This is safe at any time, also during a
+running transaction, because LMDB's map is read-only and shared.
 """
 
 import ctypes
@@ -32,16 +32,19 @@ def resident_bytes() -> int:
 
 
 def peak_resident_bytes() -> int:
-    """Return the most memory that was ever resident, in bytes.
+    """Return the peak resident memory of this process, in bytes.
 
-    (What getrusage says begins with the parent's at the fork.)
+    getrusage isn't used, because its peak starts with the parent's at the fork.
     """
     with open("/proc/self/status", "rb") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:"))
 
 
 def ranges_of(paths: Collection[str]) -> list[Range]:
-    """Return where these files are mapped shared and read-only. The answer holds for as long as they stay open."""
+    """Return the address ranges where these files are mapped shared and read-only.
+
+    The ranges are valid as long as the files stay open.
+    """
     found = []
     with open("/proc/self/maps") as maps:
         for line in maps:
@@ -53,6 +56,8 @@ def ranges_of(paths: Collection[str]) -> list[Range]:
 
 
 def release(ranges: Iterable[Range]) -> None:
-    """Make no page of these ranges count as resident until it is touched again. The files must still be open."""
+    """Release the pages of these ranges from resident memory until they are touched again. The files must still be
+    open.
+    """
     for start, end in ranges:
         _libc.madvise(start, end - start, _MADV_DONTNEED)

@@ -1,4 +1,4 @@
-"""The LMDB environments of a store: opened as PowerDNS needs them, or read-only; LMDB's errors as ours."""
+"""The LMDB environments of a store: opening them as PowerDNS needs or read-only, and translating LMDB's errors."""
 
 import errno
 import os
@@ -36,7 +36,7 @@ DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """How full one file is, and how many transactions ago its oldest reader began (None: no reader)."""
+    """The fill level of one file, and how many transactions ago its oldest reader began (None: no reader)."""
 
     path: str
     used_bytes: int
@@ -47,7 +47,10 @@ class FileUse:
 def open_file(
     path: str, file: File, schema: Schema, map_size: int, *, sync: bool, cluster: UUID | None = None
 ) -> Database:
-    """Open one file with all its tables. The settings come before any table, as PowerDNS needs them first."""
+    """Open one file with all its tables.
+
+    The settings are written before any table, because PowerDNS needs them first.
+    """
     env = lmdb.open(
         path,
         subdir=False,
@@ -81,7 +84,10 @@ def open_file(
 
 @contextmanager
 def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Database, Database]]:
-    """Open both files of a copy for reading. No process may write to the copy. Raise BadSnapshot for other files."""
+    """Open both files of a copy for reading. No process must write to the copy.
+
+    Raise BadSnapshot if it isn't a copy.
+    """
     opened: list[Database] = []
     main = os.path.realpath(path)
     try:
@@ -104,9 +110,9 @@ def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Da
 
 
 def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
-    """Write PowerDNS's own settings, in a commit of their own before the records file exists.
+    """Write PowerDNS's own settings, in a separate commit before the records file exists.
 
-    A main file without them looks like one of a much older release, and PowerDNS would rebuild it.
+    A main file without settings looks like one of a much older release, and PowerDNS would rebuild it.
     """
     settings = env.open_db(SETTINGS_DBI)
     with env.begin(write=True) as txn:
@@ -122,7 +128,7 @@ def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
 
 @contextmanager
 def lmdb_errors(main: Database, records: Database) -> Iterator[None]:
-    """Turn LMDB's errors about a file or the disk into ours."""
+    """Translate LMDB's errors about a file or the disk into errors of `replication.errors`."""
     try:
         yield
     except lmdb.MapFullError as exc:
@@ -137,7 +143,7 @@ def lmdb_errors(main: Database, records: Database) -> Iterator[None]:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return True if an error may come of a file that cannot be read any more, wherever it was met."""
+    """Return True if an error can be caused by a file that is no longer readable."""
     return isinstance(error, (Damaged, lmdb.Error))
 
 

@@ -1,14 +1,15 @@
-"""Detection of foreign commits: those of other processes to a file of ours.
+"""Detection of foreign commits, which other processes make to our files.
 
-LMDB numbers its commits one by one, so it is enough to remember the number of our own last one in the file itself:
+LMDB numbers its commits one by one, so it is enough to store the number of our own last commit in the file itself:
 
     offset  size  row `commits` of the table `dnspanel`
     0       8     number of the transaction that wrote this row
-    8       8     the newest foreign commit that no check has covered since; 0: there was none
+    8       8     the newest foreign commit that no check has covered since; 0: none
 
-Every writer of ours calls `note_commit` last of all in the transaction. A transaction that finds another number
-than its own less one follows a foreign commit and records that, until a check that began later has read every
-row. PowerDNS opens its tables inside write transactions but changes nothing there, and such a commit gets no number.
+Each of our writers calls `note_commit` as the last step of its transaction. If the stored number isn't the
+transaction's own number minus one, a foreign commit came in between. The transaction records that, until a check that
+began later has read every row. PowerDNS opens its tables inside write transactions but changes nothing there, and such
+a commit gets no number.
 """
 
 import struct
@@ -21,9 +22,9 @@ _ROW = struct.Struct(">QQ")
 
 
 def note_commit(txn: Any, database: Database, *, checked: int = 0) -> None:
-    """Note that this write transaction is ours.
+    """Mark this write transaction as ours.
 
-    Every commit up to number `checked` was followed by a check of all rows.
+    A check of all rows has covered every commit up to number `checked`.
     """
     number = txn.id()
     last, foreign = _read(txn, database)
@@ -39,7 +40,7 @@ def newest_commit(database: Database) -> int:
 
 
 def foreign_commit(database: Database) -> int:
-    """Return the number of the newest foreign commit that is not known to be checked; 0 without one."""
+    """Return the number of the newest foreign commit that no check has covered, or 0 if there is none."""
     with database.env.begin() as txn:
         last, foreign = _read(txn, database)
         number = int(txn.id())

@@ -1,9 +1,9 @@
-"""What the next write transaction over a file is to do, worked out before it begins.
+"""The plan of the next write transaction over a file, computed before the transaction begins.
 
-Every other writer of the file waits while a transaction over it is open. So nothing happens in one but LMDB's own
-work: which rows are there, their digests, opened DNSSEC keys and the bytes to write are worked out before, in a
-read transaction (`Waiting.plan`). LMDB numbers its commits one by one, so the numbers of the two transactions say
-whether another process has committed between them; then it is worked out again, in the write transaction.
+Every other writer of the file waits while a write transaction is open. So only LMDB's own work is done inside it. The
+existing rows, their digests, opened DNSSEC keys and the bytes to write are determined before, in a read transaction
+(`Waiting.plan`). LMDB numbers its commits one by one, so the numbers of the two transactions show whether another
+process has committed between them. In that case the plan is made again, inside the write transaction.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,32 +26,32 @@ ROWS_PER_RELEASE = 128
 
 
 class Placed(Enum):
-    """Where the rows of a run will lie."""
+    """The place of a run's rows relative to the existing rows."""
 
     TOGETHER = 1
     AMONG_OTHERS = 2
 
 
 class _Run(NamedTuple):
-    """Rows to put with one call; `may_append`: behind all others of the table that wait."""
+    """Rows to put with one call. `may_append` is True if they come after all other waiting rows of the table."""
 
     puts: Puts
     may_append: bool
 
 
 class _Removed(NamedTuple):
-    """All rows of this zone have been deleted."""
+    """A marker that all rows of this zone have been deleted."""
 
     zone: bytes
 
 
 class NotAlone(Exception):
-    """Rows that were to be the first of their keys met others. Nothing of the transaction may be committed."""
+    """Rows that should have been the first with their keys met other rows. The transaction must not be committed."""
 
 
 @dataclass(slots=True)
 class Plan:
-    """What to write, and what comes of it; tables are LMDB's handles."""
+    """The writes of a transaction, and their effect on the digest. Tables are LMDB's handles."""
 
     digest: int = 0  # what is added to that of the file
     rows: int = 0  # how many are put or deleted
@@ -62,7 +62,7 @@ class Plan:
     missing: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)  # put where nothing is
 
     def write(self, txn: Any, release_pages: Callable[[], None]) -> None:
-        """Write the plan into a transaction that sees the state it was made from. Raise NotAlone."""
+        """Write the plan in a transaction that sees the state from which the plan was made. Raise NotAlone."""
         for table, rows, behind in self.appended:
             with txn.cursor(db=table) as cursor:
                 put_before(cursor, rows, behind)
@@ -127,14 +127,14 @@ class Waiting:
         return bool(self._actions)
 
     def clear(self) -> None:
-        """Forget what waits: it was written, or will never be."""
+        """Drop all waiting operations, because they were written or will never be written."""
         self._actions.clear()
         self._singles.clear()
         self._runs.clear()
         self.bytes = 0
 
     def add(self, op: Op) -> None:
-        """Put or delete one row."""
+        """Queue an operation that puts or deletes one row."""
         compared = self._compared_key(op.dbi, op.key)
         if op.dbi in self._runs and (op.dbi is not Dbi.RECORDS or compared <= self._runs[op.dbi]):
             self._take_apart(op.dbi)
@@ -143,10 +143,11 @@ class Waiting:
         self.bytes += len(op.key) + len(op.body)
 
     def add_run(self, puts: Puts) -> Placed | None:
-        """Put rows of new zones with one call of LMDB. Return None, and do nothing, if it is not sure to be right.
+        """Queue rows of new zones, to be put with one call of LMDB. If that isn't certain to be right, do nothing.
 
-        It is right if the keys ascend, and no row is there, or waits, from the first to the last of them. In tables
-        of the main file the rows may also come between others, if no such row was there before this segment.
+        Return None in that case. It is right if the keys ascend, and no row exists or waits from the first to the last
+        of them. In tables of the main file the rows can also come between others, if no such row existed before this
+        segment.
         """
         dbi, rows = puts
         if dbi in self._singles and (
@@ -174,11 +175,11 @@ class Waiting:
         return [op.key for op in waiting if op.kind is OpKind.PUT and op.key.startswith(prefix)]
 
     def remove_zone(self, zone: bytes) -> None:
-        """Note that all rows of this zone have been deleted, or wait to be."""
+        """Record that all rows of this zone have been deleted, or wait to be deleted."""
         self._actions.append(_Removed(zone))
 
     def put_one_by_one(self) -> bool:
-        """Turn all runs into single rows, because a row of one may have met another.
+        """Split all runs into single rows, because a row of a run may have met another row.
 
         Return False if there are no runs.
         """
@@ -188,7 +189,9 @@ class Waiting:
         return bool(runs)
 
     def plan(self, txn: Any) -> Plan:
-        """Plan what to do, given what this transaction sees. Raise BadSegment, UnknownSealingKey or BadBytes."""
+        """Plan the writes, based on the data that this transaction sees. Raise BadSegment, UnknownSealingKey or
+        BadBytes.
+        """
         planner = _Planner(txn, self._database, self._schema, self._opener, self._header)
         for number, action in enumerate(self._actions, 1):
             if isinstance(action, _Run):
@@ -227,7 +230,7 @@ class Waiting:
                 planner.add(dbi, key, digest)
 
     def _rows_behind(self, txn: Any, puts: Puts) -> list[Row] | None:
-        """Return some of the rows behind these; None if there is a row between the first and the last of them."""
+        """Return some of the rows after these, or None if a row exists between the first and the last of these."""
         dbi, rows = puts
         with txn.cursor(db=self._database.tables[dbi]) as cursor:
             behind = rows_behind(cursor, rows[0][0])
@@ -245,18 +248,18 @@ class Waiting:
         return dbi is not Dbi.RECORDS and self._is_first_time and dbi not in ATTACHED_TABLES
 
     def _take_apart(self, dbi: Dbi) -> None:
-        """Turn runs of this table into single rows."""
+        """Split the waiting runs of this table into single rows."""
         self._actions = [row for action in self._actions for row in _taken_apart(action, dbi)]
         highest = self._runs.pop(dbi)
         self._singles[dbi] = max(highest, self._singles.get(dbi, b""))
 
     def _compared_key(self, dbi: Dbi, key: bytes) -> bytes:
-        """Return a key as LMDB compares it: little-endian integers from their ends."""
+        """Return a key as LMDB compares it: little-endian integers are reversed."""
         return key[:: self._steps[dbi]]
 
 
 class _Planner:
-    """A plan that is being made from what one transaction sees."""
+    """A plan that is being made from the data that one transaction sees."""
 
     def __init__(self, txn: Any, database: Database, schema: Schema, opener: KeyOpener, header: bytes) -> None:
         self.txn, self.plan = txn, Plan()
@@ -267,9 +270,9 @@ class _Planner:
         self._changed: dict[Dbi, dict[Any, tuple[bytes | None, bytes | None]]] = {}
 
     def add(self, dbi: Dbi, key: bytes, digest: int, body: bytes = b"") -> None:
-        """Change the digest of the file by `digest`, and with it that of the record's zone.
+        """Change the digest of the file by `digest`, and also that of the record's zone.
 
-        For an object that is attached to a zone, `body` has the zone's name.
+        For an object that is attached to a zone, `body` contains the zone's name.
         """
         self.plan.digest += digest
         if dbi is Dbi.RECORDS:
@@ -278,7 +281,7 @@ class _Planner:
             self.attached.add(dbi, key, body, digest)
 
     def change(self, op: Op, *, only_new: bool) -> None:
-        """Put or delete one row of a table in which a key has one value."""
+        """Plan to put or delete one row of a table in which a key has one value."""
         dbi, key = op.dbi, op.key
         changed = self._changed.setdefault(dbi, {})
         if key in changed:
@@ -305,7 +308,7 @@ class _Planner:
         self.plan.rows += 1
 
     def change_duplicate(self, op: Op) -> None:
-        """Put or delete one row of a table in which a key may have several values."""
+        """Plan to put or delete one row of a table in which a key can have several values."""
         dbi, row = op.dbi, (op.key, op.body)
         changed = self._changed.setdefault(dbi, {})
         if row in changed:
@@ -322,7 +325,7 @@ class _Planner:
         self.plan.rows += 1
 
     def finish(self) -> Plan:
-        """Return the plan, with the digests of zones and of what is attached to them."""
+        """Return the plan, including the digests of zones and of their metadata and keys."""
         for dbi, changed in self._changed.items():
             self._write(self._database.tables[dbi], list(_rows_changed(changed)))
         if self._database.zones is not None:
@@ -335,7 +338,7 @@ class _Planner:
         return self.plan
 
     def _write(self, table: Any, changes: Iterable[tuple[bytes, bytes | None, bytes]]) -> None:
-        """Put rows (key, value), or delete them (key, None, the value of a duplicate)."""
+        """Plan to put rows (key, value), or to delete them (key, None, the value of a duplicate)."""
         deleted = [(key, old) for key, value, old in changes if value is None]
         put = [(key, value) for key, value, _ in changes if value is not None]
         if deleted:

@@ -1,20 +1,21 @@
-"""Repair one zone of a node that is not what the panel wrote; every other zone's rows stay untouched.
+"""Repair of one zone of a node that differs from the panel's. The rows of all other zones stay untouched.
 
-A repair is a segment of version 3. It moves nothing: `first` and `last` are the position where the node stands. Its
-one mark names the zone, by id, and its operations say everything that the zone consists of at this position:
+A repair is a segment of version 3. It doesn't change the position: `first` and `last` are the node's position. Its only
+mark has the zone's name and id, and its operations contain everything that the zone consists of at this position:
 
-- a zone that is served: DELETE_PREFIX of its records, PUT of each record, PUT of its rows in the main file, those of
-  its metadata and its sealed DNSSEC keys among them;
-- a zone that must not be there (no serial in the mark): DELETE_PREFIX of its records alone.
+- a zone that is served: DELETE_PREFIX of its records, PUT of each record, PUT of its rows in the main file, including
+  those of its metadata and its sealed DNSSEC keys;
+- a zone that must not exist (no serial in the mark): only DELETE_PREFIX of its records.
 
-A node takes that as a statement, not as a list of things to do. It compares and writes only what differs, and removes
-what is not ours: other names that lead to this zone, other metadata and DNSSEC keys of its name. Records of a served
-zone are changed as one, up to LONGEST_CHANGE rows; its rows in the main file come after them, and go before them.
+A node treats these operations as the wanted state, not as a list of steps. It compares and writes only the differences,
+and removes foreign rows: other names that lead to this zone, and other metadata and DNSSEC keys of its name. Records of
+a served zone are changed at once, up to LONGEST_CHANGE rows. Its rows in the main file are added after its records, and
+deleted before them.
 
-Digests (`zone_digests`): afterwards the zone's is that of the rows it was given, and the file's has moved by the
-difference between that and the one before. Where the one before was not known, the file's digest stays: it is a sum
-of what we wrote, and another hand's rows never counted. The digest of the main file moves as the zone's digests of
-metadata and keys do (`attached`), and otherwise not, for the same reason.
+Digests (`zone_digests`): afterwards the zone's digest is that of the rows in the repair, and the file's digest has
+changed by the difference from the previous one. If the previous digest was unknown, the file's digest stays, because it
+is a sum over what we wrote and never included foreign rows. For the same reason the digest of the main file changes
+only as the zone's digests of metadata and keys do (`attached`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,7 +56,9 @@ _OPS_OF_ZONE = 2
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What a repair found and put right. `differences` names the first differences; `keys` are of records."""
+    """The differences that a repair found and fixed. `differences` describes the first ones; `keys` are keys of
+    records.
+    """
 
     mark: ZoneMark
     differences: tuple[str, ...] = ()
@@ -67,7 +70,7 @@ class Repaired:
 def repair_header(
     *, schema: Schema, cluster: UUID, position: Position, time_ns: int, digests: tuple[bytes, bytes]
 ) -> SegmentHeader:
-    """Return the header of a repair, which moves nothing: `position` is where the node is."""
+    """Return the header of a repair. `position` is the node's position, which the repair doesn't change."""
     return SegmentHeader(
         schema=schema.number,
         cluster=cluster,
@@ -88,9 +91,10 @@ def seal_repair(
     attached: Iterable[tuple[Dbi, bytes, bytes]] = (),
     key: Ed25519PrivateKey,
 ) -> bytes:
-    """Return the bytes of a repair; `records` are keys and bodies of all rows of the zone, none for one to remove.
+    """Return the bytes of a repair. `records` are keys and bodies of all rows of the zone, or empty to remove the zone.
 
-    `attached` are the rows of its metadata and sealed keys (`Store.attached_rows`); what else it has is removed.
+    `attached` are the rows of the zone's metadata and sealed keys (`Store.attached_rows`). All other metadata and keys
+    of the zone are removed.
     """
     ops = [Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(mark.zone_id))]
     if mark.serial is not None:
@@ -102,7 +106,7 @@ def seal_repair(
 
 @dataclass(slots=True)
 class _Difference:
-    """A row that is not as it should be; `body` is what it should be, None: absent."""
+    """A row that differs from the expected one. `body` is the expected body, or None if the row must not exist."""
 
     key: bytes
     body: bytes | None
@@ -110,7 +114,7 @@ class _Difference:
 
 
 class RepairWriter:
-    """One repair on its way into a store. Use once."""
+    """One repair being written into a store. Use each object once."""
 
     def __init__(
         self,
@@ -137,7 +141,7 @@ class RepairWriter:
         self._stopwatch = Stopwatch()
 
     def run(self, release_pages: Callable[[], None]) -> Repaired:
-        """Write what differs, in an order in which the zone is never seen without its records."""
+        """Write the differences, in an order in which the zone is never visible without its records."""
         is_served = self._mark.serial is not None
         if not is_served:
             self._mend_main()
@@ -148,9 +152,9 @@ class RepairWriter:
         return Repaired(self._mark, tuple(self._differences), self._rows, hold, tuple(self._keys))
 
     def _expected_attached(self) -> dict[tuple[Dbi, bytes], bytes]:
-        """Return the zone's metadata and keys as they have to be, by table and key of the objects.
+        """Return the zone's expected metadata and keys, by table and key of the objects.
 
-        Raise BadSegment for those of another zone, and UnknownSealingKey or BadBytes before anything is written.
+        Raise BadSegment if they belong to another zone, and UnknownSealingKey or BadBytes before anything is written.
         """
         if self._segment.main_op_count <= _OPS_OF_ZONE:
             return {}
@@ -172,14 +176,17 @@ class RepairWriter:
         return objects
 
     def _index_of(self, dbi: Dbi, key: bytes) -> tuple[Dbi, bytes, bytes]:
-        """Return the index row that leads from the zone's name to the object with this key."""
+        """Return the index row that maps the zone's name to the object with this key."""
         return Dbi(dbi + 1), *self._schema.index_row(self._mark.name, self._row_id(key))
 
     def _row_id(self, key: bytes) -> int:
         return keys.decode_row_id(key, big_endian=self._schema.has_header)
 
     def _row_at_position(self) -> FileRow:
-        """Return the records file's row. Raise Gap unless both files are complete at the segment's position."""
+        """Return the records file's position row.
+
+        Raise Gap unless both files are complete at the segment's position.
+        """
         main, records = self._main.row(), self._records.row()
         at = common_position(main, records)
         if at is None or records is None:
@@ -201,7 +208,7 @@ class RepairWriter:
         self._write_records(batch, is_last=True)
 
     def _record_differences(self, release_pages: Callable[[], None]) -> Iterator[_Difference]:
-        """Walk along the rows that should be there and those that are, both in key order."""
+        """Compare the expected and the stored rows in key order, and yield the differences."""
         stored = self._stored_rows(release_pages)
         have = next(stored, None)
         before = b""
@@ -236,9 +243,9 @@ class RepairWriter:
                 raise BadSegment(reason="a repair does more than to clear its zone and to put rows")
 
     def _stored_rows(self, release_pages: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield keys and bodies of the zone's rows, None for a value that cannot be read.
+        """Yield keys and bodies of the zone's rows. The body is None if the value is unreadable.
 
-        This reads in many short transactions: rows before one that was yielded may be written in between.
+        This reads in many short transactions, so rows before a yielded row can be written in between.
         """
         start = self._prefix
         while True:
@@ -261,7 +268,7 @@ class RepairWriter:
             return None
 
     def _write_records(self, batch: Sequence[_Difference], *, is_last: bool) -> None:
-        """Write these differences; with the last of them the digests become those of the rows that are there now."""
+        """Write these differences. With the last ones, also write the digests of the rows that exist then."""
         table = self._records.tables[Dbi.RECORDS]
         put = [(one.key, self._wrap(one.body)) for one in batch if one.body is not None]
         with self._records.writing(self._stopwatch) as txn:
@@ -278,7 +285,7 @@ class RepairWriter:
         self._keys += [difference.key for difference in batch[: LONGEST_CHANGE - len(self._keys)]]
 
     def _write_digests(self, txn: Any) -> bool:
-        """Write the zone's digest, and what that changes in the file's. Return True if anything had to be written."""
+        """Write the zone's digest and the changed digest of the file. Return True if anything had to be written."""
         before = running_digest(txn, self._records, self._mark.zone_id)
         after = None if self._mark.serial is None else Running(self._digest)
         if (before and before.encode()) == (after and after.encode()):
@@ -292,8 +299,9 @@ class RepairWriter:
         return True
 
     def _mend_main(self) -> None:
-        """Repair the zone's object, the name that leads to it, its metadata and keys; remove everything else
-        of its name or id.
+        """Repair the zone's object, its index row, its metadata and its keys.
+
+        Remove all other rows of its name or id.
         """
         with self._main.env.begin() as txn:
             left = self._left_objects(txn)
@@ -309,7 +317,7 @@ class RepairWriter:
         self._note(differences)
 
     def _remove_foreign(self, txn: Any, left: Mapping[tuple[Dbi, str], set[int]]) -> list[str]:
-        """Delete what leads to the zone or belongs to its names without being ours; return descriptions of it."""
+        """Delete foreign rows that lead to the zone or belong to its names. Return descriptions of them."""
         differences = []
         key = self._schema.row_id_key(self._mark.zone_id)
         value = txn.get(key, db=self._main.tables[Dbi.DOMAINS])
@@ -328,7 +336,7 @@ class RepairWriter:
         return differences
 
     def _name_in(self, value: bytes | None) -> Iterator[str]:
-        """Yield the name that a stored zone object claims, if it can be read."""
+        """Yield the name in a stored zone object, if the object is readable."""
         if value is not None:
             try:
                 yield decode_domain(self._schema.unwrap(value)).name
@@ -336,7 +344,7 @@ class RepairWriter:
                 return
 
     def _remove_foreign_objects(self, txn: Any, dbi: Dbi, name: str, left: set[int], *, is_ours: bool) -> list[str]:
-        """Delete the metadata or keys of a name that are not ours, and the index rows that lead to others'."""
+        """Delete foreign metadata or keys of a name, and index rows that lead to objects of other names."""
         differences = []
         index, prefix = Dbi(dbi + 1), self._schema.index_prefix(name)
         led_to = {row.row_id for row in index_rows(txn, self._main, self._schema, index, prefix)}
@@ -351,15 +359,15 @@ class RepairWriter:
         return differences
 
     def _names(self, txn: Any) -> set[str]:
-        """Return the zone's name, and the one that its object claims."""
+        """Return the zone's name and the name in its stored object."""
         value = txn.get(self._schema.row_id_key(self._mark.zone_id), db=self._main.tables[Dbi.DOMAINS])
         return {self._mark.name, *self._name_in(value)}
 
     def _left_objects(self, txn: Any) -> dict[tuple[Dbi, str], set[int]]:
-        """Return the ids of objects of the zone's names, wherever they are.
+        """Return the ids of objects of the zone's names, including objects without an index row.
 
-        They are looked for only where some may be without an index row, and while no writer waits: that reads a
-        whole table.
+        The search reads a whole table. So it is done only if a table can have objects without an index row, and while
+        no writer waits.
         """
         names, tables = self._names(txn), self._main.tables
         found: dict[tuple[Dbi, str], set[int]] = {}
@@ -373,7 +381,7 @@ class RepairWriter:
         return found
 
     def _zone_of(self, txn: Any, dbi: Dbi, key: bytes) -> str | None:
-        """Return the name in an object; None if there is no object or it cannot be read."""
+        """Return the zone name in an object, or None if there is no object or it is unreadable."""
         value = txn.get(key, db=self._main.tables[dbi])
         return None if value is None else self._name_of_object(value)
 
@@ -384,7 +392,7 @@ class RepairWriter:
             return None
 
     def _put_attached(self, txn: Any) -> list[str]:
-        """Put metadata and keys where they are not as they should be, objects before what leads to them."""
+        """Put metadata and keys that are missing or altered, each object before the index row that leads to it."""
         differences = []
         for (dbi, key), body in self._attached.items():
             is_put = self._puts_main(txn, dbi, key, body)
@@ -393,7 +401,7 @@ class RepairWriter:
         return differences
 
     def _write_attached_digests(self, txn: Any) -> bool:
-        """Write the digests of metadata and keys, and what they change in the file's.
+        """Write the digests of metadata and keys, and the changed digest of the file.
 
         Return True if anything had to be written.
         """
@@ -415,7 +423,7 @@ class RepairWriter:
         return bool(txn.delete(key, b"" if self._schema.has_header else body, db=self._main.tables[index]))
 
     def _puts_main(self, txn: Any, dbi: Dbi, key: bytes, body: bytes) -> bool:
-        """Put one row of the main file; False if it is there as it should be."""
+        """Put one row of the main file. Return False if the row already exists unaltered."""
         table = self._main.tables[dbi]
         if self._schema.dbi(dbi).dupsort:
             with txn.cursor(db=table) as cursor:  # a put that finds its row would be a commit all the same
@@ -431,7 +439,7 @@ class RepairWriter:
         return self._schema.wrap(body, self._segment.time_ns, self._segment.last)
 
     def _spoken(self, key: bytes) -> str:
-        """Describe a record's key: name and type."""
+        """Describe a record's key with its name and type."""
         try:
             _, relative, type = keys.decode_record_key(key)
             name = keys.name_from_relative_key(relative, self._mark.name)

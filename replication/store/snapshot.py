@@ -1,10 +1,10 @@
-"""A snapshot: a full LMDB at one position, as it travels to a node that no segment can help.
+"""A snapshot: a full LMDB at one position, in the form that is sent to a node that segments cannot update.
 
-The two files of a store, copied compactly at one position, cut into chunks that are deflated one by one, and a
-manifest that names them all and is signed. The manifest determines every byte that is still to come, so chunks may
-arrive in any order, from anywhere, again after a restart, and nothing wrong is ever used.
+A snapshot consists of compact copies of a store's two files at one position, cut into chunks that are deflated one by
+one, and a signed manifest that lists all chunks. The manifest determines every byte of the chunks. So chunks can arrive
+in any order, from any source, and again after a restart, and wrong data is never used.
 
-At rest a snapshot is a directory: `manifest`, and beside it `00000`, `00001` ... (`chunk_name`). The manifest, all
+On disk a snapshot is a directory: `manifest`, and beside it `00000`, `00001` ... (`chunk_name`). The manifest, all
 integers big endian:
 
     offset   size  manifest
@@ -25,8 +25,8 @@ integers big endian:
                    SHA-256 of the stored bytes (32); first the main file's, each file from its beginning, without gaps
     108+49n  64    Ed25519 signature over `dnspanel snapshot 1` 00 and the BLAKE2b-512 of all bytes before it
 
-A stored chunk is a zlib stream of at most CHUNK_SIZE bytes of one file. The id of a snapshot is the beginning of
-the SHA-256 of its manifest, signature included.
+A stored chunk is a zlib stream of at most CHUNK_SIZE bytes of one file. The id of a snapshot is the beginning of the
+SHA-256 of its manifest, including the signature.
 """
 
 import hashlib
@@ -66,7 +66,7 @@ _SIGNED = b"dnspanel snapshot 1\0"
 
 
 class SnapshotFile(IntEnum):
-    """Which of the two files a chunk belongs to. The numbers travel: they never change."""
+    """The file that a chunk belongs to. Manifests contain the numbers, so the numbers never change."""
 
     MAIN = 0
     RECORDS = 1
@@ -74,7 +74,7 @@ class SnapshotFile(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of one file: where it belongs, and what its stored bytes have to be."""
+    """A piece of one file: its place, and the size and hash of its stored bytes."""
 
     file: SnapshotFile
     offset: int
@@ -83,7 +83,7 @@ class Chunk:
     sha256: bytes
 
     def open(self, stored: bytes) -> bytes:
-        """Return the piece of the file that these stored bytes are.
+        """Return the piece of the file in these stored bytes.
 
         Raise BadSnapshot unless they are exactly the chunk.
         """
@@ -101,7 +101,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a snapshot holds, and every chunk of it."""
+    """The contents of a snapshot, and all its chunks."""
 
     schema: int
     cluster: UUID
@@ -115,19 +115,19 @@ class Manifest:
 
     @property
     def raw_size(self) -> int:
-        """Bytes of both files."""
+        """The size of both files, in bytes."""
         return self.main_size + self.records_size
 
     @property
     def stored_size(self) -> int:
-        """Bytes of all chunks as they travel."""
+        """The size of all chunks as sent, in bytes."""
         return sum(chunk.size for chunk in self.chunks)
 
     def file_size(self, file: SnapshotFile) -> int:
         return self.main_size if file is SnapshotFile.MAIN else self.records_size
 
     def seal(self, key: Ed25519PrivateKey) -> bytes:
-        """Return the bytes of the manifest, signed."""
+        """Return the signed bytes of the manifest."""
         position = self.position
         header = _HEADER.pack(
             MAGIC,
@@ -149,19 +149,19 @@ class Manifest:
 
 
 def snapshot_id(sealed: bytes) -> str:
-    """Return the id of a sealed manifest and its chunks: 32 hex digits."""
+    """Return the id of a snapshot, from its sealed manifest: 32 hex digits."""
     return hashlib.sha256(sealed).hexdigest()[:32]
 
 
 def chunk_name(number: int) -> str:
-    """Return the name of a stored chunk, beside the manifest; numbers count from 0."""
+    """Return the file name of a stored chunk. Numbers start at 0."""
     return f"{number:05d}"
 
 
 def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
-    """Return the manifest, once one of `public_keys` (32 bytes each) has signed it.
+    """Return the manifest if one of `public_keys` (32 bytes each) has signed it.
 
-    Raise BadSignature, BadSnapshot or UnknownSchema. Afterwards the chunks are known to fill both files exactly.
+    Raise BadSignature, BadSnapshot or UnknownSchema. The chunks of a returned manifest fill both files exactly.
     """
     if len(sealed) < _HEADER.size + _SIGNATURE_SIZE or not sealed.startswith(MAGIC):
         raise BadSnapshot(reason="it does not start like a manifest")
@@ -196,11 +196,11 @@ def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
 def write_snapshot(
     store: Store, directory: Path, *, key: Ed25519PrivateKey, time_ns: int, level: int = LEVEL
 ) -> Manifest:
-    """Make a snapshot of the store in `directory`, which is created and must not exist: `manifest` and its chunks.
+    """Write a snapshot of the store, manifest and chunks, to `directory`, which is created and must not exist.
 
-    This works beside a publisher that goes on publishing, in this process or in another one. Until it ends, it
-    needs as much room as the two files, and the memory of one chunk. Raise Busy while no complete state can be
-    copied, and leaves no directory behind when it fails.
+    Publishing can continue at the same time, in this process or in another one. Until the end this needs as much disk
+    space as the two files, and the memory of one chunk. Raise Busy while no complete state can be copied. No directory
+    is left behind after an error.
     """
     directory.mkdir(parents=True)
     try:
@@ -233,7 +233,7 @@ def write_snapshot(
 
 
 def _pack(file: SnapshotFile, path: Path, level: int) -> Iterator[tuple[Chunk, bytes]]:
-    """Yield each chunk of a file, and its stored bytes. Packed pages leave the page cache to others."""
+    """Yield each chunk of a file, and its stored bytes. Packed pages are dropped from the page cache."""
     with path.open("rb") as source:
         offset = 0
         while raw := source.read(CHUNK_SIZE):

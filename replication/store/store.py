@@ -1,7 +1,7 @@
 """The two LMDB files of one PowerDNS, written in place while it serves from them.
 
-`<path>` is the main file (zones), `<path>-0` the records file. No transaction spans both. Beside PowerDNS's
-tables each file has one of ours, `dnspanel`, whose only row is written in the same transaction as the data:
+`<path>` is the main file (zones), `<path>-0` the records file. No transaction spans both. In addition to PowerDNS's
+tables, each file has a table of ours, `dnspanel`. Its row `position` is written in the same transaction as the data:
 
     offset  size  row `position`
     0       1     version, 1
@@ -9,29 +9,28 @@ tables each file has one of ours, `dnspanel`, whose only row is written in the s
     17      8     applied: this file is complete up to here
     25      8     begun: rows of later sequences, up to here, may already be in this file
     33      16    digest of the rows that are in this file now (of a segment of new zones, once it is complete)
-    49      8     main required: what `applied` of the main file has to be for this one's to count
+    49      8     main required: this file's `applied` only counts if `applied` of the main file is at least this
 
-How a segment is applied, and why a crash anywhere is harmless:
+How a segment is applied, and why a crash at any point is harmless:
 
 1. Transactions follow the segment's order: rows of new zones (unseen), the main file, rows of removed zones.
-2. A transaction of the main file that ends its operations sets its `applied`; a segment without such
-   operations does not touch the main file at all, so an ordinary edit costs one synced commit.
-3. The last commit of a segment is always in the records file: it sets `applied` there, and with it the
-   answer of the position zone. A crash before it leaves `applied` where it was, and the segment is applied
-   again from the start; a put or a delete done twice is done once.
-4. `applied` of the records file counts only while the main file is not behind `main required`. If someone
-   put back an older main file, the position is that file's, and what follows is replayed onto both.
-5. Digests follow the rows really found: each change subtracts the row that was there and adds the new one.
-   So they stay true through crashes and replays, and a row altered by another hand shows up when the result
-   is compared with the segment's digest, before the commit that would make it the position. While `begun`
-   lies beyond the segment (a replay) the file is ahead of it and is compared when it no longer is.
+2. The transaction of the main file that ends its operations sets its `applied`. A segment without such operations does
+   not touch the main file at all, so an ordinary edit costs one synced commit.
+3. The last commit of a segment is always in the records file. It sets `applied` there, and also changes the answer of
+   the position zone. After a crash before it, `applied` is unchanged, and the segment is applied again from the start.
+   Doing a put or a delete twice has the same result as doing it once.
+4. `applied` of the records file only counts while the main file is not behind `main required`. If an older main file
+   was restored, the position is that of the main file, and later segments are replayed onto both files.
+5. Digests follow the rows that were really found: each change subtracts the digest of the old row and adds that of the
+   new row. So digests stay right through crashes and replays. A row altered by another program is noticed when the
+   result is compared with the segment's digest, before the commit that would change the position. While `begun` is
+   beyond the segment (a replay), the file is ahead of it, and is compared when it no longer is.
+6. The writes are planned before a file is locked (`prepared_write`). During the lock LMDB writes, and the commit waits
+   for the disk. That wait must be inside the lock. Otherwise PowerDNS could answer with data that isn't durable yet,
+   and after a power failure the node would answer with older data again.
 
-6. What to write is worked out before the lock of a file is taken (`waiting`); while it is held, LMDB writes, and the
-   commit waits for the disk. That wait cannot be outside of the lock: what a commit did not sync would be answered
-   before it is durable, and after a power failure the node would answer what was before.
-
-Rows depend on the segments alone (the header of schemas 5 and 6 takes its time and transaction id from the
-segment), so two stores with the same history hold the same keys and values.
+Rows depend only on the segments (the header of schemas 5 and 6 takes its time and transaction id from the segment), so
+two stores with the same history have the same keys and values.
 """
 
 import errno
@@ -99,7 +98,9 @@ _RESIDENT_FILE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What `apply` did. `already` means the store had it all before; then the other numbers are 0."""
+    """The result of `apply`. `already` is True if the store already had the whole segment; the other numbers are 0
+    then.
+    """
 
     position: Position
     already: bool = False
@@ -111,7 +112,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class StoredZone:
-    """A zone in the files. The digest is that which its rows should have, empty while it was not computed."""
+    """A zone in the files. The digest is the expected one of its rows, or empty if it was not computed yet."""
 
     zone_id: int
     name: str
@@ -121,7 +122,7 @@ class StoredZone:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a copy of both files holds: the position, and the digests of the main file and of the records file."""
+    """The contents of a copy of both files: the position, and the digests of the main file and of the records file."""
 
     position: Position
     digest_main: bytes
@@ -129,7 +130,7 @@ class Copied:
 
 
 class Store:
-    """The two files, open. One process may open them once; threads may share the store."""
+    """The two open files. One process must open them only once; threads can share the store."""
 
     def __init__(
         self, main: Database, records: Database, schema: Schema, cluster: UUID, opener: KeyOpener | None = None
@@ -152,13 +153,13 @@ class Store:
         sync: bool = True,
         sealing_keys: SecretOf | None = None,
     ) -> Self:
-        """Open the store at `path`, and create its files if need be so that PowerDNS accepts them.
+        """Open the store at `path`, and create missing files in the form that PowerDNS accepts.
 
-        With `sealing_keys`, a sealing key's secret by its id, DNSSEC keys are opened before they are written:
-        PowerDNS serves from this store. Without, they stay as sealed as they come.
+        `sealing_keys` maps the id of a sealing key to its secret. With it, DNSSEC keys are opened before they are
+        written, because PowerDNS serves from this store. Without it, they stay sealed.
 
-        `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raise FileNotFoundError without
-        `create`, BadBytes for files of another schema or cluster, and RuntimeError for an LMDB library of
+        `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raise FileNotFoundError if files are missing
+        and `create` is false, BadBytes for files of another schema or cluster, and RuntimeError if the LMDB library has
         another format than PowerDNS's.
         """
         if lmdb.version()[:2] != (0, 9):
@@ -196,23 +197,25 @@ class Store:
         self.close()
 
     def position(self) -> Position | None:
-        """Return the position up to which both files are complete; None for a store that is empty or holds
-        half a snapshot.
+        """Return the position up to which both files are complete.
+
+        Return None if the store is empty or contains an unfinished snapshot.
         """
         return None if self.installing() else combined_position(self._main.row(), self._records.row())
 
     def installing(self) -> str | None:
-        """Return the id of the snapshot whose installation was begun and has not ended, or None."""
+        """Return the id of the snapshot whose installation is unfinished, or None."""
         return self._main.installing() or self._records.installing()
 
     def digests(self) -> tuple[bytes, bytes]:
-        """Return the digests of the main file and of the records file as they are now."""
+        """Return the current digests of the main file and of the records file."""
         rows = (self._main.row(), self._records.row())
         return digest_bytes(rows[0].digest if rows[0] else 0), digest_bytes(rows[1].digest if rows[1] else 0)
 
     def position_and_digests(self) -> tuple[Position | None, bytes, bytes]:
-        """Return the position and the digests (main, records) of one moment; empty digests while a segment is
-        half applied.
+        """Return the position and the digests (main, records) at one moment.
+
+        The digests are empty while a segment is half applied.
         """
         with self._records.env.begin() as records, self._main.env.begin() as main:
             rows = self._main.row(main), self._records.row(records)
@@ -223,17 +226,17 @@ class Store:
         return position, main_digest, records_digest
 
     def use(self) -> tuple[FileUse, FileUse]:
-        """Return how full the main file and the records file are."""
+        """Return the fill level of the main file and of the records file."""
         return file_use(self._main), file_use(self._records)
 
     def zone(self, zone_id: int) -> ZoneObject | None:
-        """Return the zone of this id, or None."""
+        """Return the zone with this id, or None."""
         with self._main.env.begin() as txn:
             value = txn.get(self.schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         return None if value is None else decode_domain(self.schema.unwrap(value))
 
     def zone_id(self, name: str) -> int | None:
-        """Return the id of the zone of this name, or None."""
+        """Return the id of the zone with this name, or None."""
         start, _ = self.schema.index_row(name, 0)
         with self._main.env.begin() as txn, txn.cursor(db=self._main.tables[Dbi.DOMAINS_INDEX]) as cursor:
             if not self.schema.has_header:
@@ -244,11 +247,11 @@ class Store:
         return None
 
     def rows(self, zone_id: int) -> ZoneRows:
-        """Return the record rows of one zone, as `compile` reads them."""
+        """Return the record rows of one zone, in the form that `compile` reads."""
         return ZoneRows(self._records, self.schema, zone_id)
 
     def zones_from(self, first: int, *, limit: int) -> list[StoredZone]:
-        """Return the zones in the files with this id or a higher one, by id, without our own."""
+        """Return zones with this id or a higher one, ordered by id, without our own zone."""
         found: list[StoredZone] = []
         table = self._main.tables[Dbi.DOMAINS]
         with self._main.env.begin() as main, self._records.env.begin() as records, main.cursor(db=table) as cursor:
@@ -272,32 +275,29 @@ class Store:
         )
 
     def has_keys(self, zone: str) -> bool:
-        """Return True if the zone of this name has DNSSEC keys, active or not."""
+        """Return True if the zone with this name has DNSSEC keys, active or not."""
         return key_table.has_keys(self._main, self.schema, zone)
 
     def signed_zones(self, zones: Iterable[str]) -> set[str]:
-        """Return those of these zones that PowerDNS has to sign: they have an active key, or one that cannot
-        be read.
-        """
+        """Return the zones that PowerDNS has to sign, because they have an active key or an unreadable one."""
         return key_table.signed_zones(self._main, self.schema, zones)
 
     def zones_with_keys(self) -> list[str]:
-        """Return some of the zones that have DNSSEC keys, from all over the table of keys; all of them if
-        they are few.
+        """Return some zones with DNSSEC keys, from the whole range of the key table.
+
+        If there are only few, return all.
         """
         return key_table.zones_with_keys(self._main, self.schema)
 
     def attached_rows(self, zone: str) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the rows of a zone's metadata and DNSSEC keys, as they are here: a repair of the zone has to
-        name them.
-        """
+        """Return the stored rows of a zone's metadata and DNSSEC keys, for a repair of the zone."""
         with self._main.env.begin() as txn:
             return list(attached_rows(txn, self._main, self.schema, zone))
 
     def open_keys(self) -> None:
-        """Open all sealed DNSSEC keys in the files; they came whole. Repeating is harmless.
+        """Open all sealed DNSSEC keys in the files, which were replaced as a whole. Repeating is harmless.
 
-        Raise UnknownSealingKey or BadBytes, and then nothing has changed.
+        Raise UnknownSealingKey or BadBytes. After an error nothing has changed.
         """
         table = self._main.tables[Dbi.KEYDATA]
         with lmdb_errors(self._main, self._records), self._main.writing() as txn:
@@ -318,9 +318,10 @@ class Store:
                 note_commit(txn, self._main)
 
     def digest_delta(self, ops: Sequence[Op], *, before: tuple[bytes, bytes] | None = None) -> tuple[bytes, bytes]:
-        """Return the digests (main, records) after these operations, which name each key once. Nothing is written.
+        """Return the digests (main, records) after these operations, each of which has a different key. Nothing is
+        written.
 
-        `before` are the digests that the files have when the operations are done, if they have others now.
+        `before` are the digests before the operations, if they will differ from the current ones.
         """
         return digest_delta(ops, self.schema, self._main, self._records, before=before)
 
@@ -331,13 +332,13 @@ class Store:
         watch: Watch | None = None,
         before_late: Callable[[], None] = lambda: None,
     ) -> Applied:
-        """Make the store what the panel had at `segment.after`, as the module's docstring lays out.
+        """Bring the store to the panel's state at `segment.after`, as the module's docstring explains.
 
-        A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` sees the
-        keys of records that are put or deleted. `before_late` is called between a change of DNSSEC keys or metadata,
-        once it is committed, and operations on records that follow it: those are right only when PowerDNS has seen it.
-        Raises Gap, WrongEpoch, Unfinished, Diverged, BadSegment, UnknownSealingKey, MapFull, DiskFull, or Busy when
-        another process writes our rows; whatever was committed before that is repeated by the next attempt.
+        A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` gets the keys of
+        records that are put or deleted. `before_late` is called after a change of DNSSEC keys or metadata is committed,
+        and before later operations on records, which are only right when PowerDNS has seen that change. Raise Gap,
+        WrongEpoch, Unfinished, Diverged, BadSegment, UnknownSealingKey, MapFull, DiskFull, or Busy if another process
+        writes our rows. The next attempt repeats whatever was committed before.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()
@@ -369,9 +370,9 @@ class Store:
         )
 
     def repair(self, segment: Segment) -> Repaired:
-        """Make one zone what the panel has at the position where the store is; only what differs is written.
+        """Make one zone equal to the panel's at the store's position. Only differences are written.
 
-        Repeating is harmless. Raises Gap where the store is elsewhere, and what `apply` raises.
+        The call can be repeated safely. Raise Gap if the store is at another position, and what `apply` raises.
         """
         with self._lock, lmdb_errors(self._main, self._records):
             if segment.cluster != self.cluster:
@@ -384,7 +385,7 @@ class Store:
             return writer.run(self.release_pages)
 
     def refuse_segments(self) -> None:
-        """Take nothing but a snapshot from now on."""
+        """Refuse everything except a snapshot from now on."""
         for database in (self._main, self._records):
             with database.writing() as txn:
                 txn.put(INSTALLING_KEY, bytes(16), db=database.own)
@@ -400,15 +401,15 @@ class Store:
         hold_seconds: float = HOLD_SECONDS,
         before_removal: Callable[[], None] = lambda: None,
     ) -> Applied:
-        """Make the store what the copy at `path` is, in place (`installing`). `name` is the snapshot's id.
+        """Make the store equal to the copy at `path`, in place (`install_snapshot`). `name` is the snapshot's id.
 
-        `before_removal` is called when nothing leads to zones that the copy lacks any more, and their records are
-        still there: a list of zones that is kept in memory has to forget them.
+        `before_removal` is called when no index row leads to zones that the copy lacks any longer, while their records
+        still exist: a list of zones in memory has to drop these zones at that time.
 
-        What the copy holds, `copied`, has to come from a signed manifest. Raise BadSnapshot for a copy of
-        something else or from before the store's own position, UnknownSealingKey before anything is written,
-        MapFull, DiskFull, or Busy when another process writes to the files: then the installation has to be repeated
-        before the store has a position again.
+        The expected contents `copied` must come from a signed manifest. Raise BadSnapshot if the copy has other
+        contents or is older than the store's own position, UnknownSealingKey before anything is written, MapFull,
+        DiskFull, or Busy if another process writes to the files. After Busy the installation has to be repeated before
+        the store has a position again.
         """
         with self._lock, open_copy(path, self.schema) as (main, records):
             found = common_position(main.row(), records.row())
@@ -433,18 +434,18 @@ class Store:
         return Applied(copied.position, rows=installation.rows, commits=installation.commits, longest_hold_ms=hold)
 
     def check(self) -> Check:
-        """Return a check of every row, which its caller runs in steps."""
+        """Return a check of every row. The caller runs its steps."""
         return Check(self.schema, self._main, self._records, self._lock, self._opener)
 
     def has_foreign_commit(self) -> bool:
-        """Return True if another process has written to a file since every row was last checked."""
+        """Return True if another process has written to a file since the last check of every row."""
         return any(foreign_commit(database) for database in (self._main, self._records))
 
     def copy(self, path: str | os.PathLike[str], *, seconds: float = COPY_SECONDS) -> Copied:
-        """Write a compact copy of both files to `path` and `<path>-0`, as they are at one position.
+        """Write compact copies of both files, at one position, to `path` and `<path>-0`.
 
-        No reader and no writer waits for it. Raise Busy if no such position is found within `seconds`: where a
-        segment is half applied, or nothing ever was.
+        No reader or writer has to wait. Raise Busy if the files have no common position within `seconds`: a segment is
+        half applied, or none was ever applied.
         """
         until = time.monotonic() + seconds
         while True:
@@ -459,23 +460,23 @@ class Store:
             time.sleep(_COPY_PAUSE_SECONDS)
 
     def clear_dead_readers(self) -> None:
-        """Forget readers whose process was killed; each would keep old pages from being used again."""
+        """Clear reader slots of killed processes, which would keep old pages from being reused."""
         self._main.env.reader_check()
         self._records.env.reader_check()
 
     def release_pages(self) -> None:
-        """Keep the resident memory of this process small, whatever was read or written."""
+        """Release mapped pages, so that the resident memory of this process stays small."""
         if mapped.file_bytes_resident() > _RESIDENT_FILE_BYTES:
             mapped.release(self._ranges)
 
     def _write_own_zone(self) -> None:
-        """Write the zone that tells the position, and the row that guards the end of the key space."""
+        """Write the zone that answers with the position, and the guard row at the end of the key space."""
         records = [(Dbi.RECORDS, *row) for row in own_rows()]
         self._put_missing(self._records, Dbi.RECORDS, records)
         self._put_missing(self._main, Dbi.DOMAINS, self.schema.zone_rows(POSITION_ZONE_ID, POSITION_ZONE))
 
     def _put_missing(self, database: Database, first: Dbi, rows: Sequence[tuple[Dbi, bytes, bytes]]) -> None:
-        """Put those of our own rows that are not there. A file whose table `first` is empty has no zones yet."""
+        """Put those of our own rows that are missing. If the table `first` is empty, the file has no zones yet."""
         with database.writing() as txn:
             is_new = not txn.stat(database.tables[first])["entries"]
             missing = [row for row in rows if txn.get(row[1], db=database.tables[row[0]]) is None]
@@ -488,6 +489,6 @@ class Store:
 
 
 def _serial_in(soa: bytes) -> int | None:
-    """Return the serial in the body of an SOA's row: its place is 20 bytes before the end of the rdata."""
+    """Return the serial in the body of an SOA's row. It is 20 bytes before the end of the rdata."""
     records = values.decode_records(soa)
     return int.from_bytes(records[0].content[-20:-16], "big") if records else None

@@ -1,4 +1,4 @@
-"""Writing many rows to one file in transactions that are short, so that PowerDNS and the agent wait for none."""
+"""Writing many rows to one file in short transactions, so that PowerDNS and the agent don't have to wait."""
 
 import time
 from collections import deque
@@ -25,7 +25,7 @@ Row = tuple[bytes, bytes]
 
 
 class RowChange(NamedTuple):
-    """A row to put or to delete. To delete it, `value` is set to None, and `old` is what the row has."""
+    """A row to put or to delete. To delete a row, `value` is None and `old` is the row's current value."""
 
     key: bytes
     value: bytes | None
@@ -33,7 +33,7 @@ class RowChange(NamedTuple):
 
 
 class Writer:
-    """Writes to one file in transactions that are short, and open only while rows are being written."""
+    """A writer to one file. Its transactions are short, and open only while rows are written."""
 
     def __init__(
         self, database: Database, schema: Schema, hold_seconds: float, release_pages: Callable[[], None]
@@ -49,9 +49,7 @@ class Writer:
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Open a write transaction of its own, and commit it at the end of the block, with the note that it
-        was ours.
-        """
+        """Open a write transaction and mark its commit, at the end of the block, as ours."""
         with self.database.writing(self._stopwatch) as txn:
             yield txn
             note_commit(txn, self.database)
@@ -60,18 +58,18 @@ class Writer:
 
     @property
     def longest(self) -> Hold:
-        """The longest that the lock was held."""
+        """The longest time that the file was locked."""
         return self._stopwatch.longest
 
     def add(self, dbi: Dbi, group: Sequence[RowChange]) -> None:
-        """Write these changes before long, in one transaction."""
+        """Queue these changes, to be written soon in one transaction."""
         self._waiting.append((dbi, group))
         self._rows_waiting += len(group)
         if self._rows_waiting >= _ROWS_PER_TRANSACTION:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the queued changes."""
         waiting, self._waiting, self._rows_waiting = self._waiting, [], 0
         groups = iter(waiting)
         left = len(waiting)
@@ -85,7 +83,7 @@ class Writer:
                         break
 
     def put_all(self, dbi: Dbi, rows: Sequence[Row]) -> None:
-        """Put rows that are all new, in one transaction; append them, if hardly any rows are behind them."""
+        """Put rows that are all new, in one transaction. Append them if few rows come after them."""
         with self.transaction() as txn, txn.cursor(db=self.database.tables[dbi]) as cursor:
             if self._has_duplicates[dbi]:
                 cursor.putmulti(rows)
@@ -94,7 +92,7 @@ class Writer:
             self.rows += len(rows)
 
     def delete_below(self, dbi: Dbi, prefixes: Iterable[bytes]) -> None:
-        """Delete the rows whose keys begin with one of these, in transactions that end wherever it is time."""
+        """Delete the rows whose keys begin with one of the prefixes, in several short transactions."""
         left = deque(prefixes)
         while left:
             with self.transaction() as txn, txn.cursor(db=self.database.tables[dbi]) as cursor:
@@ -104,7 +102,7 @@ class Writer:
                         left.popleft()
 
     def _delete_some(self, cursor: Any, prefix: bytes) -> bool:
-        """Delete some of the rows below a prefix; True if none are left."""
+        """Delete some of the rows below a prefix. Return True if none are left."""
         found = cursor.set_range(prefix)
         for _ in range(_PIECE):
             if not found or not cursor.key().startswith(prefix):
@@ -114,7 +112,7 @@ class Writer:
         return False
 
     def put_row(self, txn: Any, row: FileRow) -> None:
-        """Write the position of the file; the snapshot's installation is over."""
+        """Write the position of the file, and mark the snapshot's installation as finished."""
         txn.put(ROW_KEY, row.encode(), db=self.database.own)
         txn.delete(INSTALLING_KEY, db=self.database.own)
 
@@ -132,14 +130,14 @@ class Writer:
 
 
 def rows_behind(cursor: Any, key: bytes) -> list[Row]:
-    """Return the rows from `key` on, at most one more than are worth taking out."""
+    """Return the rows from `key` on, at most one more than `put_before` takes out."""
     return list(islice(cursor.iternext(), _MOST_ROWS_BEHIND + 1)) if cursor.set_range(key) else []
 
 
 def put_before(cursor: Any, rows: Iterable[Row], behind: Sequence[Row]) -> None:
-    """Put rows where there are none.
+    """Put rows at a place where no rows are.
 
-    If few rows are behind them, take those out and append all, which fills pages to the end.
+    If only few rows come after them, take those out and append all rows, so that pages are filled completely.
     """
     if len(behind) > _MOST_ROWS_BEHIND:
         cursor.putmulti(rows)

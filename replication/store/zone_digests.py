@@ -1,19 +1,19 @@
-"""The running digest of each zone: what its record rows should add up to, kept beside them by each writer.
+"""The running digest of each zone: the expected sum over its record rows, which each writer updates with the rows.
 
-Table `dnspanel_zones` of the records file, one row for each zone that was ever written here and not removed since:
+Table `dnspanel_zones` of the records file has one row for each zone that was ever written here and not removed since:
 
     key     zone id (u32 big endian)
     value   16 bytes          digest of the zone's rows, a sum as in `operations`
             empty             not computed yet: the rows came without being hashed (segment of version 2, snapshot)
             17 bytes          as empty; 01, then what edits have added to the digest since
 
-Two rows of the table `dnspanel` belong to this. `complete` says that no zone is without such a row, so that a zone
-without one was not written by us; a file that an older release began gets it from the first check (`adopt`).
-`unhashed` holds 8 random bytes, others each time that zones which had rows get an empty digest: a sum of rows that
-was begun before that must not be written.
+Two rows of the table `dnspanel` belong to this. `complete` means that every zone of ours has a row, so that a zone
+without one was not written by us. In a file that an older release created, the first check adds it (`adopt`).
+`unhashed` contains 8 random bytes, which change each time that zones with rows get an empty digest. A sum of rows that
+was started before such a change must not be written.
 
-Rows change in the transaction that changes the records, and the digest of the file is the sum of its zones'. What
-another hand alters changes no row here: a reader who adds up a zone's rows finds another sum than this table has.
+The digests change in the transaction that changes the records, and the file's digest is the sum of its zones' digests.
+If another program alters rows, this table does not change, so the sum over a zone's rows differs from this table.
 """
 
 import os
@@ -35,7 +35,7 @@ _UNKNOWN = b"\x01"
 
 
 class Running:
-    """A zone's digest, or, while that is unknown, what edits have added to it since it became so."""
+    """A zone's digest, or, while that is unknown, the change by edits since it became unknown."""
 
     __slots__ = ("is_known", "total")
 
@@ -52,7 +52,7 @@ class Running:
 
 
 def decode_running(value: bytes) -> Running:
-    """Decode what `Running.encode` encoded. Raise BadBytes for anything else."""
+    """Decode a running digest. This is the inverse of `Running.encode`. Raise BadBytes if the value is invalid."""
     if len(value) == DIGEST_SIZE:
         return Running(int.from_bytes(value, "big"))
     if not value:
@@ -63,7 +63,7 @@ def decode_running(value: bytes) -> Running:
 
 
 class Changes:
-    """What a write transaction over the records adds to the digests of zones."""
+    """The changes that a write transaction over the records makes to the digests of zones."""
 
     def __init__(self, records: Database) -> None:
         self._records = records
@@ -72,21 +72,22 @@ class Changes:
         self._removed: set[bytes] = set()
 
     def add(self, key: bytes, digest: int) -> None:
-        """Add `digest` to the sum of the rows of this key's zone."""
+        """Add `digest` to the sum of this key's zone."""
         zone = key[:4]
         self._added[zone] = self._added.get(zone, 0) + digest
 
     def add_unhashed(self, zones: Collection[bytes]) -> None:
-        """Note that rows were put into these new zones without being hashed. The ids are as in keys."""
+        """Record that rows were put into these new zones without being hashed. The ids are encoded as in keys."""
         self._unhashed.update(zones)
 
     def remove(self, zone: bytes) -> None:
-        """Note that all rows of this zone have been deleted; `add` was called for each."""
+        """Record that all rows of this zone have been deleted. `add` was called for each row."""
         self._removed.add(zone)
 
     def rows(self, txn: Any) -> tuple[list[tuple[bytes, bytes | None, bytes]], list[tuple[bytes, bytes]]]:
-        """Return the rows to put, or to delete (value None), given what `txn` sees; and rows to put where
-        there are none.
+        """Return the rows to put, or to delete (value None), and the rows to put only if they are missing.
+
+        The result is based on the data that `txn` sees.
         """
         table = self._records.zones
         is_complete = bool(self._added) and txn.get(COMPLETE_KEY, db=self._records.own) is not None
@@ -104,8 +105,10 @@ class Changes:
 
 
 def digests_by_zone(dbi: Dbi, rows: Sequence[tuple[bytes, bytes]]) -> dict[bytes, int]:
-    """Return the sum of the digests of rows in key order, by the first four bytes of their keys: for records,
-    by zone.
+    """Return the sums of the digests of rows, grouped by the first four bytes of their keys, which are a record's zone
+    id.
+
+    The rows must be in key order.
     """
     if rows[0][0][:4] == rows[-1][0][:4] or dbi is not Dbi.RECORDS:
         return {rows[0][0][:4]: rows_digest(dbi, rows)}
@@ -117,22 +120,22 @@ def _zone_of(row: tuple[bytes, bytes]) -> bytes:
 
 
 def _is_nothing(running: Running) -> bool:
-    """Return True if a zone without rows may be forgotten.
+    """Return True if the digest of a zone without rows can be dropped.
 
-    It may not if its digest says that other rows were deleted than had been written: so the error in the file's
-    digest is found and repaired with this zone.
+    It can't if the digest shows that other rows were deleted than had been written. Then the error in the file's digest
+    is found and repaired together with this zone.
     """
     return not running.is_known or not running.total
 
 
 def running_digest(txn: Any, records: Database, zone_id: int) -> Running | None:
-    """Return what the table says of a zone; None for one that we never wrote or have removed."""
+    """Return the running digest of a zone, or None if we never wrote the zone or have removed it."""
     value = txn.get(keys.zone_prefix(zone_id), db=records.zones)
     return None if value is None else decode_running(value)
 
 
 def put_digest(txn: Any, records: Database, zone_id: int, running: Running | None) -> None:
-    """Have the table say this of a zone, None: nothing."""
+    """Store the running digest of a zone. None deletes it."""
     zone = keys.zone_prefix(zone_id)
     if running is None:
         txn.delete(zone, db=records.zones)
@@ -141,8 +144,8 @@ def put_digest(txn: Any, records: Database, zone_id: int, running: Running | Non
 
 
 def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
-    """Note that these zones were written without hashing their rows: the next reader of the rows computes
-    their digests.
+    """Record that these zones were written without hashing their rows. The next reader of the rows computes their
+    digests.
     """
     txn.put(UNHASHED_KEY, os.urandom(8), db=records.own)
     with txn.cursor(db=records.zones) as cursor:
@@ -150,21 +153,21 @@ def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None
 
 
 def adopt(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
-    """Adopt these zones of a file that had no digests of zones; each gets one with the next check."""
+    """Add the zones of a file that had no digests of zones. The next check computes each digest."""
     with txn.cursor(db=records.zones) as cursor:
         cursor.putmulti([(keys.zone_prefix(zone_id), b"") for zone_id in sorted(zone_ids)], overwrite=False)
 
 
 def unhashed_since(txn: Any, records: Database) -> bytes:
-    """Return the row `unhashed`."""
+    """Return the value of the row `unhashed`, or b""."""
     return bytes(txn.get(UNHASHED_KEY, db=records.own) or b"")
 
 
 def is_complete(txn: Any, records: Database) -> bool:
-    """Return True if a zone without a row is one that we did not write."""
+    """Return True if every zone of ours has a row, so that a zone without a row is foreign."""
     return txn.get(COMPLETE_KEY, db=records.own) is not None
 
 
 def mark_complete(txn: Any, records: Database) -> None:
-    """Note that every zone in the file has a row now."""
+    """Record that every zone in the file has a row now."""
     txn.put(COMPLETE_KEY, _COMPLETE, db=records.own)

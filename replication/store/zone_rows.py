@@ -33,8 +33,9 @@ class ZoneRows:
             yield key[4:-3], int.from_bytes(key[-2:], "big"), body
 
     def raw(self, *, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Return an iterator over whole keys and bodies of the zone, in key order; with `after`, those beyond
-        that key.
+        """Return an iterator over whole keys and bodies of the zone, in key order.
+
+        `after` skips keys up to that key.
         """
         return self._scan(after + b"\0" if after else self._prefix, self._prefix)
 
