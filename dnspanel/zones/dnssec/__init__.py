@@ -1,1 +1,1 @@
-"""DNSSEC of zones: keys, how a zone is signed, and how one state follows another."""
+"""DNSSEC of zones: keys, signing states, and the transitions between states."""

@@ -1,4 +1,4 @@
-"""Publications that break a zone's validation and that a person allowed. Verbs."""
+"""Publications that a person allowed although they break the validation of a zone. Verbs."""
 
 from datetime import datetime
 
@@ -8,7 +8,10 @@ from dnspanel.zones.models import AcceptedBreak, Publication
 
 
 def accept_break(*, publication: Publication, by: Author, reason: str, now: datetime) -> None:
-    """Let the publisher pass this publication, whatever it breaks. Inside the caller's transaction. Idempotent."""
+    """Let the publisher pass a publication although it breaks validation.
+
+    Runs in the caller's transaction. Idempotent.
+    """
     _, is_new = AcceptedBreak.objects.get_or_create(
         publication=publication, defaults={"accepted_at": now, "accepted_by": user_of(by), "reason": reason}
     )

@@ -1,4 +1,4 @@
-"""Since when the parent has a DS of a key, and since when it does not, by its servers' answers. Verbs."""
+"""Store when the DS of a key appeared at the parent and when it disappeared, as the parent answered. Verbs."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -10,10 +10,10 @@ from dnspanel.zones.models import Zone, ZoneKey
 
 
 def note_ds(*, found: Mapping[int, Collection[Collection[str]]], now: datetime) -> int:
-    """Note for the keys of these zones (ids) a DS that all servers of the parent have, or that none has any longer.
+    """Store for each key whether all servers of the parent have its DS, or none has it any longer.
 
-    `found` has the DS RRset of each server that answered. Return the number of changed keys. Two queries if there are
-    none. A DS on only some servers is on its way and changes nothing.
+    `found` has, by zone id, the DS RRset of each server that answered. Return the number of changed keys. Two queries
+    if nothing changes. A DS on only some servers changes nothing: it is still on its way.
     """
     looks = {zone_id: sets for zone_id, sets in found.items() if sets}
     names = dict(Zone.objects.filter(pk__in=list(looks)).values_list("pk", "name"))

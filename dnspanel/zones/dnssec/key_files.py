@@ -1,9 +1,9 @@
-"""The two files that BIND keeps of a key: `K<zone>+<algorithm>+<tag>.key`, its DNSKEY record, and `.private`. Pure.
+"""BIND's two files of a key: `K<zone>+<algorithm>+<tag>.key`, its DNSKEY record, and `.private`. Pure.
 
     ; This is a key-signing key, keyid 4711, for example.test.
     example.test. 3600 IN DNSKEY 257 3 13 <Base64, in one or more parts>
 
-`key_material` reads the private one. The public one says what that does not: whose key it is, and its flags.
+`key_material` reads the private file. Only the public file has the key's owner and flags.
 """
 
 import base64
@@ -34,7 +34,7 @@ _PROTOCOL = "3"
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """What a `.key` file says of a key."""
+    """The content of a `.key` file."""
 
     owner: str
     flags: int
@@ -74,7 +74,7 @@ def read_public(text: str) -> PublicKey:
 
 
 def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
-    """Return the key's flags if it belongs to the zone and is the public part of this pair. Raise BadPublicKey."""
+    """Return the flags of a public key. Raise BadPublicKey if it isn't of this zone or of this pair."""
     if public.owner != zone_name:
         raise BadPublicKey(
             gettext("It is a key of {owner}, not of {zone_name}.").format(
@@ -92,7 +92,7 @@ def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
 
 
 def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
-    """Return the private text and the public one (or None) of one or two files. Raise BadKey."""
+    """Find the private-key text and the public text (or None) among one or two texts. Raise BadKey."""
     private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
     others = [text for text in texts if text not in private]
     if len(private) != 1 or len(others) > 1:

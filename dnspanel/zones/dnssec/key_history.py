@@ -1,6 +1,6 @@
-"""The history of a zone's keys: made, in the DNSKEY RRset, signing, in the parent's DS, deleted.
+"""The history of a zone's keys: created, in the DNSKEY RRset, signing, in the parent's DS, deleted.
 
-The times are those of the revisions that changed the signing, and for the DS those of questions to the parent's
+The times are those of the revisions that changed the signing. The times of the DS are those of queries to the parent's
 servers. A time that was not stored is missing, not guessed.
 """
 
@@ -20,7 +20,7 @@ MOST_CHANGES = 500
 
 
 class Event(StrEnum):
-    """What can happen to a key, in the order of its life."""
+    """The possible events of a key, in the order of its life."""
 
     MADE = "made"
     PUBLISHED = "published"  # in the DNSKEY RRset
@@ -37,7 +37,7 @@ _ORDER = list(Event)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something that happened to a key."""
+    """An event of a key, and its time."""
 
     event: Event
     at: datetime
@@ -45,7 +45,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The next event of a key. `earliest`: None if it depends on others."""
+    """The next event of a key, and its earliest time. The time is None if it depends on other parties."""
 
     event: Event
     earliest: datetime | None
@@ -53,7 +53,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class KeyHistory:
-    """A key of a zone, or one that it had, with its moments, the oldest first, and what is expected next."""
+    """A current or former key of a zone, with its past events, oldest first, and the expected ones."""
 
     id: int
     tag: int
@@ -66,14 +66,14 @@ class KeyHistory:
 
     @property
     def mnemonic(self) -> str:
-        """The name of its algorithm."""
+        """The mnemonic of the key's algorithm."""
         return key_material.ALGORITHMS[self.algorithm]
 
 
 def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> list[KeyHistory]:
-    """Return the histories of the zone's keys, and of the newest former ones, the oldest first; in four queries.
+    """Return the histories of the zone's keys and of its newest former keys, oldest first. Four queries.
 
-    `rolled` is the zone's newest rollover. While it is in progress, it adds what comes next.
+    `rolled` is the zone's newest rollover. While it is in progress, the histories include expected events.
     """
     rows = ZoneKey.objects.filter(zone=zone).defer("private_encrypted")
     ids = [key.id for key in state.keys]
@@ -87,7 +87,7 @@ def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> li
 
 
 def expected_of(rolled: Rollover) -> dict[int, tuple[Expected, ...]]:
-    """Return the next events of a rollover's keys, by their ids: of its DS, and in the next step."""
+    """Return the expected events of keys in a rollover, by key id: changes of the DS, and those of the next step."""
     kind, step = Kind(rolled.kind), Step(rolled.step)
     paths = (EMERGENCY.get(kind, ()),) if rolled.is_emergency else (STAGES[kind], BACK[kind])
     path, at = next(((path, n) for path in paths for n, each in enumerate(path) if each.step is step), ((), 0))
@@ -120,7 +120,7 @@ def _use_in(state: SigningState, id: int) -> _Use:
 
 
 def _events(before: _Use, after: _Use) -> Iterator[Event]:
-    """Yield the events of a key between two uses."""
+    """Yield the events of a key whose use changes from `before` to `after`."""
     signed, published = before or (False, False)
     signs, is_published = after or (False, False)
     if is_published and not published:
@@ -143,7 +143,7 @@ class _Change:
 
 
 def _changes(zone: Zone) -> list[_Change]:
-    """Return the newest changes of the signing, the oldest of them first."""
+    """Return the newest changes of the zone's signing (at most MOST_CHANGES), oldest first."""
     rows = list(SigningChange.objects.filter(zone=zone).order_by("-revision_number")[:MOST_CHANGES])
     numbers = [row.revision_number for row in rows]
     revisions = Revision.objects.filter(zone=zone, number__in=numbers)

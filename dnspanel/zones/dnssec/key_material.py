@@ -1,6 +1,6 @@
-"""DNSSEC keys as bytes and texts: made, read, written, and what a parent needs to know of them. Pure.
+"""DNSSEC keys as bytes and texts: generate, parse and format keys, and compute DS records and key tags. Pure.
 
-A private key is kept in the form in which PowerDNS and BIND write it ("private-key text"):
+A private key has the form in which PowerDNS and BIND write it ("private-key text"):
 
     Private-key-format: v1.2
     Algorithm: 13 (ECDSAP256SHA256)
@@ -70,7 +70,7 @@ _RSA_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A key: its algorithm, its size in bits, the public key as a DNSKEY has it, and the private-key text."""
+    """A key: its algorithm, its size in bits, the public key as in the DNSKEY record, and the private-key text."""
 
     algorithm: int
     bits: int
@@ -110,9 +110,9 @@ def generate(algorithm: int, bits: int | None = None) -> KeyPair:
 
 
 def read(text: str) -> KeyPair:
-    """Parse a private-key text, as PowerDNS's `export-zone-key` or BIND's `.private` file has it.
+    """Parse a private-key text in the form of PowerDNS's `export-zone-key` or of BIND's `.private` file.
 
-    Raise BadKey, which quotes nothing of the text except the names of its fields.
+    Raise BadKey, whose message contains nothing of the text except the names of its fields.
     """
     fields = _fields(text)
     word = fields.get("algorithm", "").split(" ", 1)[0]
@@ -165,7 +165,7 @@ def _private_key(algorithm: int, fields: Mapping[str, str]) -> PrivateKey:
 def _belong_together(  # noqa: PLR0913  # the numbers of an RSA key
     modulus: int, exponent: int, private: int, p: int, q: int, dp: int, dq: int, inverse: int
 ) -> bool:
-    """Return True if these numbers are one RSA key (RFC 8017 section 3.2). Do not test that p and q are primes."""
+    """Return True if the numbers form one RSA key (RFC 8017 section 3.2). Don't test whether p and q are prime."""
     if min(p, q) < 3 or exponent < 3 or p * q != modulus:
         return False
     halves = all(private * exponent % (prime - 1) == 1 for prime in (p, q))
@@ -243,5 +243,5 @@ def is_named_by(zone: str, flags: int, algorithm: int, public: bytes, ds: Iterab
 
 
 def bind_file_name(zone: str, algorithm: int, tag: int) -> str:
-    """Return BIND's name for the files of a key, without the ending."""
+    """Return BIND's file name for a key, without the extension."""
     return f"K{zone}+{algorithm:03}+{tag:05}"

@@ -9,7 +9,7 @@ from dnspanel.zones.dnssec.signing_state import KeyRole
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """A key of a zone as people and programs see it; nothing of its private part."""
+    """A key of a zone for display, without its private part."""
 
     zone_name: str
     id: int
@@ -27,10 +27,10 @@ class KeyView:
     public: bytes = field(repr=False)
 
     def ds_of(self, digest_type: int) -> str:
-        """Return the DS of this key with a digest of EVERY_DIGEST."""
+        """Return the DS of this key with the given digest type, one of EVERY_DIGEST."""
         return key_material.ds_text(self.zone_name, self.flags, self.algorithm, self.public, digest_type)
 
     @property
     def mnemonic(self) -> str:
-        """The name of its algorithm."""
+        """The mnemonic of the key's algorithm."""
         return key_material.ALGORITHMS[self.algorithm]

@@ -1,8 +1,8 @@
-"""Keys of other signers of a zone (RFC 8901 section 2.1.2, model 2). Pure.
+"""Keys of a zone's other signers (RFC 8901 section 2.1.2, model 2). Pure.
 
-Their DNSKEY records are in the zone, and nodes answer with them and with those of the panel's own keys, which PowerDNS
-makes (`direct-dnskey`). The zone also has CDS and CDNSKEY records of keys that the parent's DS may name: parents that
-follow them must find the same at every name server (RFC 7344 section 5).
+Their DNSKEY records are in the zone. Nodes answer with them and with the DNSKEY records of the panel's own keys, which
+PowerDNS makes (`direct-dnskey`). The zone also has CDS and CDNSKEY records of the keys that the parent's DS may name:
+parents that follow CDS must find the same records at every name server (RFC 7344 section 5).
 """
 
 import base64
@@ -26,7 +26,7 @@ OF_SIGNER = OF_KEYS | {rdtypes.SIGNING_STATE}  # at the apex of a zone that came
 
 @dataclass(frozen=True, slots=True)
 class OtherKey:
-    """A key of another signer, as its DNSKEY record has it."""
+    """A key of another signer, as in its DNSKEY record."""
 
     flags: int
     algorithm: int
@@ -34,31 +34,31 @@ class OtherKey:
 
     @property
     def tag(self) -> int:
-        """As RRSIG and DS name it; not unique."""
+        """The key tag in RRSIG and DS records. It isn't unique."""
         return key_material.key_tag(self.flags, self.algorithm, self.public)
 
     @property
     def is_sep(self) -> bool:
-        """Whether the parent's DS may name it."""
+        """True if the parent's DS can name the key (the SEP flag)."""
         return bool(self.flags & SEP)
 
     @property
     def mnemonic(self) -> str:
-        """The name of its algorithm."""
+        """The mnemonic of the key's algorithm, or its number if the algorithm is unknown."""
         known = ALGORITHMS.get(self.algorithm, "")
         return known or gettext("algorithm {number}").format(number=self.algorithm)
 
     @property
     def dnskey(self) -> str:
-        """The rdata of its DNSKEY."""
+        """The rdata of the key's DNSKEY record."""
         return key_material.dnskey_text(self.flags, self.algorithm, self.public)
 
     def ds(self, zone_name: str) -> tuple[str, ...]:
-        """Return the DS records of the key, SHA-256 first. A key that only signs records has none."""
+        """Return the DS records of the key, SHA-256 first. Return none for a key without the SEP flag."""
         return tuple(self.ds_of(zone_name, digest) for digest in key_material.DIGESTS) if self.is_sep else ()
 
     def ds_of(self, zone_name: str, digest: int) -> str:
-        """Return the DS of the key with a digest of EVERY_DIGEST."""
+        """Return the DS of the key with the given digest type, one of EVERY_DIGEST."""
         return key_material.ds_text(zone_name, self.flags, self.algorithm, self.public, digest)
 
 
@@ -72,7 +72,10 @@ def read_dnskey(text: str) -> OtherKey:
 
 
 def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection[KeyView]) -> str:
-    """Return why this key of another signer cannot join these others and the panel's own keys, or ""."""
+    """Return the reason why a key of another signer can't be added to the zone, or "".
+
+    `others` are the keys of other signers that the zone has already. `own` are the panel's keys.
+    """
     if any(each.dnskey == key.dnskey for each in own):
         return gettext("Key {tag} is one of the panel's own keys of {zone_name}.").format(
             tag=key.tag, zone_name=zone_name
@@ -100,13 +103,16 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
 
 
 def in_one_piece(text: str) -> str:
-    """Join the Base64 or hexadecimal digits of these types' rdata into one word; the canonical text splits them."""
+    """Join the Base64 or hexadecimal digits of a DNSKEY, CDNSKEY, DS or CDS into one word.
+
+    Canonical rdata splits them.
+    """
     words = text.split()
     return " ".join((*words[:3], "".join(words[3:])))
 
 
 def keys_in(dnskey: RRset | None) -> list[OtherKey]:
-    """Return the keys of a DNSKEY RRset that nodes answer with. Keys that a DS may name come first."""
+    """Return the keys of a DNSKEY RRset that nodes answer with. Keys with the SEP flag come first."""
     found = [read_dnskey(text) for text in dnskey.served] if dnskey else []
     return sorted(found, key=lambda key: (not key.is_sep, key.tag, key.public))
 
@@ -114,10 +120,10 @@ def keys_in(dnskey: RRset | None) -> list[OtherKey]:
 def changes_in_step(
     zone_name: str, apex: Mapping[Key, RRset], state: SigningState, *, dnskey: RRset | None, ttl: int
 ) -> list[Change]:
-    """Return the changes at the apex that give the zone this DNSKEY RRset of others, with CDS and CDNSKEY.
+    """Return the changes at the apex that set other signers' DNSKEY RRset, with matching CDS and CDNSKEY records.
 
-    CDS have the digest types of the state, as for the panel's own keys. A zone that asks for its DS to be deleted has
-    no CDS of others (RFC 8078 section 4). CDS and CDNSKEY records of none of these keys stay.
+    The CDS records have the digest types of the state, as for the panel's own keys. A zone that asks for its DS to be
+    deleted has no CDS of other signers (RFC 8078 section 4). CDS and CDNSKEY records of unknown keys stay.
     """
     keys = [key for key in keys_in(dnskey) if key.is_sep]
     before = [key for key in keys_in(apex.get((zone_name, rdtypes.DNSKEY))) if key.is_sep]
@@ -141,7 +147,7 @@ def changes_in_step(
 def _with(
     zone_name: str, type: int, apex: Mapping[Key, RRset], gone: Collection[str], wanted: Iterable[str], ttl: int
 ) -> RRset | None:
-    """Return the RRset without the records of these keys, except the wanted ones."""
+    """Return the RRset without the `gone` records, and with the `wanted` ones. Return None if it becomes empty."""
     current = apex.get((zone_name, type))
     stay = [text for text in current.rdata if in_one_piece(text) not in gone] if current else []
     texts = [*stay, *wanted]

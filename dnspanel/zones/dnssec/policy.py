@@ -1,4 +1,4 @@
-"""What a DNSSEC policy says of a zone: what would have to change, which keys are too old, which policy it is. Pure."""
+"""Compare a zone with its DNSSEC policy: required changes, keys that are too old, choice of the policy. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from replication.codec.dnssec import Nsec3
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a policy says. `bits` counts for RSA keys that are made from then on; lifetimes of None never end.
+    """The terms of a policy. `bits` applies to new RSA keys. A lifetime of None has no end.
 
-    `ksk_days` is the lifetime of a key that the parent's DS names, be it a KSK or a CSK.
+    `ksk_days` is the lifetime of a key that the parent's DS names, either a KSK or a CSK.
     """
 
     algorithm: int = DEFAULT_ALGORITHM
@@ -35,12 +35,12 @@ class Terms:
 
     @property
     def key_flags(self) -> tuple[int, ...]:
-        """The flags of the keys that a zone is signed with."""
+        """The flags of the keys that sign a zone."""
         return (KSK_FLAGS, ZSK_FLAGS) if self.split else (KSK_FLAGS,)
 
     @property
     def description(self) -> str:
-        """In a line: "ECDSAP256SHA256, one key, NSEC"."""
+        """The algorithm, the keys and the denial on one line: "ECDSAP256SHA256, one key, NSEC"."""
         algorithm = ALGORITHMS[self.algorithm]
         if self.bits:
             algorithm = gettext("{algorithm} of {bits} bits").format(algorithm=algorithm, bits=self.bits)
@@ -49,12 +49,12 @@ class Terms:
 
     @property
     def cds_description(self) -> str:
-        """The records for the parent, in a line."""
+        """The CDS and CDNSKEY records for the parent, on one line."""
         return describe_cds(self.cds, cdnskey=self.cdnskey)
 
     @property
     def lifetimes(self) -> str:
-        """In a line: "ZSK 90 days, KSK 365 days"."""
+        """The lifetimes of keys on one line: "ZSK 90 days, KSK 365 days"."""
         ksk = "KSK" if self.split else "CSK"
         found = [(ksk, self.ksk_days)] if not self.split else [("ZSK", self.zsk_days), (ksk, self.ksk_days)]
         ends = [
@@ -71,7 +71,7 @@ PRESIGNED = gettext_noop("It is served with the signatures that it came with.")
 
 
 class Act(StrEnum):
-    """What a policy would change in a zone, or why it changes nothing."""
+    """A kind of change that a policy requires in a zone, or the reason why it changes nothing."""
 
     SIGN = "sign"
     DENIAL = "denial"
@@ -85,7 +85,7 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference between a zone and its policy. `kind` is the rollover that fixes it, if one does."""
+    """One difference between a zone and its policy. `kind` is the kind of rollover that removes it, or None."""
 
     act: Act
     message: str
@@ -94,7 +94,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Keys that have outlived their lifetime, since when, and the rollover that replaces them."""
+    """Keys that have exceeded their lifetime, the time when they did, and the kind of rollover that replaces them."""
 
     kind: Kind
     key_ids: tuple[int, ...]
@@ -103,7 +103,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A policy (by id) is for this zone (by id), this tag, or this team (by id, with its name)."""
+    """The attachment of a policy (by id) to a zone (by id), a tag, or a team (by id, with its name)."""
 
     policy_id: int
     zone_id: int | None = None
@@ -115,8 +115,9 @@ class Attachment:
 def choose(
     *, zone_id: int, tags: Collection[str], team_id: int | None, attachments: Sequence[Attachment], default: int | None
 ) -> tuple[int, str] | None:
-    """Return the id of a zone's policy and its origin: the zone's own, else its first tag's, its team's, or
-    the default.
+    """Return the id of a zone's policy and its origin, or None.
+
+    The zone's own policy comes first, then that of its first tag, that of its team, and the default.
     """
     own = next((each for each in attachments if each.zone_id == zone_id), None)
     if own is not None:
@@ -134,7 +135,9 @@ def choose(
 def differences(
     terms: Terms, state: SigningState, *, is_rolling: bool = False, awaits_ds: bool = False
 ) -> list[Difference]:
-    """Return the differences between a zone and its policy. A refused one stays, for the reason in the message.
+    """Return the differences between a zone and its policy.
+
+    For a refused one, nothing changes; its message has the reason.
 
     `is_rolling`: a rollover of the zone's keys is in progress, and the policy waits for it. `awaits_ds`: the policy
     sets the first DS automatically, and that has not begun.
@@ -162,13 +165,13 @@ def with_denial_and_cds(terms: Terms, state: SigningState) -> SigningState:
 
 
 def lifetime(terms: Terms, role: KeyRole) -> timedelta | None:
-    """Return the maximum age of a key of this role, or None."""
+    """Return the maximum age of a key with this role, or None."""
     days = terms.zsk_days if role is KeyRole.ZSK else terms.ksk_days
     return None if days is None else timedelta(days=days)
 
 
 def due(terms: Terms, state: SigningState, made: Mapping[int, datetime], now: datetime) -> list[Due]:
-    """Return the keys beyond their lifetime, those of the records first. `made` has the creation time of each."""
+    """Return the keys beyond their lifetime, ZSKs first. `made` has the creation time of each key."""
     kinds = {KeyRole.ZSK: Kind.ZSK, KeyRole.KSK: Kind.KSK, KeyRole.CSK: Kind.CSK}
     found = []
     for role, kind in kinds.items():
@@ -187,7 +190,7 @@ def due(terms: Terms, state: SigningState, made: Mapping[int, datetime], now: da
 
 
 def describe_cds(cds: str, *, cdnskey: bool) -> str:
-    """Describe these records for the parent in a line."""
+    """Describe CDS and CDNSKEY settings on one line."""
     names = {"1": "SHA-1", "2": "SHA-256", "4": "SHA-384", "0": gettext("a request to delete the DS")}
     parts: list[str] = []
     if cds:
@@ -199,7 +202,7 @@ def describe_cds(cds: str, *, cdnskey: bool) -> str:
 
 
 def _refusal(state: SigningState) -> str:
-    """Return why a person must check the zone first, or ""."""
+    """Return the reason why a person must check the zone before a policy can change it, or ""."""
     if not state.is_signed:
         return gettext("It has keys, and none of them signs: look at its keys first.")
     if "0" in state.cds.split(","):

@@ -1,4 +1,4 @@
-"""Reads about DNSSEC policies: which exist, the policy of a zone and its origin, and the zones of a policy."""
+"""Read DNSSEC policies: all policies, the policy of a zone with its origin, and the zones of a policy."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from replication.codec.dnssec import Nsec3
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The policy of a zone, and from where it is: "from the team Web"."""
+    """The policy of a zone, and its origin as a text: "from the team Web"."""
 
     policy: DnssecPolicy
     terms: Terms
@@ -27,7 +27,7 @@ class Applied:
 
 
 def may_change_policies(person: Person) -> bool:
-    """Return True if this person may change policies: that needs the right to sign every zone."""
+    """Return True if this person is allowed to change policies, which needs the right to sign every zone."""
     actor = actor_of(person)
     return actor is not None and actor.may_everywhere(Right.DNSSEC)
 
@@ -38,9 +38,9 @@ def policies() -> "QuerySet[DnssecPolicy]":
 
 
 def policies_visible_to(person: Person) -> "QuerySet[DnssecPolicy]":
-    """Return the policies that this person may know, by name: those of zones that they see and of their teams.
+    """Return the policies that this person can see, by name: those of visible zones and of the person's teams.
 
-    All policies for people who see every zone.
+    People who can see every zone see all policies.
     """
     actor = actor_of(person)
     if actor is None:
@@ -61,7 +61,7 @@ def policies_visible_to(person: Person) -> "QuerySet[DnssecPolicy]":
 
 
 def policy_for(person: Person, pk: int) -> DnssecPolicy:
-    """Return the policy with this id, to a person who may know it. Raises PolicyUnknown."""
+    """Return the policy with this id. Raise PolicyUnknown if the person can't see it."""
     policy = policies_visible_to(person).filter(pk=pk).first()
     if policy is None:
         raise PolicyUnknown
@@ -69,7 +69,7 @@ def policy_for(person: Person, pk: int) -> DnssecPolicy:
 
 
 def policy_by_id(pk: int) -> DnssecPolicy:
-    """Return the policy with this id. Raise PolicyUnknown."""
+    """Return the policy with this id, without a check of rights. Raise PolicyUnknown."""
     policy = DnssecPolicy.objects.filter(pk=pk).first()
     if policy is None:
         raise PolicyUnknown
@@ -94,7 +94,7 @@ def terms_of(policy: DnssecPolicy) -> Terms:
 
 
 def nsec3_of(stored: "list[object] | None") -> Nsec3 | None:
-    """Parse the NSEC3 parameters of a policy's row; None: NSEC."""
+    """Parse the NSEC3 parameters in a policy's row. None means NSEC."""
     if stored is None:
         return None
     iterations, salt, opt_out, narrow = stored
@@ -174,7 +174,7 @@ def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
 
 
 def fingerprint() -> str:
-    """Return a text that changes whenever a policy, or its tags and teams, are changed."""
+    """Return a hash of all policies with their tags and teams. It changes whenever one of them changes."""
     stored = [
         list(DnssecPolicy.objects.order_by("pk").values_list()),
         list(PolicyAttachment.objects.filter(zone=None).order_by("pk").values_list("policy_id", "tag", "team_id")),
@@ -192,7 +192,7 @@ def _not_tagged(tags: Iterable[str]) -> Q:
 
 
 def _attachments_of(zones: Sequence[Zone]) -> list[Attachment]:
-    """Return the attachments that concern one of these zones."""
+    """Return the attachments to these zones, to their tags and to their teams."""
     tags = {tag for zone in zones for tag in zone.tags}
     teams = {zone.team_id for zone in zones if zone.team_id is not None}
     about = Q(zone__in=[zone.pk for zone in zones]) | Q(tag__in=tags) | Q(team__in=teams)
@@ -204,5 +204,5 @@ def _attachment(row: PolicyAttachment) -> Attachment:
 
 
 def due_refusal_of(zone: Zone) -> str:
-    """Return why a due rollover could not begin automatically, or ""."""
+    """Return the reason why a due rollover could not begin automatically, or ""."""
     return Signing.objects.filter(pk=zone.pk).values_list("due_refusal", flat=True).first() or ""

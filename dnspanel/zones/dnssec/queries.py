@@ -1,4 +1,4 @@
-"""What is known of the signing of zones, for pages and APIs: states, keys, DNSKEY and DS records."""
+"""Read how zones are signed, for pages and APIs: states, keys, DNSKEY and DS records."""
 
 from collections.abc import Collection
 
@@ -23,7 +23,7 @@ def signing_of(zone: Zone) -> SigningState:
 
 
 def loaded_signing_of(zone: Zone) -> SigningState:
-    """Return the signing from when the zone was read. No query if loaded with the zone."""
+    """Return the zone's signing at the time when the zone was read. No query if it was loaded with the zone."""
     try:
         return SigningState.from_json(zone.signing.state)
     except Signing.DoesNotExist:
@@ -37,13 +37,13 @@ def signing_of_zones(zone_ids: Collection[int]) -> dict[int, SigningState]:
 
 
 def presigned_zones(zone_ids: Collection[int]) -> set[int]:
-    """Return the zones of these that are served with their original signatures, in one query."""
+    """Return the ids of the presigned zones among these, in one query."""
     rows = Signing.objects.filter(pk__in=zone_ids, is_signed=True, state__presigned=True)
     return set(rows.values_list("pk", flat=True))
 
 
 def keys_of(zone: Zone, state: SigningState | None = None) -> list[KeyView]:
-    """Return the keys of the zone, by id."""
+    """Return the keys of the zone, ordered by id."""
     found = signing_of(zone) if state is None else state
     if not found.keys:
         return []
@@ -53,19 +53,22 @@ def keys_of(zone: Zone, state: SigningState | None = None) -> list[KeyView]:
 
 
 def other_keys_of(zone: Zone) -> list[OtherKey]:
-    """Return the keys of other signers that nodes answer with. Keys that the parent's DS may name come first."""
+    """Return the keys of other signers that nodes answer with. Keys with the SEP flag come first."""
     return other_keys_of_zones([zone]).get(zone.pk, [])
 
 
 def other_keys_of_zones(zones: Collection[Zone]) -> dict[int, list[OtherKey]]:
-    """Return the keys of other signers of many zones, by zone id, in one query. Zones without any are left out."""
+    """Return the keys of other signers of many zones, by zone id, in one query.
+
+    Zones without such keys are left out.
+    """
     found = rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones}) if zones else {}
     keys = {zone.pk: keys_in(found[zone.pk].get((zone.name, rdtypes.DNSKEY))) for zone in zones}
     return {zone_id: of_zone for zone_id, of_zone in keys.items() if of_zone}
 
 
 def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, list[str]]:
-    """Describe what these revisions changed in the signing, in two queries."""
+    """Describe how these revisions changed the signing, by revision number. Two queries."""
     rows = SigningChange.objects.filter(zone=zone, revision_number__in=numbers)
     changes = {
         row.revision_number: (SigningState.from_json(row.before), SigningState.from_json(row.after)) for row in rows
@@ -86,7 +89,7 @@ def last_change_of(zone: Zone) -> Revision | None:
 
 
 def private_text(*, zone: Zone, key_id: int, person: Person) -> str:
-    """Return the private-key text of a key of the zone. Raise RightMissing if the person may not export it, KeyUnknown.
+    """Return the private-key text of a key of the zone. Raise RightMissing or KeyUnknown.
 
     The caller must record the export in the audit log, as `sign.export_key` does.
     """

@@ -1,15 +1,16 @@
-"""Rollovers of keys that cannot be hurried: from what is known of one, what comes next and when. Pure.
+"""The state machine of key rollovers: decide the next act and its time from the known facts. Pure.
 
-A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage says how the old and the new
-keys are used; it ends when all of this is true:
+A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage defines how the old and the new
+keys are used. It ends when all of these conditions are met:
 
-1. every node answers with the publication that began it, and so does every secondary that transfers the zone from
-   here, and for as long since as caches keep what came before; an emergency waits for no secondary;
-2. every server of the parent has the DS records it needs, and for as long since as caches keep others;
-3. where others sign the zone too, before old keys are of no use any more: every name server of the zone has the new
-   ones in its DNSKEY RRset, and for as long since as caches keep others (RFC 8901 section 6.1).
+1. Every node answers with the publication that began the stage, and so does every secondary that transfers the zone
+   from here. This has been true for as long as caches keep older answers. An emergency waits for no secondary.
+2. Every server of the parent has the required DS records, and has had them for as long as caches keep others.
+3. Before old keys become unused in a zone with other signers, every name server of the zone has the new keys in its
+   DNSKEY RRset, and has had them for as long as caches keep others (RFC 8901 section 6.1).
 
-All times here are those of the rollover's own clock (`steady`), which a clock that jumps forward moves by little.
+All times here are those of the rollover's own clock (`steady`): if the system clock jumps forward, it moves only a
+little.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -45,7 +46,7 @@ _DIGESTS_THAT_COUNT = frozenset((2, 4))  # SHA-1 is ignored beside them (RFC 450
 
 @dataclass(frozen=True, slots=True)
 class Ttls:
-    """The largest served TTLs that caches may still hold, in seconds. `ds`: None while it is unknown."""
+    """The largest served TTLs of answers that may still be cached, in seconds. `ds` is None if it is unknown."""
 
     records: int
     keys: int
@@ -54,7 +55,7 @@ class Ttls:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What is known of a rollover at one moment."""
+    """The known facts of a rollover at one moment."""
 
     kind: Kind
     step: Step
@@ -83,7 +84,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do yet. `earliest`: not before then, whatever happens; None: that depends on others."""
+    """Nothing to do yet. `earliest` is the earliest time of the next act; None if it depends on other parties."""
 
     for_what: str
     earliest: datetime | None = None
@@ -91,7 +92,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Sign the zone so, unless it already is; the rollover is at this step then."""
+    """A step to take: publish `state` unless the zone is signed so already. The rollover is then at `step`."""
 
     state: SigningState
     step: Step
@@ -99,7 +100,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class AskForDs:
-    """A change at the parent: these DS records must be at all of its servers, and those at none."""
+    """A requested change at the parent: all of its servers must have the DS `add`, and none the DS `remove`."""
 
     add: tuple[str, ...]
     remove: tuple[str, ...]
@@ -108,21 +109,21 @@ class AskForDs:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is over; `cancelled`: the zone is signed as before."""
+    """The end of a rollover. If `cancelled`, the zone is signed as before the rollover."""
 
     cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A rollover that only a person can help, with the reason."""
+    """A rollover that needs a person's help, with the reason."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It cannot be cancelled, or not yet."""
+    """The refusal of a request about a rollover, with the reason."""
 
     message: str
 
@@ -131,7 +132,7 @@ Outcome = Wait | Act | AskForDs | Done | Stuck
 
 
 def advance(inputs: Inputs) -> Outcome:
-    """Return what comes next for this rollover."""
+    """Return the next act of a rollover: a step, a wait, a request to the parent, or the end."""
     path, at = _place(inputs)
     if path is None:
         return Stuck(
@@ -155,10 +156,10 @@ def advance(inputs: Inputs) -> Outcome:
 
 
 def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
-    """Return the way back: the state to sign the zone in, and the step from which `advance` continues.
+    """Return the first step back: the state to publish, and the step where `advance` continues.
 
-    `withdrawn`: a person confirms that no request for the new DS is still on its way to the parent; no machine can
-    know.
+    Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent, because no program
+    can know that.
     """
     if inputs.is_emergency:
         return Refused(gettext("The old key of an emergency is gone; there is nothing to go back to."))
@@ -188,8 +189,9 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
 
 
 def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
-    """Return the beginning of a rollover. `new` are keys that the zone does not have yet, or keys that must become
-    trusted.
+    """Return the first step of a rollover.
+
+    `new` are keys to add to the zone, or keys that the parent's DS must name.
 
     On the way to insecure, CDS and CDNSKEY ask the parent to delete the DS (RFC 8078 section 4). While they would name
     the wrong keys, the zone has none.
@@ -205,12 +207,12 @@ def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[
 
 
 def has_cds_again(kind: Kind, step: Step) -> bool:
-    """Return True if a zone whose CDS and CDNSKEY changed for the rollover has its old ones from this step on."""
+    """Return True if, from this step on, the zone has the CDS and CDNSKEY settings again that the rollover changed."""
     return (kind is Kind.INSECURE and step is Step.UNDONE) or (kind in WITHOUT_CDS and step in CDS_AGAIN)
 
 
 def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | Refused:
-    """Return the keys that a rollover of this kind replaces, or why it is refused."""
+    """Return the keys that a rollover of this kind replaces, or Refused with the reason."""
     active = [key for key in state.keys if key.active]
     if not active:
         return Refused(gettext("The zone is not signed."))
@@ -243,7 +245,7 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
 
 
 def breakage(kind: Kind, ttls: Ttls) -> str:
-    """Describe what an emergency rollover of this kind breaks, before a person begins one."""
+    """Describe the outage that an emergency rollover of this kind causes, for the person who begins one."""
     records, keys = (_span(timedelta(seconds=seconds)) for seconds in (ttls.records, ttls.keys))
     ds = (
         _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else gettext("the time for which the DS may be cached")
@@ -271,7 +273,7 @@ def breakage(kind: Kind, ttls: Ttls) -> str:
 
 
 def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: Sequence[str]) -> frozenset[Goal]:
-    """Return the goals that every server meets. `sets` has the DS RRset of each, as canonical texts."""
+    """Return the goals that every server of the parent meets. `sets` has the DS RRset of each, as canonical texts."""
     if not sets:
         return frozenset()
     old, new = _marks(old_ds), _marks(new_ds)
@@ -290,13 +292,19 @@ def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: 
 def goals_since(
     before: Mapping[Goal, datetime], met: Collection[Goal], now: datetime, last: datetime | None
 ) -> dict[Goal, datetime]:
-    """Return since when the goals are met, after a check at `now` that found these. `last` was the check before."""
+    """Return the start times of the met goals after a check at `now`. `last` is the time of the previous check.
+
+    A goal keeps its earlier start time unless the checks were more than LONGEST_GAP apart.
+    """
     known = last is not None and now - last <= LONGEST_GAP
     return {goal: before[goal] if known and goal in before else now for goal in met}
 
 
 def steady(clock: datetime, looked: datetime, now: datetime, most: timedelta = MOST_CREDIT) -> datetime:
-    """Advance the rollover's own clock, which was at `clock` at the last check: never back, and at most by `most`."""
+    """Return the new time of the rollover's own clock, which was at `clock` at the last check.
+
+    The clock never moves back, and moves by at most `most`.
+    """
     return clock + min(max(now - looked, timedelta()), most)
 
 
@@ -318,7 +326,7 @@ def _use(key: KeyState | None) -> Use:
 
 
 def _differing(inputs: Inputs, stage: Stage) -> str:
-    """Return the keys that are not used as the stage says, or ""."""
+    """Return the ids of keys that aren't used as the stage requires, as a list in words, or ""."""
     expected = [*((id, stage.old) for id in inputs.old), *((id, stage.new) for id in inputs.new)]
     found = [id for id, use in expected if _use(inputs.state.key(id)) is not use]
     return ", ".join(map(str, found))
@@ -341,7 +349,7 @@ def _with_uses(state: SigningState, old: Sequence[int], new: Sequence[int], stag
 
 
 def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
-    """Wait until every node and secondary answers with the step, and caches hold nothing older."""
+    """Return a wait while a node or secondary lacks the step, or caches may hold older answers. None: all is met."""
     seconds = {
         Caches.NOTHING: 0,
         Caches.KEYS: inputs.ttls.keys,
@@ -447,7 +455,7 @@ def _unknown_ds(inputs: Inputs) -> str:
 
 
 def _marks(ds: Sequence[str]) -> frozenset[tuple[str, str]]:
-    """Return key tag and algorithm of DS records."""
+    """Return the key tags and algorithms of DS records."""
     return frozenset((text.split()[0], text.split()[1]) for text in ds)
 
 
@@ -459,7 +467,11 @@ def _names_any(found: Collection[str], marks: Collection[tuple[str, str]], *, by
 
 
 def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
-    """Return True if a resolver gets from these DS records to a key of `ds`, with any digest type that it prefers."""
+    """Return True if any resolver can validate a key of `ds` through the DS records `found`.
+
+    Resolvers may ignore some digest types: the key needs a DS with each digest type in `found`. An empty `found` makes
+    the zone insecure, which also counts.
+    """
     if not found:
         return True
     texts = {text.lower() for text in found}

@@ -1,4 +1,4 @@
-"""What is known of rollovers, for pages and APIs."""
+"""Read rollovers, for pages and APIs."""
 
 from collections.abc import Collection
 
@@ -16,12 +16,15 @@ def newest(zone: Zone) -> Rollover | None:
 
 
 def rolling_zones(zone_ids: Collection[int]) -> set[int]:
-    """Return the zones (ids) of these with a rollover in progress."""
+    """Return the ids of the zones among these that have a rollover in progress."""
     return {*Rollover.objects.filter(zone__in=zone_ids, ended_at=None).values_list("zone_id", flat=True)}
 
 
 def under_way(person: Person, *, after: int = 0, limit: int) -> tuple[list[Rollover], bool]:
-    """Return rollovers of zones that this person may see, oldest first, after this id; and whether there are more."""
+    """Return rollovers in progress in zones that this person can see, oldest first; and whether more follow.
+
+    `after` is the id of the last rollover of the previous page.
+    """
     visible = access.zones_visible_to(person).values("pk")
     found = Rollover.objects.filter(ended_at=None, pk__gt=after, zone__in=visible)
     rows = list(found.select_related("zone", "started_by").order_by("pk")[: limit + 1])
@@ -29,7 +32,10 @@ def under_way(person: Person, *, after: int = 0, limit: int) -> tuple[list[Rollo
 
 
 def of_zone(zone: Zone, *, before: int | None = None, limit: int) -> tuple[list[Rollover], bool]:
-    """Return the zone's rollovers, the newest first, before this id; and whether there are more."""
+    """Return the zone's rollovers, newest first; and whether more follow.
+
+    `before` is the id of the last rollover of the previous page.
+    """
     found = Rollover.objects.filter(zone=zone).select_related("zone", "started_by").order_by("-pk")
     if before is not None:
         found = found.filter(pk__lt=before)
@@ -49,7 +55,7 @@ def steps_of(row: Rollover) -> list[tuple[Step, str]]:
 
 
 def kinds_of(state: SigningState) -> dict[Kind, str]:
-    """Return every kind of rollover with the reason why the zone's keys do not allow it, or ""."""
+    """Return for each kind of rollover the reason why the zone's keys don't allow it, or ""."""
     found: dict[Kind, str] = {}
     for kind in Kind:
         old = keys_to_replace(kind, state)
@@ -58,7 +64,7 @@ def kinds_of(state: SigningState) -> dict[Kind, str]:
 
 
 def stuck(person: Person, *, limit: int) -> list[Rollover]:
-    """Return the stuck rollovers of zones that this person may see, the oldest first."""
+    """Return the stuck rollovers of zones that this person can see, oldest first."""
     visible = access.zones_visible_to(person).values("pk")
     found = Rollover.objects.filter(ended_at=None, is_stuck=True, zone__in=visible)
     return list(found.select_related("zone").order_by("waits_since", "pk")[:limit])

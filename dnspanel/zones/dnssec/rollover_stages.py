@@ -1,4 +1,4 @@
-"""List the stages of each kind of rollover: which keys are used, and what each stage waits for. Pure."""
+"""The stages of each kind of rollover: how keys are used, and the conditions that end a stage. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What is rolled over, and how."""
+    """The kinds of rollovers: the keys that are replaced, and the method."""
 
     ZSK = "zsk"  # pre-publication
     KSK = "ksk"  # double KSK: both sign the DNSKEY RRset, then the DS is exchanged
@@ -34,7 +34,7 @@ class Step(StrEnum):
 
 
 class Use(StrEnum):
-    """What a key is used for during a stage."""
+    """The use of a key during a stage."""
 
     FULL = "full"  # signs, and is in the DNSKEY RRset
     SIGNS = "signs"  # without being in the DNSKEY RRset
@@ -44,7 +44,7 @@ class Use(StrEnum):
 
 
 class Caches(StrEnum):
-    """Of what caches may have older versions, which a stage waits for to expire."""
+    """The records whose older versions must expire from caches before a stage ends."""
 
     NOTHING = ""
     KEYS = "keys"  # the DNSKEY RRset
@@ -53,7 +53,7 @@ class Caches(StrEnum):
 
 
 class Goal(StrEnum):
-    """What is true of the DS RRset at every server of the parent; without any DS the zone is insecure, never bogus."""
+    """A condition for the DS RRset at every server of the parent. A zone without any DS is insecure, never bogus."""
 
     HAS_OLD = "has-old"  # empty, or it leads to an old key
     HAS_NEW = "has-new"
@@ -67,7 +67,7 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How keys are used during a step, and what ends it."""
+    """The use of keys during a step, and the conditions that end the step."""
 
     step: Step
     old: Use

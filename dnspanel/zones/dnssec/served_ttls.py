@@ -1,4 +1,4 @@
-"""The TTLs that a zone's answers had recently: caches may hold an old answer for this time after a change."""
+"""The TTLs of a zone's recent answers: caches may hold an old answer for this time after a change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ LONGEST_CACHED = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class ServedTtls:
-    """The largest TTLs in seconds, of all records and of the DNSKEY RRset, up to a revision of the zone."""
+    """The largest TTLs (in seconds) of all records and of the DNSKEY RRset, up to a revision of the zone."""
 
     records: int
     keys: int
     revision: int
 
     def max_with(self, other: "ServedTtls") -> "ServedTtls":
-        """Return the larger of both."""
+        """Return the maximum of each value."""
         return ServedTtls(
             max(self.records, other.records), max(self.keys, other.keys), max(self.revision, other.revision)
         )
@@ -49,16 +49,16 @@ GROUP BY known.id"""
 
 
 def served_ttls(zone: Zone, *, now: datetime) -> ServedTtls:
-    """Return the TTLs of the zone's answers now, and up to LONGEST_CACHED ago."""
+    """Return the largest TTLs of the zone's answers now and in the last LONGEST_CACHED."""
     lately = _of_changes({zone.pk: 0}, since=now - LONGEST_CACHED).get(zone.pk)
     current = _current(zone.pk, zone.revision)
     return current.max_with(lately[0]) if lately else current
 
 
 def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, ServedTtls]:
-    """Return the TTLs of zones (by id) that are known up to a revision, with later changes; in one query.
+    """Return the known TTLs of zones (by id), raised by later changes. One query.
 
-    A zone that was restored since is read again.
+    A zone that was restored since the known revision is read again.
     """
     changed = _of_changes({zone_id: each.revision for zone_id, each in known.items()}, since=now - LONGEST_CACHED)
     found = dict(known)
@@ -77,7 +77,10 @@ def _current(zone_id: int, revision: int) -> ServedTtls:
 
 
 def _of_changes(revisions: Mapping[int, int], *, since: datetime) -> dict[int, tuple[ServedTtls, bool]]:
-    """Return the TTLs before and after newer revisions of these zones, and whether one was not just a change."""
+    """Return the largest TTLs before and after newer revisions of these zones, by zone id.
+
+    The second value is True if one of these revisions isn't a plain change, such as a restored zone.
+    """
     ids = list(revisions)
     with connection.cursor() as cursor:
         cursor.execute(_OF_CHANGES, {"ids": ids, "after": [revisions[id] for id in ids], "since": since})

@@ -1,7 +1,8 @@
 """A zone's signing at one moment: keys, denial of existence, and other settings of PowerDNS. Pure.
 
-A state is stored as JSON, and each change of it in the log, as for RRsets: the served state of any sequence can be
-computed. Private keys are elsewhere. A state names keys by their ids, which are their row ids in PowerDNS's files.
+States are stored as JSON. Each change of a state is in the log, like a change of an RRset, so that the served state of
+any sequence can be computed. Private keys are stored elsewhere. A state names keys by their ids, which are also their
+row ids in PowerDNS's files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ DELETE = "0"
 
 
 class KeyRole(StrEnum):
-    """What a key signs: PowerDNS works it out from the active keys of its algorithm."""
+    """The role of a key in signing. PowerDNS derives it from the active keys with the same algorithm."""
 
     KSK = "ksk"
     ZSK = "zsk"
@@ -47,21 +48,21 @@ class KeyState:
 
     @property
     def is_sep(self) -> bool:
-        """Whether it is meant for the parent's DS (the secure entry point)."""
+        """True if the parent's DS should name the key (the secure entry point flag)."""
         return bool(self.flags & SEP)
 
 
 @dataclass(frozen=True, slots=True)
 class SigningState:
-    """How a zone is signed. Without keys it is unsigned, unless it is `presigned`.
+    """The signing of a zone. Without keys the zone is unsigned, unless it is `presigned`.
 
-    A `presigned` zone is served with its original signatures, and has no keys here. `nsec3`: None for NSEC. A `paused`
-    state denies nothing (`paused_denial`). The way from one NSEC3 chain to another leads over NSEC: on it, `due_nsec3`
-    is the target (`due_denial`). A signer elsewhere may have several chains: PowerDNS serves that of `nsec3`;
-    `other_nsec3` are only in transfers of the whole zone.
+    A `presigned` zone is served with its original signatures, and has no keys here. `nsec3` is None for NSEC. A
+    `paused` state gives no proof of non-existence (`paused_denial`). The way from one NSEC3 chain to another leads
+    through NSEC: on the way, `due_nsec3` is the target (`due_denial`). The signer of a presigned zone may have made
+    several chains: PowerDNS serves the one in `nsec3`; `other_nsec3` are only in transfers of the whole zone.
 
-    `cds` lists digest types of the CDS records. DELETE asks the parent to delete its DS (RFC 8078), and then CDNSKEY
-    does so too. Empty: no CDS.
+    `cds` lists the digest types of the CDS records; it is empty if the zone has none. DELETE asks the parent to delete
+    its DS (RFC 8078); CDNSKEY then asks for the same.
     """
 
     keys: tuple[KeyState, ...] = ()
@@ -77,23 +78,22 @@ class SigningState:
 
     @property
     def is_signed(self) -> bool:
-        """Whether answers carry signatures."""
+        """True if answers have signatures."""
         return self.presigned or any(key.active for key in self.keys)
 
     @property
     def has_chain(self) -> bool:
-        """Whether the zone denies by NSEC or NSEC3: it does so with its first key, or with the chain that it came
-        with."""
+        """True if the zone has an NSEC or NSEC3 chain: from its first key on, or a presigned zone's original chain."""
         return self.presigned or bool(self.keys)
 
     @property
     def denial(self) -> Nsec3 | None:
-        """What the rows of the zone are compiled for: None where nothing is signed, and for NSEC."""
+        """The NSEC3 parameters for the zone's rows. None for NSEC, and for a zone without a chain."""
         return self.nsec3 if self.has_chain else None
 
     @property
     def metadata(self) -> dict[str, str]:
-        """Values of PowerDNS's metadata by kind."""
+        """The zone's metadata for PowerDNS: kind → value."""
         found = {}
         if self.presigned:
             found[PRESIGNED] = "1"
@@ -115,10 +115,10 @@ class SigningState:
         return next((key for key in self.keys if key.id == id), None)
 
     def role(self, key: KeyState) -> KeyRole:
-        """Return PowerDNS's use of the key (DNSSECKeeper::getKeys).
+        """Return the role in which PowerDNS uses the key (DNSSECKeeper::getKeys).
 
-        With an active KSK and an active ZSK of one algorithm each does its part; otherwise every key of the
-        algorithm does both.
+        If an algorithm has an active KSK and an active ZSK, each key has its own role. Otherwise every key of the
+        algorithm is a CSK.
         """
         active = [other for other in self.keys if other.algorithm == key.algorithm and other.active]
         if any(other.is_sep for other in active) and any(not other.is_sep for other in active):
@@ -126,16 +126,16 @@ class SigningState:
         return KeyRole.CSK
 
     def with_key(self, key: KeyState) -> "SigningState":
-        """Return the state with this key added, or replacing the one with its id."""
+        """Return the state with this key added. It replaces a key with the same id."""
         others = [other for other in self.keys if other.id != key.id]
         return replace(self, keys=tuple(sorted([*others, key], key=lambda each: each.id)))
 
     def with_denial(self, nsec3: Nsec3 | None) -> "SigningState":
-        """Return the state with this denial, with nothing due."""
+        """Return the state with this denial of existence. A due NSEC3 chain is dropped."""
         return replace(self, nsec3=nsec3, due_nsec3=None)
 
     def without_key(self, id: int) -> "SigningState":
-        """Return the state without this key."""
+        """Return the state without the key that has this id."""
         return replace(self, keys=tuple(key for key in self.keys if key.id != id))
 
     def to_json(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class SigningState:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None) -> "SigningState":
-        """Read a state from `to_json`'s form. None is the state of a zone that was never signed."""
+        """Read a state from the form that `to_json` returns. None means a zone that was never signed."""
         if not stored:
             return UNSIGNED
         keys = tuple(KeyState(*each) for each in stored["keys"])
@@ -193,12 +193,15 @@ UNSIGNED = SigningState()
 
 
 def nsec3param_text(nsec3: Nsec3) -> str:
-    """Format NSEC3PARAM's rdata as in PowerDNS's metadata; flag 1 means opt-out."""
+    """Format the rdata of NSEC3PARAM for PowerDNS's metadata. Flag 1 means opt-out."""
     return f"1 {int(nsec3.opt_out)} {nsec3.iterations} {nsec3.salt.hex() or '-'}"
 
 
 def read_nsec3param(text: str, *, narrow: bool) -> Nsec3:
-    """Parse NSEC3PARAM's rdata. Raise ValueError if it is invalid, or has another hash than SHA-1 or unknown flags."""
+    """Parse the rdata of NSEC3PARAM.
+
+    Raise ValueError if it is invalid, has unknown flags, or a hash other than SHA-1.
+    """
     algorithm, flags, iterations, salt = text.split()
     if algorithm != "1" or flags not in ("0", "1"):
         raise ValueError(text)
@@ -206,16 +209,16 @@ def read_nsec3param(text: str, *, narrow: bool) -> Nsec3:
 
 
 def chains_differ(before: Nsec3 | None, after: Nsec3 | None) -> bool:
-    """Return True if a direct change would mix two NSEC3 chains: both have rows, with different hashes."""
+    """Return True if a direct change would mix two NSEC3 chains: both have rows, and their hashes differ."""
     if before is None or after is None or before.narrow or after.narrow:
         return False
     return (before.iterations, before.salt) != (after.iterations, after.salt)
 
 
 def steps_between(before: SigningState, after: SigningState) -> Iterator[SigningState]:
-    """Yield the states to publish one after the other, so that every answer validates at any moment.
+    """Yield the states to publish one after another, so that every answer validates at any moment.
 
-    The last is `after`.
+    The last state is `after`. Between two NSEC3 chains, a state with NSEC comes first.
     """
     if before.is_signed and after.is_signed and chains_differ(before.denial, after.denial):
         yield replace(after, nsec3=None, due_nsec3=after.nsec3)

@@ -1,4 +1,4 @@
-"""What a change of signing was, in words for the history of a zone. Pure."""
+"""Describe changes of a zone's signing, for the zone's history. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,7 +9,7 @@ from replication.codec.dnssec import Nsec3
 
 
 def describe_change(before: SigningState, after: SigningState, tags: Mapping[int, int]) -> list[str]:
-    """Describe the parts of the change. `tags` has the tags of keys by their ids."""
+    """Describe each part of a change of signing. `tags` has key tags by key id."""
     return [
         *_of_state(before, after),
         *_of_keys(before, after, tags),
@@ -19,7 +19,7 @@ def describe_change(before: SigningState, after: SigningState, tags: Mapping[int
 
 
 def describe_denial(nsec3: Nsec3 | None) -> str:
-    """Describe the denial of existence: "NSEC", "NSEC3 with opt-out, narrow"."""
+    """Describe the denial of existence, for example "NSEC" or "NSEC3 with opt-out, narrow"."""
     if nsec3 is None:
         return "NSEC"
     more = _parameters(nsec3)
@@ -27,7 +27,7 @@ def describe_denial(nsec3: Nsec3 | None) -> str:
 
 
 def describe_polling(state: SigningState) -> str:
-    """Describe in a sentence or two what a parent that checks CDS and CDNSKEY does with this state."""
+    """Describe in a sentence or two how a parent that checks CDS and CDNSKEY reacts to this state."""
     if not state.keys or not (state.cds or state.cdnskey):
         return gettext("A parent that looks for them finds none, and leaves its DS as it is.")
     found = "CDS" if state.cds else "CDNSKEY"
@@ -47,7 +47,7 @@ def describe_polling(state: SigningState) -> str:
 
 
 def signing_algorithms(state: SigningState) -> str:
-    """Return the names of the algorithms of signing keys."""
+    """Return the names of the algorithms of active keys, comma-separated."""
     # Of a zone that came signed, the keys are in its records.
     return ", ".join(ALGORITHMS[number] for number in sorted({key.algorithm for key in state.keys if key.active}))
 
@@ -97,7 +97,7 @@ def _text_of_added_key(key: KeyState) -> str:
 
 
 def _parameters(nsec3: Nsec3) -> str:
-    """Return parameters after the name, such as "opt-out, narrow"; mostly ""."""
+    """Return the NSEC3 parameters that differ from the defaults, such as "opt-out, narrow", or ""."""
     found: list[str] = []
     if nsec3.opt_out:
         found.append(gettext("opt-out"))

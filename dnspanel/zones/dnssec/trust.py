@@ -1,4 +1,4 @@
-"""Whether DS records lead to the zones of this panel that they are for: what validating resolvers ask of a parent."""
+"""Check whether the DS records at a parent lead to the keys of zones in this panel, as validating resolvers do."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,10 +11,10 @@ from dnspanel.zones.models import Signing, Zone, ZoneKey
 
 
 def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the zones here, of these names, that do not validate with these DS records, each with the reason.
+    """Return the zones of this panel that do not validate with the given DS records: name → reason.
 
-    A zone needs a key that signs its DNSKEY RRset, is in it, and matches a DS; keys of other signers count. Without any
-    DS a zone is insecure, never broken. One query if none of the names is a zone, otherwise at most four.
+    A zone needs a key that signs its DNSKEY RRset, is in that RRset, and matches a DS; keys of other signers count.
+    Without any DS a zone is insecure, never broken. One query if none of the names is a zone, otherwise at most four.
     """
     wanted = [name for name, texts in ds.items() if texts]
     zones = {zone.pk: zone for zone in Zone.objects.filter(name__in=wanted, deleted_at=None)} if wanted else {}
@@ -34,10 +34,7 @@ def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
-    """Return by id the SHA-256 DS of the panel's own keys for those of these zones that are signed.
-
-    At most two queries.
-    """
+    """Return the SHA-256 DS of the panel's own keys for each signed zone, by zone id. At most two queries."""
     by_id = {zone.pk: zone for zone in zones}
     rows = Signing.objects.filter(pk__in=list(by_id), is_signed=True).values_list("zone_id", "state")
     states = {zone_id: SigningState.from_json(state) for zone_id, state in rows} if by_id else {}
@@ -57,7 +54,7 @@ def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
 def reason_against(
     zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
 ) -> str:
-    """Return why a zone with this signing does not validate with its DS, as half a sentence, or "".
+    """Return why a zone with this signing does not validate with the DS records, as half a sentence, or "".
 
     `public` has the public parts of its keys by their ids. `others` are keys of other signers, or of a presigned zone.
     """
@@ -74,12 +71,12 @@ def reason_against(
 
 
 def newly_broken(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return what `broken_by` finds for the DS records `after`, without zones that those of `before` broke already."""
+    """Return the zones that the DS records `after` break and `before` did not, in the form of `broken_by`."""
     broken = broken_by(after)
     already = broken_by({name: before.get(name, ()) for name in broken}) if broken else {}
     return {name: reason for name, reason in broken.items() if name not in already}
 
 
 def _is_entry(state: SigningState, key: KeyState) -> bool:
-    """Return True if a resolver can enter the zone by this key."""
+    """Return True if a resolver can validate the zone through this key: it is active, published, and not a ZSK."""
     return key.active and key.published and state.role(key) is not KeyRole.ZSK

@@ -1,7 +1,7 @@
-"""Delegations at a wildcard, which no zone that the panel signs can have.
+"""Delegations at a wildcard, which a zone that the panel signs must not have.
 
-PowerDNS answers every name below with the NS records, and without a proof that nothing is signed there: resolvers that
-validate take the answer for forged (RFC 4592 4.2 leaves undefined what such records mean).
+PowerDNS answers every name below with the NS records, without a proof that the delegation is unsigned. Validating
+resolvers treat such answers as forged. RFC 4592 section 4.2 leaves the meaning of such records undefined.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,12 +15,12 @@ from replication.dns import rdtypes
 
 
 def is_wildcard_cut(name: str, type: int) -> bool:
-    """Return whether an RRset of this name and type delegates a wildcard."""
+    """Return True if an RRset with this name and type delegates a wildcard."""
     return type == rdtypes.NS and name.startswith("*.")
 
 
 def violation_of(name: str) -> Violation:
-    """Return the error of a delegation at this wildcard, in a zone that is or will be signed."""
+    """Return the error for a delegation at this wildcard in a signed zone."""
     message = gettext(
         "a signed zone cannot have NS records at a wildcard, {name}: "
         "resolvers that validate would answer no name below it"
@@ -29,13 +29,13 @@ def violation_of(name: str) -> Violation:
 
 
 def wildcard_cuts(zone_ids: Collection[int]) -> dict[int, str]:
-    """Return the last wildcard that each of these zones (by id) delegates, if it does, in one query."""
+    """Return one delegated wildcard for each zone that has any, by zone id. One query."""
     rows = StoredRRset.objects.filter(zone__in=zone_ids, type=rdtypes.NS, name__startswith="*.")
     return {row.zone_id: row.name for row in rows.order_by("name") if len(row.disabled) < len(row.rdata)}
 
 
 def refuse_to_sign(zone: Zone, wildcards: Mapping[int, str] | None = None) -> None:
-    """Raise DnssecRefused for a zone that delegates a wildcard. `wildcards` are the `wildcard_cuts`, if known."""
+    """Raise DnssecRefused if the zone delegates a wildcard. Pass `wildcards` (of `wildcard_cuts`) if they are known."""
     found = (wildcard_cuts([zone.pk]) if wildcards is None else wildcards).get(zone.pk)
     if found is not None:
         raise DnssecRefused(
@@ -46,7 +46,7 @@ def refuse_to_sign(zone: Zone, wildcards: Mapping[int, str] | None = None) -> No
 
 
 def refuse_wildcard_cuts(wildcards: Iterable[str]) -> None:
-    """Raise RuleViolations if there are delegations of wildcards in zones that begin signed."""
+    """Raise RuleViolations if any wildcard is given: zones that are signed from the start must not delegate them."""
     violations = [violation_of(name) for name in wildcards]
     if violations:
         raise RuleViolations(violations)

@@ -227,7 +227,7 @@ def refuse(
 
 
 def guarded_zones(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
-    """Return the zones that lose so many RRsets that a person must confirm the change."""
+    """Return the zones that the guard holds: they lose too many RRsets, and a person must confirm that."""
     return [
         GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count) for plan in plans if plan.guard
     ]
