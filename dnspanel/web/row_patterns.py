@@ -1,8 +1,9 @@
-"""Rows of a table that look alike are drawn once: each other one is the same HTML with its own texts filled in. Pure.
+"""Renders table rows of the same shape once, and fills in the texts of each further row. Pure.
 
-A template takes 40 steps for a row of the editor, and most of them give the same in each of a hundred rows. So a
-row says which of its attributes the template decides by, and which texts it only writes. Rows that are the same in
-all of the former have one pattern: what the template draws with a placeholder in place of each text.
+A template takes 40 steps for a row of the editor, and most of them give the same result in each of a hundred rows. So a
+row declares the attributes that the template decides by (`SHAPED_BY`), and the texts that the template only writes
+(`FILLED_IN`). Rows with equal values of the former share a pattern: the template's output with a placeholder for each
+text.
 """
 
 import html
@@ -21,12 +22,16 @@ _PLACEHOLDER = secrets.token_hex(12)
 
 
 class NotOfPattern(Exception):
-    """A template asks a row for something that the row does not say of itself: one pattern would be drawn for rows that
-    differ in it."""
+    """Raised if a template reads an attribute that a row doesn't declare, so that a pattern could be wrong for other
+    rows.
+    """
 
 
 class PatternRow:
-    """A row that a template may draw by a pattern. What it derives from these attributes may be used as well."""
+    """A row that can be rendered by a pattern.
+
+    Templates can use the declared attributes and properties that are based on them.
+    """
 
     SHAPED_BY: ClassVar[tuple[str, ...]]  # what the template decides by, or draws; with few values in a table
     FILLED_IN: ClassVar[tuple[str, ...]]  # texts, and what is HTML already, that the template only writes
@@ -41,17 +46,17 @@ class PatternRow:
 
     @property
     def has_pattern(self) -> bool:
-        """Whether it looks as many do; else it is drawn by itself."""
+        """True if the row can be rendered by a pattern. Otherwise the template renders it."""
         return True
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """What it is that shapes it; the same for rows of one pattern."""
+        """The values of the attributes in `SHAPED_BY`. Rows with equal values share a pattern."""
         return type(self)._shape_of(self)
 
 
 class _Placeholder(str):
-    """A text that is filled in later. Whether it is empty cannot be known yet."""
+    """The placeholder of a text. It records a fault if the template tests or compares the text."""
 
     __slots__ = ("_faults",)
     _faults: list[str]
@@ -76,7 +81,7 @@ class _Placeholder(str):
 
 
 class _Outline:
-    """A row as its pattern is drawn: what shapes it is the row's, and what is filled in are placeholders."""
+    """A row for rendering its pattern: real values for `SHAPED_BY`, and placeholders for `FILLED_IN`."""
 
     def __init__(self, row: PatternRow, faults: list[str]) -> None:
         self._row, self._faults = row, faults
@@ -99,13 +104,13 @@ class _Outline:
 
 
 class RowPatterns:
-    """The patterns of one table, as it is drawn."""
+    """The patterns of one table while it is rendered."""
 
     def __init__(self) -> None:
         self._patterns: dict[tuple[object, ...], tuple[str, ...]] = {}
 
     def draw_row(self, row: PatternRow, draw: Callable[[object], str]) -> SafeString:
-        """Return the HTML of this row, as `draw` would draw it. Raise NotOfPattern if rows of its shape may differ."""
+        """Return the HTML of this row, as `draw` would render it. Raise NotOfPattern if a pattern can't be made."""
         if not row.has_pattern:
             return mark_safe(draw(row))
         shape = row.shape
@@ -120,7 +125,7 @@ class RowPatterns:
 
 
 def _pattern_of(row: PatternRow, draw: Callable[[object], str]) -> tuple[str, ...]:
-    """Return what is drawn of a row: HTML, the name of what is filled in, HTML, and so on."""
+    """Return the pattern as alternating parts: HTML, the name of a text, HTML, and so on."""
     faults: list[str] = []
     drawn = draw(_Outline(row, faults))
     if faults:

@@ -1,4 +1,4 @@
-"""What the scripts say: the page brings them in its language, and `static/js/texts.js` finds them by their English."""
+"""Translations for scripts. The page contains them, and `static/js/texts.js` looks them up by the English text."""
 
 from django.utils import translation
 
@@ -45,7 +45,7 @@ SCRIPT_TEXTS = (
 
 
 def script_texts() -> dict[str, str]:
-    """Return each English text with that of the page's language; empty for English."""
+    """Return the translation of each English text into the page's language. Empty for English."""
     if translation.get_language() == "en":
         return {}
     return {text: gettext(text) for text in SCRIPT_TEXTS}

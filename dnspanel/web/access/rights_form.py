@@ -150,7 +150,7 @@ class WhoMayForm(AboutRRsetForm):
         return at
 
     def since(self) -> Since | None:
-        """Return what changed since the requested time and could have affected the verdict. The form must be valid."""
+        """Return changes of rights after the requested time that affect the verdict. The form must be valid."""
         who, at = self.cleaned_data["who"], self.cleaned_data["at"]
         if at is None:
             return None

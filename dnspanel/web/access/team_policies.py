@@ -1,4 +1,4 @@
-"""The policies of a team's zones: how they are signed, how new zones start, and what publishing requires."""
+"""The policies of a team's zones: signing, initial name servers and records, and rules for publishing."""
 
 from dataclasses import dataclass
 from datetime import datetime

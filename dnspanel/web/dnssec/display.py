@@ -204,7 +204,7 @@ class DisplaySigning:
 
     @property
     def polling(self) -> str:
-        """Text about what a parent that polls for CDS and CDNSKEY will do."""
+        """Text about the actions of a parent that polls for CDS and CDNSKEY."""
         return describe_polling(self.state)
 
     @property
@@ -233,7 +233,7 @@ def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Seque
 
 @dataclass(frozen=True, slots=True)
 class NodeSigning:
-    """Whether a node has the latest signing change."""
+    """One node, and whether it has the latest signing change."""
 
     name: str
     tone: str
@@ -242,7 +242,7 @@ class NodeSigning:
 
 @dataclass(frozen=True, slots=True)
 class SigningSync:
-    """The nodes that have the latest signing change, and those that don't."""
+    """The state of the latest signing change on each node."""
 
     sequence: int
     number: int

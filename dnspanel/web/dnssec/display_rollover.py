@@ -1,4 +1,4 @@
-"""Display of rollovers: the current step, what it waits for, and what to request from the parent."""
+"""Display of rollovers: the current step, its conditions, and the DS records to request from the parent."""
 
 from dataclasses import dataclass
 from datetime import datetime

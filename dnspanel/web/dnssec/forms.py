@@ -1,4 +1,4 @@
-"""Forms for signing a zone. They check only the shape; the signing functions decide what is allowed."""
+"""Forms for signing a zone. They check only the shape; the verbs check the rest."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -140,7 +140,7 @@ class KeyChoice(forms.Form):
 
 
 class SignForm(KeyChoice, DenialForm):
-    """The keys and the denial of existence for a zone that is to become signed."""
+    """The keys and the denial of existence for a zone that will be signed."""
 
     name = "sign"
     split = forms.BooleanField(

@@ -1,7 +1,4 @@
-"""Forms of DNSSEC policies and their runs. They check only the shape.
-
-The functions that store policies decide what is allowed.
-"""
+"""Forms of DNSSEC policies and their runs. They check only the shape; the verbs check the rest."""
 
 from typing import Any
 

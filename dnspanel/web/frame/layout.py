@@ -147,9 +147,7 @@ class Frame:
 
     @cached_property
     def may(self) -> dict[str, bool]:
-        """Permissions by name: `frame.may.edit`, `.nodes`, `.people`, … `frame.may.create`: zones, in at least one
-        team.
-        """
+        """Permissions by name, such as `frame.may.edit`. `frame.may.create` is for zones, in at least one team."""
         may = {permission.name.lower(): can(self._user, permission) for permission in Permission}
         return may | {"create": access.may_create_zones(self._user)}
 

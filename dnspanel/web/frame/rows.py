@@ -78,7 +78,7 @@ class DisplayRow(PatternRow):
 
     @property
     def order(self) -> str:
-        """A sort key that gives the same order as the server."""
+        """A sort key for the script. It sorts rows like the server."""
         return row_order(self.zone, self.row.change.name, self.row.change.type)
 
     @cached_property
@@ -202,7 +202,7 @@ class DisplayRow(PatternRow):
 
     @property
     def row_class(self) -> str:
-        """The CSS class of the table row; empty for an RRset that the draft does not change."""
+        """The CSS class of the table row. Empty for an RRset that the draft doesn't change."""
         return f"is-{self.sign_class}" if self.mark else ""
 
     @property
@@ -317,7 +317,7 @@ def row_address(zone: str, name: str, type: int) -> str:
 
 
 def row_order(zone: str, name: str, type: int) -> str:
-    """Return a sort key that gives the order of rows."""
+    """Return a sort key for the script. It sorts rows like the server."""
     place = place_of((keys.relative_key(name, zone), type))
     return f"{place.name.hex()}-{place.rank:05d}"
 

@@ -1,4 +1,4 @@
-"""The first step of the import wizard: where to read from."""
+"""The first step of the import wizard: choose the source."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class DisplaySource:
-    """One kind of source in the list on the left."""
+    """One kind of source, as the list of sources shows it."""
 
     kind: str
     text: str
@@ -96,7 +96,7 @@ SOURCES = (
 @sensitive_post_parameters("tsig_secret", "key", "password", "keys_passphrase")
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpResponse:
-    """Show the form of a source; a POST creates the job. Files in the form itself (no script) are received at once."""
+    """Show the form of a source. A POST creates the import and receives files in the form, if scripts are off."""
     access.require(request.user, Permission.EDIT)
     if source not in SOURCE_FORMS:
         raise Http404
@@ -141,7 +141,10 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
 
 
 def _offered_to(person: User) -> list[tuple[str, tuple[DisplaySource, ...]]]:
-    """Return the kinds of source in groups, without servers for people that may not make the panel read from one."""
+    """Return the kinds of sources in groups.
+
+    Server sources are left out for people who aren't allowed to make the panel connect to servers.
+    """
     hidden = () if allowed_servers.may_read_servers(person) else allowed_servers.SERVER_SOURCES
     kinds = [(title, tuple(one for one in group if one.kind not in hidden)) for title, group in SOURCES]
     return [(title, group) for title, group in kinds if group]

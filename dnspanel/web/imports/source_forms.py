@@ -1,4 +1,4 @@
-"""Forms of the import wizard: where to read from, one for each kind of source."""
+"""Forms of the import wizard, one for each kind of source."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ _MONO_TEXT = {**_PLAIN, "class": "textarea input-mono"}
 
 
 class SourceForm(PublishingForm):
-    """Where an import reads from. `parameters` and `secret` are what `jobs.create_job` takes."""
+    """The source of an import. `parameters` and `secret` are the arguments of `jobs.create_job`."""
 
     kind: ClassVar[SourceKind]
     takes_files: ClassVar[bool] = False
@@ -56,7 +56,7 @@ class SourceForm(PublishingForm):
 
     @property
     def rows(self) -> Iterator[list[forms.BoundField]]:
-        """The fields of this kind of source in rows as on the page, without those that every kind has."""
+        """The fields that only this kind of source has, in rows as on the page."""
         yield from self.groups([field for field in self.visible_fields() if field.name != "title"])
 
     def groups(self, own: list[forms.BoundField]) -> list[list[forms.BoundField]]:
@@ -71,7 +71,7 @@ class FilesForm(SourceForm):
 
 
 class JsonForm(SourceForm):
-    """JSON as our own export writes it, or RRset lists."""
+    """JSON files from the panel's own export, or lists of RRsets."""
 
     kind = SourceKind.JSON
     takes_files = True
@@ -96,7 +96,7 @@ class JsonForm(SourceForm):
 
 
 class CsvForm(SourceForm):
-    """A table whose columns are named on the next page."""
+    """A CSV table. The next page assigns meanings to its columns."""
 
     kind = SourceKind.CSV
     takes_files = True
@@ -104,7 +104,7 @@ class CsvForm(SourceForm):
 
 
 class DumpForm(SourceForm):
-    """A dump by pg_dump, mysqldump or sqlite's .dump."""
+    """A PowerDNS database dump by pg_dump, mysqldump or SQLite's `.dump`."""
 
     kind = SourceKind.POWERDNS_DUMP
     takes_files = True
@@ -112,14 +112,14 @@ class DumpForm(SourceForm):
 
 
 class LmdbForm(SourceForm):
-    """PowerDNS's LMDB: the main file and its shards."""
+    """The LMDB files of a PowerDNS server: the main file and its shards."""
 
     kind = SourceKind.POWERDNS_LMDB
     takes_files = True
 
 
 class PasteForm(SourceForm):
-    """A zone file, pasted."""
+    """A pasted zone file."""
 
     kind = SourceKind.PASTE
 
@@ -162,7 +162,7 @@ class PasteForm(SourceForm):
 
 
 class AxfrForm(SourceForm):
-    """A running name server that lets us transfer its zones."""
+    """A running name server that allows us to transfer its zones."""
 
     kind = SourceKind.AXFR
 
@@ -254,7 +254,7 @@ class AxfrForm(SourceForm):
 
 
 class PowerdnsApiForm(SourceForm):
-    """A PowerDNS server with its HTTP API."""
+    """The HTTP API of a PowerDNS server."""
 
     kind = SourceKind.POWERDNS_API
 
@@ -389,7 +389,10 @@ def name_or_nothing(text: str) -> str:
 
 
 def names_by_line(text: str) -> list[str]:
-    """Return the canonical names in a text, one per line, each once. Raise ValidationError with the invalid lines."""
+    """Return the canonical names in a text, one per line, without duplicates.
+
+    Raise ValidationError listing the invalid lines.
+    """
     try:
         lines = counted_lines(text, MOST_NAMED_ZONES)
     except TooManyLines as exc:

@@ -1,4 +1,4 @@
-"""The step bar of an import, and its state in words."""
+"""The step bar of an import, and a badge for its state."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ _BADGES = {
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A state as a mark: tone, icon, words."""
+    """A state as a badge: color, icon, text."""
 
     tone: str
     icon: str
@@ -70,19 +70,19 @@ class Step:
 
 
 def badge_of(job: ImportJob) -> Badge:
-    """Return the badge of the job for lists and the head of its page."""
+    """Return the badge of the import for lists and for its page."""
     if job.paused:
         return Badge("warn", "pause", gettext("paused"))
     return Badge(*_BADGES[State(job.state)])
 
 
 def first_steps() -> list[Step]:
-    """Return the step bar before there is a job."""
+    """Return the step bar for an import that isn't created yet."""
     return [Step(text, is_done=False, is_now=number == 0) for number, text in enumerate(_TEXTS)]
 
 
 def step_of(job: ImportJob) -> str:
-    """Return the step that the job is at; for a stopped job, the step at which it was stopped."""
+    """Return the current step of the import. For a stopped import, return the step where it stopped."""
     found = _STEP_OF_STATE.get(State(job.state))
     if found is not None:
         return found
@@ -96,7 +96,7 @@ def step_of(job: ImportJob) -> str:
 
 
 def steps_of(job: ImportJob, display: str = "") -> list[Step]:
-    """Return the step bar of a job; `display` is the step that the page shows, if it is not the job's."""
+    """Return the step bar of an import. `display` is the step on the page, if it isn't the import's current step."""
     at = STEPS.index(step_of(job))
     stopped = job.state in (State.FAILED, State.CANCELLED) and at < STEPS.index("report")
     ended = job.state in ENDED_STATES
@@ -114,7 +114,7 @@ def steps_of(job: ImportJob, display: str = "") -> list[Step]:
 
 
 def _url(job: ImportJob, step: str) -> str:
-    """Return the URL of a step: of the choices while they can be changed, and of the job's own step; else empty."""
+    """Return the URL of a step if it can be opened: the current step, or the choices while they can change."""
     page = reverse("import-detail", args=[job.pk])
     if step == "choose" and job.state == State.PLANNED:
         return f"{page}?step=choose"

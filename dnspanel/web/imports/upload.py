@@ -1,4 +1,4 @@
-"""Views of the upload of an import's files: chunks as raw bodies, the offset to go on from, and the end."""
+"""Views of file uploads for an import: chunks as raw bodies, the offset to resume from, and completion."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ LONGEST_NAME = 4 * import_limits.MOST_PATH_BYTES
 
 
 def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
-    """Return the files that have arrived, and where to send the rest."""
+    """Return the template context of the upload: the files so far, and the URLs for the rest."""
     return {
         "files": upload.uploaded_files(job),
         "addresses": addresses_of(job),
@@ -32,13 +32,13 @@ def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
 
 
 def addresses_of(job: ImportJob) -> dict[str, str]:
-    """Return the URLs to which the script sends chunks of files, and reports that the upload is complete."""
+    """Return the URLs that the script uses to send chunks and to complete the upload."""
     return {"upload": reverse("import-upload", args=[job.pk]), "finish": reverse("import-uploaded", args=[job.pk])}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Return where the next chunk of a file begins; a POST takes a chunk, whose bytes are the body."""
+    """Return the offset of a file's next chunk. A POST stores a chunk, which is the request body."""
     job = queries.job_for(request.user, job_id)
     name = request.GET.get("name", "")[:LONGEST_NAME]
     try:
@@ -63,7 +63,7 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Complete the upload. Files that come with this form, sent without a script, are received first."""
+    """Complete the upload. Files in this form, sent without scripts, are received first."""
     job = queries.job_for(request.user, job_id)
     by_script = request.accepts("application/json") and not request.accepts("text/html")
     try:
@@ -77,9 +77,9 @@ def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
 
 
 def take_files(request: PanelRequest, job: ImportJob) -> str:
-    """Receive the form's files, start the scan, and return the page to show. Sent twice, it starts once.
+    """Receive the form's files, start the scan, and return the URL of the next page. Raise TransferError.
 
-    A CSV import first waits for the meaning of its columns. Raise TransferError.
+    Calling it twice starts one scan. A CSV import first needs the meanings of its columns.
     """
     page = reverse("import-detail", args=[job.pk])
     if job.state != State.UPLOADING:

@@ -1,4 +1,4 @@
-"""Views of where the audit log is sent, for administrators: added, changed, tested, switched off, deleted."""
+"""Views of audit log destinations, for administrators: list, add, change, test, switch off, delete."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ _SECRET_STAYS = gettext_lazy("Empty: what is stored stays. It is never shown.")
 
 
 class DestinationForm(PanelForm):
-    """The receiver of the log, how the panel recognises it, and how the panel proves itself there."""
+    """The receiver of the audit log, the CA that verifies it, and the panel's credentials for it."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
     address = forms.CharField(max_length=LONGEST_URL, widget=forms.TextInput(attrs=MONO))
@@ -98,13 +98,13 @@ class DestinationForm(PanelForm):
 
     @property
     def terms(self) -> Terms:
-        """What was filled in; the form must be valid."""
+        """The destination's terms from a valid form."""
         return Terms(**self.cleaned_data)
 
 
 @require_safe
 def evidence_list(request: PanelRequest) -> HttpResponse:
-    """List the destinations, with how far each is."""
+    """List the destinations, with how far each has received the log."""
     destinations.require_operator(request.user)
     rows = destinations.destination_rows()
     context = {"rows": rows, "may_add": len(rows) < destinations.MOST_DESTINATIONS, "tab": "evidence"}
@@ -113,7 +113,7 @@ def evidence_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def evidence_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new destination; a POST adds it, and wants the password."""
+    """Show the form of a new destination. A POST asks for the password and adds the destination."""
     destinations.require_operator(request.user)
     kind = Kind.OTLP if request.GET.get("kind") == Kind.OTLP else Kind.SYSLOG
     form = DestinationForm(request.POST or None, kind=kind)
@@ -145,7 +145,7 @@ _ABOUT_LOG = Question(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
-    """Show a destination and how far it is; a POST changes it, and wants the password."""
+    """Show a destination and its progress. A POST asks for the password and changes the destination."""
     row = _row(request, destination_id)
     form = DestinationForm(request.POST or None, kind=Kind(row.destination.kind), destination=row.destination)
     if form.is_valid():
@@ -166,7 +166,7 @@ def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 @require_POST
 def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
-    """Switch the destination off, after a yes, or on again (`active` is yes or no)."""
+    """Switch the destination off after a confirmation, or on again (`active` is yes or no)."""
     destination = _row(request, destination_id).destination
     active = request.POST.get("active") == "yes"
     question = Question(
@@ -187,7 +187,7 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 @require_POST
 def evidence_test(request: PanelRequest, destination_id: int) -> HttpResponse:
-    """Send the destination one message, and say what came of it."""
+    """Send a test message to the destination and show the result."""
     destination = _row(request, destination_id).destination
     try:
         destinations.try_destination(destination=destination, by=request.user, clock=timezone.now)
@@ -200,7 +200,7 @@ def evidence_test(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 @require_POST
 def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
-    """Delete the destination, after a yes."""
+    """Delete the destination after a confirmation."""
     destination = _row(request, destination_id).destination
     question = Question(
         title=gettext("Delete {name}").format(name=destination.name),
@@ -216,6 +216,6 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 
 def _row(request: PanelRequest, destination_id: int) -> DestinationRow:
-    """Return the destination, for a person that may see it. Raise Forbidden or DestinationUnknown."""
+    """Return the destination. Raise Forbidden if the person isn't an operator, or DestinationUnknown."""
     destinations.require_operator(request.user)
     return destinations.destination_row(destination_id)

@@ -1,4 +1,4 @@
-"""Views of the settings: what can be set here, where the rest is set, and what the environment fixes."""
+"""Views of the settings: editable settings, links to other settings pages, and environment settings."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from dnspanel.zones.settings.zone_defaults import change_zone_defaults, zone_def
 
 @dataclass(frozen=True, slots=True)
 class DisplaySetting:
-    """A setting with the value that may be shown: for a secret only whether it is set."""
+    """A setting with its displayed value. A secret's displayed value is only "set" or not."""
 
     setting: EnvironmentSetting
     value: str
@@ -30,7 +30,7 @@ class DisplaySetting:
 
 @dataclass(frozen=True, slots=True)
 class DisplaySection:
-    """Settings that belong together, with their values."""
+    """A section of settings with their values."""
 
     title: str
     settings: list[DisplaySetting]
@@ -38,7 +38,7 @@ class DisplaySection:
 
 @require_safe
 def settings_page(request: PanelRequest) -> HttpResponse:
-    """Show every setting of the environment with its value, and lead to what is set on pages."""
+    """Show every environment setting with its value, and links to settings on other pages."""
     access.require(request.user, Permission.NODES)
     context = {"sections": [_display(section) for section in SECTIONS], "tab": "environment"}
     return render(request, "settings/environment.html", context)
@@ -59,7 +59,7 @@ def _with_value(setting: EnvironmentSetting) -> DisplaySetting:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_zones(request: PanelRequest) -> HttpResponse:
-    """Show what the form of new zones begins with; a POST changes it."""
+    """Show the defaults for new zones. A POST changes them."""
     access.require(request.user, Permission.NODES)
     defaults = zone_defaults()
     form = ZoneDefaultsForm(request.POST or None, defaults=defaults)

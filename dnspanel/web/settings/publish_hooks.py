@@ -1,4 +1,4 @@
-"""Views of the publish hooks that a person may place, change, test and lift."""
+"""Views of publish hooks, for people with the right `govern`: add, change, test and remove a hook."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("questions that seem to be thi
 
 
 class HookForm(ScopeForm):
-    """The address to ask, and what becomes of a publication without an answer."""
+    """The URL of a hook, and the decision if it doesn't answer."""
 
     name = forms.CharField(
         required=False,
@@ -69,14 +69,14 @@ class HookForm(ScopeForm):
 
     @property
     def terms(self) -> HookTerms:
-        """Return what it asks for; the form must be valid."""
+        """The hook's terms from a valid form."""
         given = self.cleaned_data
         return HookTerms(given["url"].strip(), given["seconds"], given["when_silent"], given["name"])
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hooks(request: PanelRequest) -> HttpResponse:
-    """Show the hooks that the person may lift; a POST places one and shows its secret, this once."""
+    """Show the hooks that the person is allowed to remove. A POST adds one and shows its secret once."""
     form = HookForm(request.POST or None, reader=governor(request))
     if form.is_valid():
         if (question := ask(request, _ABOUT_SECRET)) is not None:
@@ -90,7 +90,7 @@ def hooks(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Show a hook and how it answers; a POST changes it, and wants the password."""
+    """Show a hook and its answers. A POST asks for the password and changes the hook."""
     reader = governor(request)
     hook = place_publish_hooks.hook_for(request.user, hook_id)
     form = HookForm(request.POST or None, reader=reader, hook=hook)
@@ -109,7 +109,7 @@ def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
 
 @require_POST
 def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Ask the hook an example, and say what it answered."""
+    """Send an example publication to the hook and show its answer."""
     governor(request)
     answer = place_publish_hooks.try_hook(hook_id=hook_id, author=request.user, clock=timezone.now)
     if answer.allow is None:
@@ -129,7 +129,7 @@ def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
 
 @require_POST
 def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Make a new secret and show it, this once; the old one counts too for a day."""
+    """Replace the hook's secret and show the new one once. The old secret stays valid for a day."""
     governor(request)
     if (question := ask(request, _ABOUT_SECRET)) is not None:
         return question
@@ -155,7 +155,7 @@ def _page_with_secret(request: PanelRequest, made: NewHook, *, rotated: bool = F
 
 @require_POST
 def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Stop asking the hook."""
+    """Remove the hook, so that it is no longer asked."""
     return lift_rule(
         request,
         lambda now: place_publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),

@@ -1,4 +1,4 @@
-"""Views of the rules of approval and the freezes that a person may place and lift."""
+"""Views of approval rules and freezes, for people with the right `govern`: list, add, remove."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ Placed = TypeVar("Placed")
 
 @dataclass(frozen=True, slots=True)
 class DisplayRule:
-    """A rule of approval in words."""
+    """An approval rule, with its texts for the page."""
 
     rule: ApprovalRule
 
@@ -63,7 +63,7 @@ class DisplayRule:
 
 @dataclass(frozen=True, slots=True)
 class DisplayFreeze:
-    """A freeze, until when it holds now, and when it does next."""
+    """A freeze, with the end of its current period and the start of its next one."""
 
     freeze: Freeze
     until: datetime | None
@@ -71,7 +71,7 @@ class DisplayFreeze:
 
 
 class ScopeForm(PanelForm):
-    """The zones that a rule is about, and why."""
+    """The zones that a rule applies to, and the reason for it."""
 
     zone = forms.CharField(required=False, max_length=1100, widget=forms.TextInput(attrs=MONO))
     tag = forms.CharField(required=False, max_length=40, widget=forms.TextInput(attrs=MONO))
@@ -104,12 +104,15 @@ class ScopeForm(PanelForm):
 
     @property
     def scope(self) -> Scope:
-        """Return the zones; the form must be valid."""
+        """The rule's scope from a valid form."""
         given = self.cleaned_data
         return Scope(given["zone"], given["tag"], given["team"])
 
     def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
-        """Return what the verb placed; None where it refused, which the field at fault says. The form must be valid."""
+        """Call the verb that adds the rule and return its result. The form must be valid.
+
+        If the verb refuses, add the error to its field and return None.
+        """
         try:
             return place(
                 scope=self.scope,
@@ -124,7 +127,7 @@ class ScopeForm(PanelForm):
 
 
 class ApprovalRuleForm(ScopeForm):
-    """What needs approval, and whose."""
+    """The changes that need approval, and the people who can approve them."""
 
     needed = forms.IntegerField(
         label=gettext_lazy("How many approve"),
@@ -197,7 +200,7 @@ class ApprovalRuleForm(ScopeForm):
 
     @property
     def terms(self) -> ApprovalTerms:
-        """Return what it asks for; the form must be valid."""
+        """The approval rule's terms from a valid form."""
         given = self.cleaned_data
         return ApprovalTerms(
             needed=given["needed"],
@@ -212,7 +215,7 @@ class ApprovalRuleForm(ScopeForm):
 
 
 class FreezeForm(ScopeForm):
-    """When nothing is published."""
+    """The period of a freeze, and its repetition."""
 
     starts_at = OwnClockField(label=gettext_lazy("From"), help_text="")
     ends_at = OwnClockField(label=gettext_lazy("Until"))
@@ -228,7 +231,7 @@ class FreezeForm(ScopeForm):
 
     @property
     def times(self) -> FreezeTimes:
-        """Return the times; the form must be valid."""
+        """The freeze's times from a valid form, in the person's time zone."""
         given = self.cleaned_data
         place = str(timezone.get_current_timezone())
         return FreezeTimes(given["starts_at"], given["ends_at"], given["repeats"].strip().upper(), place)
@@ -236,7 +239,7 @@ class FreezeForm(ScopeForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def approval_rules(request: PanelRequest) -> HttpResponse:
-    """Show the rules of approval that the person may lift; a POST places one."""
+    """Show the approval rules that the person is allowed to remove. A POST adds one."""
     form = ApprovalRuleForm(request.POST or None, reader=governor(request))
     if form.is_valid():
         rule = form.place_rule(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
@@ -250,7 +253,7 @@ def approval_rules(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def approval_rule_lift(request: PanelRequest, rule_id: int) -> HttpResponse:
-    """Lift the rule."""
+    """Remove the approval rule."""
     return lift_rule(
         request,
         lambda now: publish_rules.lift_approval_rule(rule_id=rule_id, author=request.user, now=now),
@@ -261,7 +264,7 @@ def approval_rule_lift(request: PanelRequest, rule_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def freezes(request: PanelRequest) -> HttpResponse:
-    """Show the freezes that the person may lift; a POST places one."""
+    """Show the freezes that the person is allowed to remove. A POST adds one."""
     form = FreezeForm(request.POST or None, reader=governor(request))
     now = timezone.now()
     if form.is_valid():
@@ -279,7 +282,7 @@ def freezes(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
-    """Lift the freeze."""
+    """Remove the freeze."""
     return lift_rule(
         request,
         lambda now: publish_rules.lift_freeze(freeze_id=freeze_id, author=request.user, now=now),
@@ -289,7 +292,7 @@ def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
 
 
 def lift_rule(request: PanelRequest, lift: Callable[[datetime], None], told: str, *, back: str) -> HttpResponse:
-    """Lift a rule, or say that it was lifted already, and return to the list. Raise Forbidden."""
+    """Remove a rule, add a message (a warning if it was already removed), and redirect to the list. Raise Forbidden."""
     governor(request)
     try:
         lift(timezone.now())
@@ -300,7 +303,7 @@ def lift_rule(request: PanelRequest, lift: Callable[[datetime], None], told: str
 
 
 def governor(request: PanelRequest) -> Actor:
-    """Return who asks, if they may govern some zone. Raises Forbidden."""
+    """Return the signed-in person if they are allowed to govern at least one zone. Raise Forbidden otherwise."""
     actor = actor_of(request.user)
     if actor is None or not actor.may_somewhere(Right.GOVERN):
         raise Forbidden(Permission.EDIT, gettext("You may not say what needs approval."))

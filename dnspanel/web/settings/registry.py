@@ -1,4 +1,4 @@
-"""Every setting of the environment, by section: its variable, its meaning, and what of its value may be shown. Pure."""
+"""All environment settings by section: variable, description, and whether the value is secret. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,10 @@ from dnspanel.texts import gettext_lazy
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentSetting:
-    """One variable; `attribute` is its name in Django's settings, `is_secret` says that its value is never shown."""
+    """One environment variable. `attribute` is its name in Django's settings.
+
+    The value of a variable with `is_secret` is never shown.
+    """
 
     variable: str
     text: str
@@ -18,7 +21,7 @@ class EnvironmentSetting:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Settings that belong together."""
+    """A section of related settings."""
 
     title: str
     settings: tuple[EnvironmentSetting, ...]
@@ -187,7 +190,7 @@ SECTIONS = (
 
 
 def value_text(value: Any) -> str:
-    """Return the value as a person reads it."""
+    """Return the value as readable text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

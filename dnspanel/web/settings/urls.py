@@ -1,4 +1,4 @@
-"""URLs of the settings; included by `web.urls`."""
+"""URLs of the settings, included by `web.urls`."""
 
 from django.urls import path
 

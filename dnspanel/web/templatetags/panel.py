@@ -22,8 +22,9 @@ register = template.Library()
 
 
 class _Unit(NamedTuple):
-    """A unit of time: up to how many seconds it counts, how many one has, the text for a number of it, and
-    the text for a number of it ago.
+    """A unit of time: the age in seconds up to which it is used, its length in seconds, and its texts.
+
+    `span` formats a number of units, and `ago` formats an age.
     """
 
     limit: float
@@ -62,7 +63,7 @@ _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": 
 
 
 class FoldedNode(template.Node):
-    """What `folded` draws."""
+    """The template node of the tag `folded`."""
 
     def __init__(self, nodelist: template.NodeList) -> None:
         self.nodelist = nodelist  # by this name Django finds the blocks that a page fills
@@ -78,9 +79,9 @@ class FoldedNode(template.Node):
 
 @register.tag
 def folded(parser: template.base.Parser, token: template.base.Token) -> FoldedNode:
-    """Draw what is between `folded` and `endfolded` with each line break, and the blanks around it, as one blank.
+    """Replace each line break between `folded` and `endfolded`, with the spaces around it, by one space.
 
-    A browser shows the same, but in `pre` and `textarea`. A hundred rows of a table weigh a quarter less.
+    Browsers show the same, except in `pre` and `textarea`. A hundred table rows become a quarter smaller.
     """
     nodes = parser.parse(("endfolded",))
     parser.delete_first_token()
@@ -88,7 +89,7 @@ def folded(parser: template.base.Parser, token: template.base.Token) -> FoldedNo
 
 
 class PatternedNode(template.Node):
-    """What `patterned` draws."""
+    """The template node of the tag `patterned`."""
 
     def __init__(self, name: str, nodelist: template.NodeList) -> None:
         self._name = name
@@ -109,9 +110,9 @@ class PatternedNode(template.Node):
 
 @register.tag
 def patterned(parser: template.base.Parser, token: template.base.Token) -> PatternedNode:
-    """Draw what is between `patterned ROW` and `endpatterned`, once for all rows of one shape: see `PatternRow`.
+    """Render the block between `patterned ROW` and `endpatterned` once for all rows of one shape (see `PatternRow`).
 
-    ROW is a variable of that class; nothing else that is drawn may differ from row to row.
+    ROW is a variable of that class. Everything else in the block must be the same for all rows.
     """
     _, name = token.split_contents()
     nodes = parser.parse(("endpatterned",))
@@ -122,7 +123,7 @@ def patterned(parser: template.base.Parser, token: template.base.Token) -> Patte
 @register.simple_tag
 @lru_cache(maxsize=1024)
 def icon(name: str, css: str = "") -> SafeString:
-    """Return an icon of the sprite. Screen readers skip it, so a word must stand beside it."""
+    """Return an icon of the sprite. Screen readers skip it, so a word must be next to it."""
     classes = f"icon {css}".rstrip()
     return format_html(
         '<svg class="{}" aria-hidden="true"><use href="{}#{}"/></svg>', classes, static("img/icons.svg"), name
@@ -131,19 +132,19 @@ def icon(name: str, css: str = "") -> SafeString:
 
 @register.filter
 def message_icon(level: str) -> str:
-    """Return the icon name of a message's level."""
+    """Return the icon name for a message level."""
     return _MESSAGE_ICONS.get(level, "check")
 
 
 @register.simple_tag
 def querystring_of(**parameters: object) -> str:
-    """Return the query string `q=shop&after=…` of the parameters that are not empty."""
+    """Return a query string such as `q=shop&after=…` from the non-empty parameters."""
     return urlencode({name: str(value) for name, value in parameters.items() if value})
 
 
 @register.filter
 def search_for(value: str, key: str) -> str:
-    """Return the query string of a search for this key, such as `q=team%3Aweb`; a value with spaces is quoted."""
+    """Return the query string of a search for this key, such as `q=team%3Aweb`. A value with spaces is quoted."""
     return urlencode({"q": f'{key}:"{value}"' if " " in value else f"{key}:{value}"})
 
 
@@ -152,38 +153,38 @@ register.filter(told_reason)
 
 @register.filter
 def rrtype(number: int) -> str:
-    """Return the mnemonic of an RRset's type."""
+    """Return the mnemonic of a record type number."""
     return rdata.type_to_text(number)
 
 
 @register.filter
 def count(number: int) -> str:
-    """Return the number with thousands separated: 12345 → 12,345."""
+    """Return the number with thousands separators: 12345 → 12,345."""
     return f"{number:,}"
 
 
 @register.filter
 def sentence(text: str) -> str:
-    """Return the text with a full stop, which a name at its end may have already."""
+    """Return the text with a full stop, unless it already ends in a punctuation mark."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 @register.filter
 def to_select(name: str) -> str:
-    """Return what a screen reader says of the tick beside this name."""
+    """Return the screen reader label of a checkbox that selects this name."""
     return gettext("Select %(name)s") % {"name": name}
 
 
 @register.filter
 def idn(name: str) -> str:
-    """Return the Unicode form of a name, or an empty string if it is the same."""
+    """Return the Unicode form of a name, or an empty text if it is the same."""
     display = names.display(name)
     return "" if display == name else display
 
 
 @register.filter
 def ago(at: datetime | None) -> SafeString | str:
-    """Return how long ago this was, in words, with the exact time on hover; None gives "never"."""
+    """Return the age of a time as HTML text, with the exact time on hover. None gives "never"."""
     if at is None:
         return gettext("never")
     return format_html(
@@ -207,12 +208,12 @@ def _largest_unit(seconds: float) -> tuple[_Unit, int]:
 
 
 def moment(at: datetime) -> str:
-    """Return the time to the minute by the reader's clock, with the name of the time zone."""
+    """Return the time to the minute in the reader's time zone, with the zone's name."""
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M %Z}"
 
 
 def spoken_age(seconds: float) -> str:
-    """Return an age in words: `3 min ago`."""
+    """Return an age as text: `3 min ago`."""
     if seconds < 5:
         return gettext("just now")
     unit, number = _largest_unit(seconds)

@@ -1,4 +1,4 @@
-"""The view of a zone's default TTL: what new records begin with. In the tab of its settings."""
+"""The view of a zone's default TTL for new records, on its Settings tab."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from dnspanel.zones.settings.settings_of_zone import change_default_ttl
 
 
 class DefaultTtlForm(PanelForm):
-    """The TTL of new records, and whether those that have the old one get it too."""
+    """The TTL of new records, and whether records with the old default get it too."""
 
     default_ttl = forms.CharField(
         label=gettext_lazy("TTL of new records"),
@@ -51,14 +51,14 @@ class DefaultTtlForm(PanelForm):
 
 
 def default_ttl_form(request: PanelRequest, zone: Zone, *, bound: bool = False) -> DefaultTtlForm:
-    """Return the form, with what was sent to it if it is bound; `present` is the TTL that new records get now."""
+    """Return the form, bound to the request's data if `bound`."""
     initial = {"default_ttl": "" if zone.default_ttl is None else zone.default_ttl}
     return DefaultTtlForm(request.POST if bound else None, initial=initial, present=default_ttl(request, zone))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form; a POST keeps the TTL, and drafts it for the records that have the old one, if that is ticked."""
+    """Show the form. A POST saves the TTL. If selected, it also drafts the TTL for records with the old default."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = default_ttl_form(request, zone, bound=request.method == "POST")
     if form.is_valid():
@@ -77,7 +77,7 @@ def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _draft_others(request: PanelRequest, zone: Zone, old: int, new: int) -> HttpResponse:
-    """Draft the new TTL for the records that have the old one, and lead to their review."""
+    """Draft the new TTL for records with the old default, and redirect to the review."""
     zone = access.zone_for_editing(request.user, zone.name)
     try:
         outcome = _with_ttl(request, zone, old, new)

@@ -1,4 +1,4 @@
-"""The view of transfers of a zone without a key, and of other receivers of its changes. In the tab of its settings."""
+"""The view of keyless zone transfers and additional NOTIFY receivers of a zone, on its Settings tab."""
 
 from django import forms
 from django.contrib import messages
@@ -24,7 +24,7 @@ _LONGEST = 50
 
 
 class KeylessForm(PanelForm):
-    """The networks that may transfer the zone and the addresses that get a NOTIFY; the verbs check them."""
+    """The networks that are allowed to transfer the zone, and addresses to notify. The verbs check them."""
 
     networks = forms.CharField(
         label=gettext_lazy("May transfer it without a key"),
@@ -44,12 +44,12 @@ class KeylessForm(PanelForm):
     )
 
     def words(self, field: str) -> list[str]:
-        """Return what was typed, one by one."""
+        """Return the entries of the field as a list."""
         return split_words(str(self.cleaned_data[field]))
 
 
 def keyless_context(zone: Zone) -> dict[str, object]:
-    """Return what the card of a zone's settings shows of it."""
+    """Return the template context of the card on the zone's Settings tab."""
     return _about(zone, keyless.keyless_of(zone))
 
 
@@ -60,7 +60,7 @@ def _about(zone: Zone, found: keyless.Keyless) -> dict[str, object]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the networks that transfer the zone without a key and the other receivers of changes; a POST changes it."""
+    """Show networks that transfer the zone without a key, and additional NOTIFY receivers. A POST changes them."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     found = keyless.keyless_of(zone)
     context = _about(zone, found)

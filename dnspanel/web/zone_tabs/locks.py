@@ -1,4 +1,4 @@
-"""The views of a zone's locks: what only its manager changes, with the reason. In the tab of its settings."""
+"""The views of a zone's locks on its Settings tab: records that only the zone's manager can change, and why."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from dnspanel.zones.rights.locks import LONGEST_REASON, NOBODY, Manager, add_loc
 
 
 class LockForm(AboutRRsetForm):
-    """The object of a lock, its reason, and the people that the lock lets through."""
+    """The records that a lock protects, the reason, and the people who can still change them."""
 
     without_type = None
     reason = forms.CharField(
@@ -60,12 +60,12 @@ class LockForm(AboutRRsetForm):
 
 
 def locks_context(zone: Zone, form: LockForm) -> dict[str, object]:
-    """Return what the card of a zone's locks shows."""
+    """Return the template context of the locks card."""
     return {"lock_form": form, "locks": locks_of(zone)}
 
 
 def lock_form(request: PanelRequest, zone: Zone, data: QueryDict | None = None) -> LockForm:
-    """Return the form of a new lock, with what was sent to it."""
+    """Return the form of a new lock, bound to `data` if given."""
     reader = actor_of(request.user)
     assert reader is not None  # a person that may set the zone is signed in
     return LockForm(data, zone=zone, reader=reader)
@@ -73,7 +73,7 @@ def lock_form(request: PanelRequest, zone: Zone, data: QueryDict | None = None) 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the locks of a zone; a POST places one."""
+    """Show the locks of a zone. A POST adds a lock."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = lock_form(request, zone, request.POST or None)
     if form.is_valid():
@@ -99,7 +99,7 @@ def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_lock_lift(request: PanelRequest, zone_name: str, lock_id: int) -> HttpResponse:
-    """Lift the lock."""
+    """Remove the lock from the zone."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     try:
         lift_lock(zone=zone, lock_id=lock_id, author=request.user, now=timezone.now())

@@ -1,4 +1,4 @@
-"""The views of where a zone comes from: its primaries, taking over, giving back. In the tab of its settings."""
+"""The views of a zone's primaries on its Settings tab: set primaries, take the zone over, give it back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ from dnspanel.zones.rights import access
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show where the zone comes from; a POST says where it comes from now on."""
+    """Show the primaries that the zone is transferred from. A POST changes them."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     row = TransferredZone.objects.filter(pk=zone.pk).first()
     form = PrimariesForm(request.POST or None, initial=initial_of(row) if row else None)
@@ -70,7 +70,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Ask the primaries at once; with `all` transfer the whole zone."""
+    """Query the primaries now. With `all`, transfer the whole zone."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     wants_all = request.POST.get("all") == "yes"
 
@@ -100,7 +100,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Have the zone come from its primaries again, after a confirmation."""
+    """Transfer the zone from its former primaries again, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     if not zone.transferred_from and (question := ask(request, _about_giving_back(zone))) is not None:
         return question
@@ -126,7 +126,7 @@ def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], said:
 
 
 def _acting(request: PanelRequest) -> dict[str, Any]:
-    """Return who acts and why, and whether that goes past rules: fields of a zone that has any."""
+    """Return the keyword arguments for verbs: the actor with the reason, and whether to bypass the zone's rules."""
     form = PastRulesForm(request.POST)
     said = form.verb_arguments if form.is_valid() else {}
     acting = Acting(request.user, Channel.WEB, timezone.now(), str(said.get("reason", "")))
@@ -134,7 +134,7 @@ def _acting(request: PanelRequest) -> dict[str, Any]:
 
 
 def _past_form(request: PanelRequest, zone: Zone) -> PastRulesForm | None:
-    """Return the fields to go past rules; None where the zone has none, or who looks may not govern it."""
+    """Return the form to bypass rules, or None if the zone has no rules or the person isn't allowed to govern it."""
     if not access.has_right(request.user, zone, Right.GOVERN) or not publish_guards.rules_about([zone]):
         return None
     return PastRulesForm(request.POST or None)

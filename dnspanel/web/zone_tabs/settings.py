@@ -1,4 +1,4 @@
-"""The view of what a zone is set to: its tags and its team."""
+"""The view of a zone's settings: its tags and its team."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -22,7 +22,7 @@ from dnspanel.zones.settings.settings_of_zone import change_settings
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the tags and team of a zone; a POST changes them."""
+    """Show the tags and team of a zone. A POST changes them."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = ZoneSettingsForm(request.POST or None, zone=zone, author=request.user)
     if form.is_valid():

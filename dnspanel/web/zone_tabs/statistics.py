@@ -1,4 +1,4 @@
-"""Views of how often a zone and its names are asked, as far as the nodes remember it."""
+"""Views of how often a zone and its names are queried, as far back as the nodes remember."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ MOST_OPERATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DisplayEstimate:
-    """Queries per second as text; `rate` is what they are below, if nothing else is known."""
+    """Queries per second as text. With `is_bound`, `rate` is only an upper bound."""
 
     rate: str
     error: str
@@ -45,7 +45,7 @@ class DisplayEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DisplayNode:
-    """One node's memory of the zone; no sample if it has not reported."""
+    """One node's query statistics of the zone. `sample` is None if the node hasn't reported any."""
 
     name: str
     sample: NodeSample | None
@@ -54,7 +54,7 @@ class DisplayNode:
 
 @dataclass(frozen=True, slots=True)
 class DisplayRow:
-    """A row of a list; `type` is empty where the list has none."""
+    """A row of a list. `type` is empty if the list has no types."""
 
     what: str
     type: str
@@ -63,7 +63,7 @@ class DisplayRow:
 
 @dataclass(frozen=True, slots=True)
 class DisplayList:
-    """A list of the zone, what its numbers are, and the text without rows."""
+    """A list of top entries for the zone: its unit, its rows, and the text for a list without rows."""
 
     title: str
     unit: str
@@ -73,7 +73,7 @@ class DisplayList:
 
 @dataclass(frozen=True, slots=True)
 class DisplayHour:
-    """The last hour by minute: the line, its highest point, and in how many minutes there is a number."""
+    """The last hour by minute: the graph, its maximum, and the number of minutes with data."""
 
     lines: tuple[str, ...]
     highest: str
@@ -84,7 +84,10 @@ class DisplayHour:
 
 @require_safe
 def zone_statistics(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show how often the zone is asked; htmx fetches the numbers alone, and nodes are asked while a person looks."""
+    """Show how often the zone is queried. htmx fetches only the numbers.
+
+    Nodes are asked for statistics only while a person looks at the page.
+    """
     zone = access.zone_for_reading(request.user, zone_name)
     zone_queries.watch_zones([zone.name])
     context = _numbers(zone, with_nodes=can(request.user, Permission.FLEET))
@@ -116,7 +119,7 @@ def _numbers(zone: Zone, *, with_nodes: bool) -> dict[str, object]:
 
 
 def _serving() -> "QuerySet[Node]":
-    """Return the nodes that clients may ask."""
+    """Return the nodes that answer clients."""
     return Node.objects.filter(
         state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False, is_front=False
     ).order_by("name")
@@ -133,14 +136,14 @@ def _display_estimate(estimate: Estimate) -> DisplayEstimate:
 
 
 def small_rate(per_second: float) -> str:
-    """Return a rate with two digits that say something, also far below one per second."""
+    """Return a rate as text with two significant digits, even if it is far below one per second."""
     if 0 < per_second < 0.95:
         return "0.001" if per_second < 0.001 else f"{float(f'{per_second:.2g}'):f}".rstrip("0")
     return rate(per_second)
 
 
 def _hour(minutes: Sequence[MinuteOfZone]) -> DisplayHour | None:
-    """Return the hour for the drawing; None while no node has reported any minute."""
+    """Return the graph of the last hour, or None if no node has reported any minute."""
     if not any(minute.nodes for minute in minutes):
         return None
     values = [minute.estimate.qps if minute.estimate else None for minute in minutes]
@@ -155,7 +158,7 @@ def _hour(minutes: Sequence[MinuteOfZone]) -> DisplayHour | None:
 
 
 def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
-    """Return the lists over all nodes: names and types by queries per second, failures by how often they were seen."""
+    """Return the lists over all nodes: names and types by queries per second, failures by number of occurrences."""
     types: dict[str, float] = {}
     for sample in samples:
         for rrtype, times in sample.top.types:
@@ -193,9 +196,9 @@ def _display_most_frequent(title: str, lists: Collection[Sequence[Counted]]) -> 
 
 @require_safe
 def draft_queries(request: PanelRequest) -> HttpResponse:
-    """Show how often names of the draft are asked now, if they are among the most asked; else nothing, yet.
+    """Show how often names in the draft are queried now, if they are among the most queried names.
 
-    `zone` limits it to one zone. Nodes are asked while a person looks.
+    `zone` limits the names to one zone. Nodes are asked for statistics only while a person looks at the page.
     """
     access.require(request.user, Permission.EDIT)
     operations = draft.operations_of(request.user).filter(zone__in=access.zones_visible_to(request.user))

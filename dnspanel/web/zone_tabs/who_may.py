@@ -1,4 +1,4 @@
-"""The view of the people that may see and change a zone, and why; only of people that the reader may know."""
+"""The view of people and tokens with rights over a zone, and why. Shows only people that the reader can know."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class DisplayReason:
-    """A right of a person, its source, and the names and types that it is limited to (empty: any)."""
+    """A right of a person, its source, and the names and types that it is limited to (empty means any)."""
 
     what: str
     reason: str
@@ -43,7 +43,7 @@ class DisplayPerson:
 
 @dataclass(frozen=True, slots=True)
 class DisplayToken:
-    """A token with rights over the zone, which are never more than its owner's."""
+    """A token with rights over the zone. These never exceed its owner's rights."""
 
     token: Token
     reasons: tuple[DisplayReason, ...]
@@ -51,7 +51,7 @@ class DisplayToken:
 
 @require_safe
 def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show who may do what here, and try it for a name and type; htmx gets the next rows of a list alone."""
+    """Show who has rights over the zone, and check a name and type. htmx gets only the next rows of a list."""
     zone = access.zone_for_reading(request.user, zone_name)
     actor = actor_of(request.user)
     assert actor is not None  # a person that sees the zone is signed in
@@ -75,7 +75,7 @@ def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _people(request: PanelRequest, actor: Actor, zone: Zone) -> dict[str, object]:
-    """Return the page of people that is asked for, in three queries."""
+    """Return the requested page of people, in three queries."""
     found = people_here(actor, zone, after=request.GET.get("after", ""), limit=PER_PAGE + 1)
     listed = found[:PER_PAGE]
     return {
@@ -86,7 +86,7 @@ def _people(request: PanelRequest, actor: Actor, zone: Zone) -> dict[str, object
 
 
 def _tokens(request: PanelRequest, actor: Actor, zone: Zone, now: datetime) -> dict[str, object]:
-    """Return the page of tokens that is asked for, in four queries; those that can do nothing here are left out."""
+    """Return the requested page of tokens, in four queries. Tokens without rights over the zone are left out."""
     before = id_in(request.GET.get("before", ""))
     found = tokens_here(actor, zone, now=now, before=before, limit=PER_PAGE + 1)
     listed = found[:PER_PAGE]

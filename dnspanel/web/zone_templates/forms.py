@@ -1,4 +1,4 @@
-"""Forms of templates: what one is called and whose it is, and what a version says."""
+"""Forms of templates: their name and team, and the contents of a version."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,12 +46,12 @@ _KIND_LABELS = {str(kind): label for kind, label in KINDS}
 
 
 def kind_label(kind: VariableKind) -> str:
-    """Return what people call a kind of variable."""
+    """Return the label of a kind of variable."""
     return _KIND_LABELS[kind]
 
 
 class HeadForm(PanelForm):
-    """What a template is called, and whose it is."""
+    """The name, team and description of a template."""
 
     template_name = forms.CharField(  # type: ignore[assignment]  # the field takes the place of a form's own template
         label=gettext_lazy("Name"),
@@ -76,24 +76,24 @@ class HeadForm(PanelForm):
 
     @property
     def head(self) -> Head:
-        """The head that was typed; of a form that is valid."""
+        """The template's name, team and description from a valid form."""
         chosen = self.cleaned_data
         return Head(chosen["template_name"], chosen.get("team"), chosen["description"])
 
     @staticmethod
     def initial_of(template: ZoneTemplate) -> dict[str, Any]:
-        """Return what the form of this template begins with."""
+        """Return the form's initial values for this template."""
         return {"template_name": template.name, "description": template.description, "team": template.team_id}
 
     def refuse_at(self, refusal: TemplateRefused) -> None:
-        """Add what a verb refused, at the fields that it is about."""
+        """Add a verb's errors to the fields that caused them."""
         for name, messages in refusal.fields.items():
             for message in messages:
                 self.refuse("template_name" if name == "name" else name, message)
 
 
 class NewTemplateForm(HeadForm):
-    """The same, and what it is for."""
+    """The name, team and description of a new template, and whether it is for whole zones or is a snippet."""
 
     # A set of name servers is made of names, on a page of its own.
     kind = forms.ChoiceField(
@@ -104,7 +104,7 @@ class NewTemplateForm(HeadForm):
 
 @dataclass(frozen=True, slots=True)
 class VariableRow:
-    """A variable of the text that is being written, and how it is declared."""
+    """A variable of the edited text, and its declaration."""
 
     name: str
     label: str
@@ -118,7 +118,7 @@ class VariableRow:
 
 
 class TextForm(PanelForm):
-    """What a version says. Its variables are those of the text; each has a row to declare it."""
+    """The text of a template version. Each variable in the text has a row for its declaration."""
 
     text = forms.CharField(
         label=gettext_lazy("Records"),
@@ -148,7 +148,7 @@ class TextForm(PanelForm):
 
     @property
     def rows(self) -> list[VariableRow]:
-        """A row for each variable that the text has now, in its order."""
+        """A row for each variable in the current text, in order of appearance."""
         text = self.data.get("text", "") if self.is_bound else self.initial.get("text", "")
         try:
             used = variables_of(str(text)[: LONGEST_TEXT + 1])
@@ -170,13 +170,13 @@ class TextForm(PanelForm):
 
     @property
     def content(self) -> Text:
-        """What was typed; of a form that is valid. A variable without a row is not declared."""
+        """The contents of the version from a valid form. A variable without a row is not declared."""
         rows = [row for row in self.rows if f"kind-{row.name}" in self.data and row.kind in _KIND_LABELS]
         variables = [Variable(row.name, row.label, VariableKind(row.kind), row.default) for row in rows]
         return Text(self.cleaned_data["text"], variables, self.cleaned_data["note"])
 
     def refuse_at(self, refusal: TemplateRefused) -> None:
-        """Add what a verb refused, at the text, its note or the variable that it is about."""
+        """Add a verb's errors to the text, the note or the variable that caused them."""
         for name, messages in refusal.fields.items():
             if name.startswith("variables/"):
                 self._faults[name.removeprefix("variables/")] = list(messages)
@@ -186,7 +186,7 @@ class TextForm(PanelForm):
 
 
 class ServersForm(PanelForm):
-    """What a version of a set of name servers says."""
+    """The contents of a version of a set of name servers."""
 
     hosts = forms.CharField(
         label=gettext_lazy("Name servers"),
@@ -229,7 +229,7 @@ class ServersForm(PanelForm):
 
     @staticmethod
     def initial_of(servers: Servers) -> dict[str, Any]:
-        """Return what the form of this set begins with."""
+        """Return the form's initial values for this set."""
         return {
             "hosts": format_hosts(servers.hosts),
             "primary": servers.primary,
@@ -251,13 +251,13 @@ class ServersForm(PanelForm):
 
     @property
     def content(self) -> Text:
-        """What was typed; of a form that is valid. Raises TemplateRefused."""
+        """The contents of the version from a valid form. Raises TemplateRefused."""
         typed = self.cleaned_data
         servers = Servers(typed["hosts"], typed["primary"], typed["hostmaster"], typed["ttl"])
         return content_of(servers, typed["note"])
 
     def refuse_at(self, refusal: TemplateRefused) -> None:
-        """Add what a verb refused, at the fields that it is about."""
+        """Add a verb's errors to the fields that caused them."""
         for name, messages in refusal.fields.items():
             for message in messages:
                 self.refuse("hosts" if name == "text" else name, message)

@@ -1,4 +1,4 @@
-"""A form's content becomes the next version of a template or of a set of name servers."""
+"""Publishes a form's contents as the next version of a template or of a set of name servers."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -16,7 +16,7 @@ from dnspanel.zones.models import ZoneTemplate
 def publish_newer_version(
     request: PanelRequest, template: ZoneTemplate, form: TextForm | ServersForm, newest: int
 ) -> HttpResponse | None:
-    """Publish what a valid form says, and lead to the template. Return None if the form then has errors to show."""
+    """Publish the contents of a valid form and redirect to the template. If refused, add errors and return None."""
     try:
         published = edit_template.publish_version(
             template=template,

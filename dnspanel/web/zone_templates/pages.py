@@ -1,4 +1,4 @@
-"""Views of templates: the list, one of them, its text with a live check, its versions, and the zones that use it."""
+"""Views of templates: the list, one template, its text with a live check, its versions, and the zones that use it."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ _BEGINS_WITH = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayVariable:
-    """A variable as a page shows it."""
+    """A variable of a template, as a page shows it."""
 
     variable: Variable
 
@@ -45,14 +45,14 @@ class DisplayVariable:
 
 @dataclass(frozen=True, slots=True)
 class DisplayRecords:
-    """Records that a template makes, as lines; of many the first ones."""
+    """Records that a template makes, as lines. Of many records, only the first ones."""
 
     lines: list[str]
     more: int
 
 
 def display_records(rrsets: tuple[RRset, ...], zone: str) -> DisplayRecords:
-    """Return the records as a preview shows them."""
+    """Return the records as preview lines."""
     lines = [
         f"{names.owner_text(each.name, zone)} {each.ttl} {rdata.type_to_text(each.type)} {text}"
         for each in rrsets
@@ -63,7 +63,7 @@ def display_records(rrsets: tuple[RRset, ...], zone: str) -> DisplayRecords:
 
 @require_safe
 def template_list(request: PanelRequest) -> HttpResponse:
-    """List the templates that this person sees."""
+    """List the templates that the person is allowed to see."""
     require(request.user, Permission.READ)
     context = {
         "templates": access.templates_visible_to(request.user).exclude(kind=TemplateKind.SERVERS),
@@ -74,7 +74,7 @@ def template_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new template; a POST makes it, and for htmx checks its text."""
+    """Show the form of a new template. A POST creates it, or for htmx only checks its text."""
     if not access.may_make_templates(request.user):
         raise Forbidden(Permission.EDIT, gettext("You may make templates neither for the whole panel nor for a team."))
     if request.method != "POST":
@@ -106,7 +106,7 @@ def template_new(request: PanelRequest) -> HttpResponse:
 
 
 def _check_text(text: TextForm) -> None:
-    """Report what is wrong with the text, whatever other faults were reported first."""
+    """Add the errors in the text to the form, even if the form already has other errors."""
     try:
         edit_template.check_text(text.content)
     except TemplateRefused as exc:
@@ -126,7 +126,7 @@ def _new_page(request: PanelRequest, head: HeadForm, text: TextForm, status: int
 
 @require_safe
 def template_detail(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show a template: what it says now, its variables and versions, and how many zones follow it."""
+    """Show a template: its current text, its variables and versions, and how many zones are linked to it."""
     require(request.user, Permission.READ)
     template = access.template_for(request.user, template_id)
     version = version_of(template)
@@ -146,14 +146,14 @@ def _version_context(version: TemplateVersion) -> dict[str, object]:
 def _template_page(
     request: PanelRequest, template: ZoneTemplate, page: str, context: dict[str, object], status: int = 200
 ) -> HttpResponse:
-    """Return a page of one template, with what its reader may do."""
+    """Render a page of one template, with whether the reader is allowed to change it."""
     own = {"template": template, "may_change": access.may_change_in(request.user, template.team_id)}
     return render(request, page, own | context, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_edit(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the text of the newest version; a POST publishes another version, and for htmx checks the text."""
+    """Show the text of the newest version. A POST publishes another version, or for htmx only checks the text."""
     template = _changeable(request, template_id)
     if template.kind == TemplateKind.SERVERS:
         return redirect("server-set-edit", template.pk)
@@ -175,7 +175,7 @@ def _edit_page(request: PanelRequest, template: ZoneTemplate, form: TextForm, st
 
 
 def _changeable(request: PanelRequest, template_id: int) -> ZoneTemplate:
-    """Return the template, for a person that may change it; others that see it are refused."""
+    """Return the template if the person is allowed to change it. Raise Forbidden if they can only see it."""
     template = access.template_for(request.user, template_id)
     access.require_change_in(request.user, template.team)
     return template
@@ -186,7 +186,7 @@ def _check(request: PanelRequest, form: TextForm) -> HttpResponse:
 
 
 def _preview(form: TextForm) -> dict[str, object]:
-    """Return what the text makes of its defaults, or what is wrong with it; nothing for a form that was refused."""
+    """Return the records that the text makes with default values, or its errors. Empty for a refused form."""
     if not form.is_bound:
         made = try_text(str(form.initial.get("text", "")), form.declared)
     elif form.is_valid():
@@ -202,7 +202,7 @@ def _preview(form: TextForm) -> dict[str, object]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show what the template is called and whose it is; a POST changes that."""
+    """Show the template's name, team and description. A POST changes them."""
     template = _changeable(request, template_id)
     form = HeadForm(request.POST or None, author=request.user, initial=HeadForm.initial_of(template))
     if form.is_valid():
@@ -219,7 +219,7 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
 
 @require_safe
 def template_version(request: PanelRequest, template_id: int, number: int) -> HttpResponse:
-    """Show a version, and what it changed."""
+    """Show one version of a template, and its changes."""
     require(request.user, Permission.READ)
     template = access.template_for(request.user, template_id)
     found = {
@@ -241,7 +241,7 @@ def template_version(request: PanelRequest, template_id: int, number: int) -> Ht
 
 @require_safe
 def template_zones(request: PanelRequest, template_id: int) -> HttpResponse:
-    """List the zones that are kept in step with a template, or only the next rows."""
+    """List the zones linked to a template. htmx gets only the next rows."""
     require(request.user, Permission.READ)
     template = access.template_for(request.user, template_id)
     page = queries.linked_page(template=template, user=request.user, after=request.GET.get("after", ""))
@@ -253,7 +253,7 @@ def template_zones(request: PanelRequest, template_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_delete(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Say what becomes of the zones that use the template; a POST deletes it."""
+    """Show how deleting the template affects zones that use it. A POST deletes the template."""
     template = _changeable(request, template_id)
     if request.method == "POST":
         edit_template.delete_template(template=template, by=request.user, now=timezone.now())

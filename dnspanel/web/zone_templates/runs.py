@@ -1,4 +1,4 @@
-"""Views of runs of templates: which zones, what a dry run found, and how far a run is."""
+"""Views of template runs: start a dry run, show its findings and progress, apply it, cancel it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +38,7 @@ _LABELS: Labels = {
 
 
 class RunForm(PublishingForm):
-    """Over which zones a run is."""
+    """The zones of a template run."""
 
     scope = forms.ChoiceField(
         label=gettext_lazy("Zones"),
@@ -67,14 +67,14 @@ class RunForm(PublishingForm):
 
 
 class CarryOutForm(PublishingForm):
-    """Whether what was edited by hand is overwritten too."""
+    """The choice to also overwrite records that were edited by hand."""
 
     overwrite = forms.BooleanField(required=False)
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayTemplateRun(DisplayRun[TemplateRun]):
-    """A run of a template in a list or on its page; zones with conflicts would change if these are overwritten."""
+    """A template run, as a list or its page shows it. Zones with conflicts count as changes."""
 
     page = "template-run"
     changing = (Outcome.CHANGE, Outcome.CONFLICT)
@@ -104,7 +104,7 @@ class DisplayTemplateRun(DisplayRun[TemplateRun]):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_runs(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the form of a new run of a template and the recent ones; a POST begins a dry run."""
+    """Show the form of a new run of a template, and the recent runs. A POST starts a dry run."""
     require(request.user, Permission.EDIT)
     template = access.template_for(request.user, template_id)
     variables = variables_stored(version_of(template))
@@ -154,7 +154,7 @@ def _runs_page(
 
 @require_safe
 def template_run(request: PanelRequest, template_run_id: int) -> HttpResponse:
-    """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
+    """Show a run's progress and findings. htmx gets only the changing part, or 204 if nothing changed."""
     require(request.user, Permission.EDIT)
     display = DisplayTemplateRun(verbs.run_for(request.user, template_run_id))
     if is_fragment(request) and request.GET.get("seen") == display.page_version:
@@ -168,7 +168,7 @@ def template_run(request: PanelRequest, template_run_id: int) -> HttpResponse:
 
 @require_POST
 def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpResponse:
-    """Carry out what a dry run found."""
+    """Apply the changes that a dry run found."""
     require(request.user, Permission.EDIT)
     dry_run = verbs.run_for(request.user, template_run_id)
     form = CarryOutForm(request.POST)
@@ -191,7 +191,7 @@ def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpRespo
 
 @require_POST
 def template_run_cancel(request: PanelRequest, template_run_id: int) -> HttpResponse:
-    """Cancel a run; what it published stays."""
+    """Cancel a run. Changes that the run already published stay."""
     require(request.user, Permission.EDIT)
     run = verbs.run_for(request.user, template_run_id)
     try:

@@ -1,4 +1,4 @@
-"""Views of sets of name servers: which there are, a new one, another version, and which one new zones begin with."""
+"""Views of sets of name servers: list, create, publish a new version, set the default for new zones."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -20,7 +20,7 @@ from dnspanel.zones.settings.server_sets import newest_set, newest_sets
 
 @require_safe
 def server_set_list(request: PanelRequest) -> HttpResponse:
-    """List the sets of name servers that this person sees."""
+    """List the sets of name servers that the person is allowed to see."""
     require(request.user, Permission.READ)
     sets = newest_sets(access.sets_visible_to(request.user))
     context = {"sets": sets, "may_make": access.may_make_templates(request.user)}
@@ -29,7 +29,7 @@ def server_set_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_set_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new set; a POST makes it."""
+    """Show the form of a new set. A POST creates the set."""
     if not access.may_make_templates(request.user):
         raise Forbidden(Permission.EDIT, gettext("You may make sets neither for the whole panel nor for a team."))
     head = HeadForm(request.POST or None, author=request.user, initial={"team": request.GET.get("team", "")[:9]})
@@ -54,7 +54,7 @@ def server_set_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Show what the set says now; a POST publishes another version."""
+    """Show the current contents of the set. A POST publishes a new version."""
     template = access.template_for(request.user, set_id)
     access.require_change_in(request.user, template.team)
     found = newest_set(template)
@@ -69,7 +69,7 @@ def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
 
 @require_POST
 def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Have new zones begin with the set, or not any longer (`default` is empty)."""
+    """Make the set the default for new zones, or no longer (`default` is empty)."""
     template = access.template_for(request.user, set_id)
     is_default = bool(request.POST.get("default"))
     edit_template.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())

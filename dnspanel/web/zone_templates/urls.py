@@ -1,4 +1,4 @@
-"""URLs of templates; included by `web.urls`, which registers the `zone` converter."""
+"""URLs of templates, included by `web.urls`, which registers the `zone` converter."""
 
 from django.urls import path
 

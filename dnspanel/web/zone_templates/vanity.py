@@ -1,4 +1,4 @@
-"""The view of names of a set that lie in zones here: their addresses, the glue, and what the parents have."""
+"""The view of a set's vanity names in zones of this panel: their addresses, glue, and records at the parents."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ _LOOKS = {Verdict.FINE: ("is-ok", "check"), Verdict.TO_DO: ("is-warn", "alert"),
 
 @dataclass(frozen=True, slots=True)
 class DisplayPoint:
-    """What the parent has, or has not, with its colour and icon."""
+    """A finding about the parent's records, with its color and icon."""
 
     point: Point
 
@@ -40,19 +40,19 @@ class DisplayPoint:
 
 @dataclass(frozen=True, slots=True)
 class DisplayPlace:
-    """A zone with names of the set, and what its reader may do there."""
+    """A zone that contains names of the set, and whether the reader is allowed to edit it."""
 
     place: Place
     may_edit: bool
 
     @property
     def glue(self) -> list[str]:
-        """The lines to give to the registrar."""
+        """The glue lines to enter at the registrar."""
         return [f"{name} {' '.join(found)}" for name, found in self.place.addresses.items() if found]
 
     @property
     def lost(self) -> list[str]:
-        """The names none of whose nodes is left."""
+        """The names that no longer have any nodes."""
         return [name for name, found in self.place.addresses.items() if not found]
 
     @property
@@ -63,7 +63,10 @@ class DisplayPlace:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_set_addresses(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Show the zones that names of the set lie in; a POST keeps addresses there, stops that, or asks the parent."""
+    """Show the zones that contain names of the set.
+
+    A POST starts or stops keeping addresses there up to date, or checks the parent.
+    """
     access.require(request.user, Permission.READ)
     template = set_for(request.user, set_id)
     if request.method == "POST":
@@ -77,7 +80,7 @@ def server_set_addresses(request: PanelRequest, set_id: int) -> HttpResponse:
 
 
 def _act(request: PanelRequest, template: ZoneTemplate) -> None:
-    """Do what was sent; the message says what was done, or why nothing was."""
+    """Do the requested act, and add a message about the result or the refusal."""
     zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
     now, act = timezone.now(), request.POST.get("act")
     kept = next((place.kept for place in places_of(template, request.user) if place.zone == zone), None)

@@ -1,4 +1,4 @@
-"""Views of a zone's templates: which there are, what one would change, and that into the draft."""
+"""Views of a zone's templates: list them, preview the changes of one, add the changes to the draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ MOST_CHECKED = 200  # RRsets whose rules the preview looks at; the review looks 
 
 @dataclass(frozen=True, slots=True)
 class DisplayStep:
-    """What happens to one RRset, to be ticked."""
+    """The change of one RRset, with a checkbox."""
 
     step: Step
     diff: DisplayDiff
@@ -53,7 +53,7 @@ class DisplayStep:
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """A template at work in a zone: what was typed, what it would change, and what is wrong."""
+    """The state of applying a template to a zone: its input, the resulting changes, and the errors."""
 
     template: ZoneTemplate
     link: TemplateLink | None
@@ -77,18 +77,18 @@ class Applying:
 
     @property
     def may_add(self) -> bool:
-        """Whether there is anything to put into the draft, or to keep in step."""
+        """True if there are changes to add to the draft, or a new link to create."""
         return self.steps is not None and (bool(self.steps) or (self.keep and self.link is None))
 
 
 def tick_of(step: Step) -> str:
-    """Return what a form sends for a step that is ticked."""
+    """Return the checkbox value of a step."""
     return f"{step.change.type} {step.change.name}"
 
 
 @require_safe
 def zone_templates(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """List the templates for this zone, and those that it is kept in step with."""
+    """List the templates that can be applied to this zone, and those that it is linked to."""
     zone = access.zone_for_editing(request.user, zone_name)
     templates = list(template_access.templates_visible_to(request.user))
     context: dict[str, object] = {
@@ -103,7 +103,7 @@ def zone_templates(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_template(request: PanelRequest, zone_name: str, template_id: int) -> HttpResponse:
-    """Show a template's variables; a POST previews what it changes here, or drafts what was previewed and ticked."""
+    """Show a template's variables. A POST previews the changes to the zone, or drafts the selected changes."""
     zone = access.zone_for_editing(request.user, zone_name)
     template = template_access.template_for(request.user, template_id)
     link = use.link_of(zone, template)
@@ -174,7 +174,7 @@ def _with(applying: Applying, **changed: object) -> Applying:
 
 
 def _display(zone: Zone, steps: Sequence[Step], ticked: set[str] | None) -> list[DisplayStep]:
-    """Return the steps with their ticks: all but conflicts, or those that were sent with the same preview."""
+    """Return the steps with their checkboxes. For a new preview, all except conflicts are selected."""
     return [
         DisplayStep(
             step,
@@ -186,7 +186,7 @@ def _display(zone: Zone, steps: Sequence[Step], ticked: set[str] | None) -> list
 
 
 def _digest_of_steps(using: use.Using, steps: Sequence[Step]) -> str:
-    """Return a text that is another one once the version or what it changes is."""
+    """Return a digest of the template's version and its changes, to detect an outdated preview."""
     parts = [digest_of(step.change.before) + digest_of(step.change.after) for step in steps]
     return blake2s(f"{using.version.number} {' '.join(parts)}".encode()).hexdigest()
 
@@ -225,7 +225,7 @@ def _show(request: PanelRequest, zone: Zone, applying: Applying, status: int = 2
 
 @require_POST
 def zone_template_unlink(request: PanelRequest, zone_name: str, template_id: int) -> HttpResponse:
-    """Stop keeping the zone in step with the template."""
+    """Remove the link between the zone and the template. The zone's records don't change."""
     zone = access.zone_for_editing(request.user, zone_name)
     template = template_access.template_for(request.user, template_id)
     use.unlink(zone=zone, template=template, by=request.user, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Views of runs that change many zones alike: what a dry run found, how far a run is, and taking it back."""
+"""Views of runs that change many zones: dry-run findings, progress, apply, undo, cancel."""
 
 from dataclasses import dataclass
 
@@ -46,14 +46,14 @@ _OF_UNDO: Labels = {
 
 
 class CarryOutForm(PublishingForm):
-    """The number of zones that will be deleted, typed."""
+    """The typed number of zones, which confirms deleting them."""
 
     typed_count = forms.IntegerField(required=False)
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayChangeRun(DisplayRun[ChangeRun]):
-    """A run in a list or on its page."""
+    """A run of changes, as a list or its page shows it."""
 
     page = "zone-change-run"
     changing = (Outcome.CHANGE,)
@@ -116,14 +116,14 @@ class DisplayChangeRun(DisplayRun[ChangeRun]):
 
     @property
     def policies_url(self) -> str:
-        """Where zones are signed as the policy says that they have now; empty if nothing of that was changed."""
+        """The URL of policy runs, if the run changed DNSSEC policies and zones must now follow them, else empty."""
         is_done = self.run.act == ZoneAct.POLICY and not self.run.dry_run and not self.is_unfinished
         return reverse("zone-policy-runs") if is_done else ""
 
 
 @require_safe
 def change_run_list(request: PanelRequest) -> HttpResponse:
-    """List the recent runs."""
+    """List the recent runs of changes."""
     _require(request)
     runs = [DisplayChangeRun(run) for run in change_run_queries.runs_visible_to(request.user)[:LISTED]]
     return render(request, "zones/change_runs.html", {"runs": runs})
@@ -131,7 +131,7 @@ def change_run_list(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
+    """Show a run's progress and findings. htmx gets only the changing part, or 204 if nothing changed."""
     _require(request)
     display = DisplayChangeRun(change_run_queries.run_for(request.user, change_run_id))
     if is_fragment(request) and request.GET.get("seen") == display.page_version:
@@ -149,7 +149,7 @@ def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Carry out what a dry run found."""
+    """Apply the changes that a dry run found."""
     _require(request)
     dry_run = change_run_queries.run_for(request.user, change_run_id)
     display, form = DisplayChangeRun(dry_run), CarryOutForm(request.POST)
@@ -173,7 +173,7 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Take back what a run changed."""
+    """Undo the changes of a run."""
     _require(request)
     run = change_run_queries.run_for(request.user, change_run_id)
     form = PublishingForm(request.POST)
@@ -190,7 +190,7 @@ def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_cancel(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Cancel a run; what it changed stays."""
+    """Cancel a run. Changes that the run already made stay."""
     _require(request)
     run = change_run_queries.run_for(request.user, change_run_id)
     try:

@@ -1,4 +1,4 @@
-"""The page that makes new zones with the records of another one."""
+"""The page that creates zones with the records of an existing zone."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ EXAMPLES = 12  # RRsets of the preview
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_clone(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form, or for htmx what the first new zone gets; a POST creates the zones."""
+    """Show the form. htmx gets a preview of the first new zone. A POST creates the zones."""
     source = access.zone_for_reading(request.user, zone_name)
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
@@ -72,7 +72,7 @@ def _page(request: PanelRequest, source: Zone, form: CloneZoneForm, status: int)
 
 
 def _preview(request: PanelRequest, source: Zone, zone_names: Sequence[str]) -> dict[str, object]:
-    """Return the first records of the first new zone, or of the source itself while there is no name."""
+    """Return a preview of the first new zone's records. Without a name yet, show the source's records."""
     context: dict[str, object] = {"zone": source, "new_name": zone_names[0] if zone_names else ""}
     refusals = refusals_of(tuple(zone_names), request.user).values()
     context["refusals"] = [str(refusal) for refusal in refusals][:EXAMPLES]

@@ -1,4 +1,4 @@
-"""Delete a zone: its page asks for the zone's name and says what points at it."""
+"""The page that deletes a zone. It asks for the zone's name and lists records that point to the zone."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ from replication.dns.rrset import RRset
 
 
 def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) -> None:
-    """Draft that what delegated a deleted zone goes, and say so."""
+    """Draft the removal of the deleted zone's delegation, and add a message about it."""
     try:
         count = delegation.draft_removal(parent=parent, rrsets=traces, author=request.user, now=timezone.now())
     except (RightMissing, QuotaExceeded, Unknown) as exc:
@@ -44,7 +44,7 @@ def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) ->
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form that asks for the zone's name; a POST moves the zone to the trash."""
+    """Show the form that asks for the zone's name. A POST moves the zone to the trash."""
     zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
     traces = delegation.traces_of(request.user, zone.name)
@@ -74,7 +74,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _pointed_at(request: PanelRequest, zone: Zone, traces: Sequence[RRset]) -> dict[str, object]:
-    """Return the records of other zones that point into this one, but those that the delegation consists of."""
+    """Return records of other zones that point into this zone, except those of its delegation."""
     found, has_more = across_zones.pointers_into(zone, request.user)
     found = [pointer for pointer in found if pointer.rrset not in traces or pointer.rrset is None]
     named = [
@@ -86,7 +86,7 @@ def _pointed_at(request: PanelRequest, zone: Zone, traces: Sequence[RRset]) -> d
 
 
 def _expect_hold(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> None:
-    """Let the form ask for the number of zones at once if the guard would hold this deletion."""
+    """Make the form ask for the number of zones if the guard would hold this deletion."""
     try:
         refuse_mass_deletion(author=request.user, count=1, now=timezone.now(), names=[zone.name])
     except MassDeletion as exc:
@@ -94,7 +94,7 @@ def _expect_hold(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Non
 
 
 def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publication | None:
-    """Return the publication; None if the form has to ask for the number of zones first."""
+    """Delete the zone. Return None if the form must first ask for the number of zones."""
 
     def delete(*, confirmed: bool) -> Publication:
         return edit.delete_zone(

@@ -1,4 +1,4 @@
-"""New zones that begin with a template: which can be chosen, its variables, and the records that it adds."""
+"""New zones from a template: the available templates, their variables, and the records that they add."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from dnspanel.zones.rules import rules, violations
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The template that was chosen, if one was, and the fields of its variables."""
+    """The chosen template, if any, and the fields of its variables."""
 
     template: ZoneTemplate | None = None
     variables: VariablesForm | None = None
@@ -27,7 +27,7 @@ NOTHING = Beginning()
 
 
 def templates_to_choose_from(user: User) -> tuple[list[tuple[int, str]], list[ZoneTemplate]]:
-    """Return id and name of the templates for whole zones that this person sees, and the sets of name servers."""
+    """Return (id, name) of the zone templates that this person is allowed to see, and the sets of name servers."""
     found = list(access.templates_visible_to(user).exclude(kind=TemplateKind.SNIPPET))
     named = [
         (template.pk, f"{template.name} ({template.team.name})" if template.team else template.name)
@@ -38,7 +38,10 @@ def templates_to_choose_from(user: User) -> tuple[list[tuple[int, str]], list[Zo
 
 
 def beginning(user: User, template_id: object, typed: Mapping[str, str], *, is_sent: bool) -> Beginning:
-    """Return the template of this id with what was typed for it; nothing for one that this person does not see."""
+    """Return the template with this id and the values typed for it.
+
+    Return NOTHING if the person isn't allowed to see the template.
+    """
     text = str(template_id or "")
     if not (text.isascii() and text.isdigit()) or len(text) > 9:
         return NOTHING
@@ -51,7 +54,10 @@ def beginning(user: User, template_id: object, typed: Mapping[str, str], *, is_s
 
 
 def using_of(begins: Beginning) -> use.Using | None:
-    """Return the template with its values; None without one, and for values that are refused, which the form says."""
+    """Return the template with its values, or None without a template.
+
+    If the values are invalid, add the errors to the form and return None.
+    """
     if begins.template is None or begins.variables is None or not begins.variables.is_valid():
         return None
     try:
@@ -62,7 +68,7 @@ def using_of(begins: Beginning) -> use.Using | None:
 
 
 def with_records(using: use.Using, begins: Beginning, form: NewZoneForm) -> list[NewZone]:
-    """Return the zones of a valid form with the template's records; what is wrong becomes an error of a form."""
+    """Return the zones of a valid form with the template's records added. Add errors to the form that caused them."""
     zones: Sequence[NewZone] = form.cleaned_data["zones"]
     assert begins.variables is not None
     if len(zones) > use.MOST_NEW_ZONES:

@@ -1,4 +1,4 @@
-"""Views of whole zones: list, creation and deletion. The editor is in `editor`."""
+"""Views that list and create zones. The editor is in `editor`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class ListedZone(PatternRow):
-    """A zone of the list, with its state on the nodes."""
+    """A zone as the list shows it, with its state on the nodes."""
 
     SHAPED_BY = ("readable", "team", "tags", "is_signed", "changed_by", "sync")
     FILLED_IN = ("id", "name", "address", "rrsets", "serial", "revision", "age")
@@ -93,12 +93,12 @@ class ListedZone(PatternRow):
 
     @property
     def readable(self) -> str:
-        """The name in its own script; "" if that is the same."""
+        """The zone's name in its own script if it is in Punycode, else empty."""
         return idn(self.zone.name)
 
     @property
     def address(self) -> str:
-        """Where its editor is."""
+        """The URL of the zone's editor."""
         return reverse("zone-detail", args=[self.zone.name])
 
     @property
@@ -115,7 +115,7 @@ class ListedZone(PatternRow):
 
     @property
     def rrsets(self) -> str:
-        """How many it has, in digits."""
+        """The number of RRsets in the zone, as text."""
         return count(self.zone.rrset_count)
 
     @property
@@ -128,7 +128,7 @@ class ListedZone(PatternRow):
 
     @property
     def age(self) -> str:
-        """How long ago it was changed, as HTML."""
+        """The time since the zone's last change, as HTML."""
         return ago(self.zone.changed_at)
 
     @property
@@ -138,7 +138,7 @@ class ListedZone(PatternRow):
 
 @dataclass(frozen=True, slots=True)
 class FirstZone:
-    """The first of the new zones with what it begins with, and how many others there are."""
+    """A preview of the first new zone, and the number of other new zones."""
 
     name: str
     rrsets: tuple[RRset, ...]
@@ -146,7 +146,7 @@ class FirstZone:
 
     @property
     def lines(self) -> list[str]:
-        """Its records as in a zone file, of many the first ones."""
+        """The zone's first MOST_LINES records, in zone file syntax."""
         return self._lines[:MOST_LINES]
 
     @property
@@ -164,7 +164,7 @@ class FirstZone:
 
 @require_safe
 def zone_list(request: PanelRequest) -> HttpResponse:
-    """List all zones, or those a search finds: the whole page, the list alone, or only its next rows."""
+    """List all zones, or those that match a search: the whole page, only the list, or only its next rows."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(search)
     sort = request.GET.get("sort", "")[:LONGEST_SORT]
@@ -199,7 +199,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
 def _search_page(
     request: PanelRequest, search: str, searched: Search, order: ZoneOrder
 ) -> tuple[queries.ZonePage, str]:
-    """Return the page of the list, and why nothing was looked for if the search is too general."""
+    """Return the requested page of the list, and the reason if the search is too general to run."""
     try:
         with searching_for(search):
             refuse_too_general(searched)
@@ -210,7 +210,7 @@ def _search_page(
 
 
 def _spoken(page: queries.ZonePage) -> str:
-    """Return how many zones a search found, for screen readers."""
+    """Return the number of zones found as text for screen readers."""
     found = len(page.rows)
     if page.looked_to:
         return ngettext(
@@ -222,7 +222,10 @@ def _spoken(page: queries.ZonePage) -> str:
 
 
 def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
-    """Return the zones with their state on the nodes; it is computed once per sequence, but where a zone is special."""
+    """Return the zones with their state on the nodes, computed once per sequence.
+
+    Zones with unanswered ALIAS or LUA records on a node are computed separately.
+    """
     syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
     special = {zone for status in statuses for zone, *_ in status.node.unanswered}
     return [
@@ -233,7 +236,7 @@ def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of new zones, or for htmx a preview of their first RRsets; a POST creates the zones."""
+    """Show the form of new zones. htmx gets a preview of their first RRsets. A POST creates the zones."""
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
@@ -263,20 +266,20 @@ def _new_zone_form(request: PanelRequest, *args: Any, **kwargs: Any) -> NewZoneF
 
 
 def _as_typed(request: PanelRequest, form: NewZoneForm, **changed: str) -> NewZoneForm:
-    """Return the form with what was typed, and these fields changed; nothing is checked yet."""
+    """Return the unvalidated form with the typed values, except for the fields in `changed`."""
     typed = {name: form.data.get(name, "") for name in form.fields}
     return _new_zone_form(request, initial=typed | changed)
 
 
 def _begins(request: PanelRequest, form: NewZoneForm) -> Beginning:
-    """Return the template that the form has, with what was typed for it."""
+    """Return the form's template with the values typed for it."""
     if form.is_bound:
         return beginning(request.user, form.data.get("template"), form.data, is_sent=True)
     return beginning(request.user, form.initial.get("template"), request.POST, is_sent=False)
 
 
 def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publication | None:
-    """Return the publication; None if a name or a template was refused, with the error added to the form."""
+    """Create the zones. If a name or the template is refused, add the error to the form and return None."""
     using = using_of(begins)
     zones = form.cleaned_data["zones"] if using is None else with_records(using, begins, form)
     if form.errors or (begins.variables is not None and begins.variables.errors):
@@ -301,7 +304,7 @@ def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publ
 
 
 def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publication) -> HttpResponse:
-    """Draft their delegation if that was ticked, and lead to the new zone, or to where all of them stand."""
+    """Draft the delegations if selected. Redirect to the new zone, or for several zones to their publication."""
     created = form.cleaned_data["names"]
     if form.cleaned_data["delegate"]:
         _delegate(request, created)
@@ -313,7 +316,7 @@ def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publi
 
 
 def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> Publication | None:
-    """Return the publication; None if a name was refused, with the error added to the form."""
+    """Call `create` and return its publication. If a name is refused, add the error to the form and return None."""
     try:
         return create()
     except (NameRefused, QuotaExceeded, KeptBack, Locked, HookRefused) as exc:
@@ -325,7 +328,7 @@ def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> 
 
 
 def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
-    """Report at once what is wrong with any of the names, whatever other faults were reported first."""
+    """Add errors for all names that would be refused, so that one attempt shows all of them."""
     told = list(form.errors.get("names", []))
     found = [str(refusal) for refusal in refusals_of(form.readable_names, request.user).values()]
     for message in [each for each in found if each not in told][: max(0, MOST_REFUSALS - len(told))]:
@@ -333,7 +336,7 @@ def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
 
 
 def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
-    """Draft the delegation of new zones, and say where, or that there was nothing to draft."""
+    """Draft the delegations of new zones, and add a message about the parent zones or that none was found."""
     drafted = delegation.draft_delegations(zone_names=zone_names, author=request.user, now=timezone.now())
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
@@ -364,7 +367,7 @@ def _new_zone_page(
 
 
 def _new_zone_preview(request: PanelRequest) -> HttpResponse:
-    """Show what zones would begin with; the fields of a template's variables too, once another one was chosen."""
+    """Show a preview of the new zones. After another template was chosen, show the fields of its variables instead."""
     form = _new_zone_form(request, request.GET)
     begins = _begins(request, form)
     if request.htmx.target == "new-variables":
@@ -386,7 +389,7 @@ def _preview(form: NewZoneForm, begins: Beginning) -> dict[str, object]:
 
 
 def _first_zone(form: NewZoneForm, begins: Beginning) -> FirstZone | None:
-    """Return the first RRsets of the first new zone; None while the form is not valid."""
+    """Return a preview of the first new zone, or None while the form is invalid."""
     form.is_valid()
     zones = form.cleaned_data["zones"]
     if not zones:
@@ -400,7 +403,7 @@ def _first_zone(form: NewZoneForm, begins: Beginning) -> FirstZone | None:
 
 
 def _copy_of(begins: Beginning) -> Beginning:
-    """Return the template with its values checked again, sent or not: a preview shows no errors."""
+    """Return a copy of the template's form, so that validating it for a preview shows no errors on the page."""
     assert begins.variables is not None
     typed = begins.variables.data or begins.variables.initial
     return Beginning(begins.template, VariablesForm(typed, variables=begins.variables.variables))

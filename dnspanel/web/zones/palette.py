@@ -1,4 +1,4 @@
-"""What the palette offers: pages and acts that a person may use, their own zones, and what a search finds."""
+"""The command palette: pages and acts that a person can use, their own zones, and search results."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ _ACTS: tuple[tuple[str, str, str, Permission | None], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One line: what it says, a smaller text beside it, and where it leads."""
+    """One line of the palette: its text, a smaller text, and its URL."""
 
     text: str
     icon: str
@@ -68,7 +68,7 @@ class Offer:
 
 @require_safe
 def palette(request: PanelRequest) -> HttpResponse:
-    """Show what fits the text that was typed, in groups; the first offer is what Enter opens."""
+    """Show matches for the typed text, in groups. Enter opens the first match."""
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(text)
     words = text.lower().split()
@@ -123,7 +123,7 @@ def _zone(name: str) -> Offer:
 
 
 def _search_offers(person: User, text: str, searched: Search, known: set[str]) -> list[tuple[str, list[Offer]]]:
-    """Return what a search finds; nothing where it would look through too much, which the page of the search says."""
+    """Return search results in groups. Return nothing if the search is too general, as the search page explains."""
     try:
         with searching():
             refuse_too_general(searched)

@@ -1,4 +1,4 @@
-"""Restoring many zones of the trash: what is ticked, all that its search finds, or all that a publication deleted."""
+"""Views that restore many zones from the trash: selected ones, search results, or all that a publication deleted."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ _LARGEST_ID, _LARGEST_SEQUENCE = 2**31, 2**63
 
 
 class RestoreZonesForm(PublishingForm):
-    """What a person confirms: the zones that they saw, and why."""
+    """A confirmation of the zones that the person saw, and the reason."""
 
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -49,7 +49,7 @@ class RestoreZonesForm(PublishingForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_restore_many(request: PanelRequest) -> HttpResponse:
-    """Show which zones of the trash would come back, and which not and why; a POST with what was seen restores them."""
+    """Show which zones would be restored, and which not and why. A POST restores the zones that the person saw."""
     given = request.POST if request.method == "POST" else request.GET
     selection, found = _selection(given), list[Zone]()
     if selection is None:
@@ -74,7 +74,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
 
 
 def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
-    """Begin a dry run of a worker over more zones than one publication takes, and lead to its page."""
+    """Start a dry run by a worker, because the zones are too many for one publication, and redirect to its page."""
     given = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" or selection.publication is not None or selection.ids:
         messages.error(
@@ -145,7 +145,7 @@ def _show(
 
 
 def _selection(given: QueryDict) -> TrashSelection | None:
-    """Return what the request selects; None for nothing, and for what is no number."""
+    """Return the selection in the request, or None if nothing valid is selected."""
     sequence = given.get("publication", "")
     if sequence.isascii() and sequence.isdecimal() and 0 < int(sequence) < _LARGEST_SEQUENCE:
         return TrashSelection(publication=int(sequence))
@@ -157,7 +157,7 @@ def _selection(given: QueryDict) -> TrashSelection | None:
 
 
 def _back(given: QueryDict) -> str:
-    """Return the address of what the person came from: the publication, or the trash with its search."""
+    """Return the URL of the previous page: the publication, or the trash with its search."""
     sequence = given.get("publication", "")
     if sequence.isascii() and sequence.isdecimal() and 0 < int(sequence) < _LARGEST_SEQUENCE:
         return reverse("publication", args=[int(sequence)])
@@ -166,6 +166,6 @@ def _back(given: QueryDict) -> str:
 
 
 def _fingerprint(zones: Sequence[Zone]) -> str:
-    """Return a digest of the zones that would come back, as they are now."""
+    """Return a digest of the zones to restore and their current revisions."""
     content = sorted([zone.pk, zone.revision] for zone in zones)
     return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()

@@ -1,4 +1,4 @@
-"""The search over everything: zones, and RRsets of all zones that a person sees."""
+"""The search over all zones and RRsets that a person is allowed to see."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ ROWS_PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class DisplayFound:
-    """An RRset that was found, with its zone and the address of its row there."""
+    """An RRset in the search results, with its zone and the URL of its row."""
 
     zone_name: str
     row: DisplayRow
@@ -39,7 +39,7 @@ class DisplayFound:
 
 @require_safe
 def search(request: PanelRequest) -> HttpResponse:
-    """Show the zones and RRsets that a search finds: the whole page, what was found alone, or only its next rows."""
+    """Show the zones and RRsets that match a search: the whole page, only the results, or only the next rows."""
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(text)
     zones, page, too_general = _search_pages(request, text, searched)
@@ -71,13 +71,13 @@ def search(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def search_suggestions(request: PanelRequest) -> JsonResponse:
-    """Return the searches that what is typed may become, for the lists of search boxes."""
+    """Return completions of the typed search, as JSON for search boxes."""
     text = request.GET.get("q", "")[:LONGEST_SEARCH]
     return JsonResponse({"suggestions": suggestions(person=request.user, text=text)})
 
 
 def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[queries.ZonePage, FoundPage, str]:
-    """Return some zones and a page of RRsets, and why nothing was looked for if the search is too general."""
+    """Return some zones, a page of RRsets, and the reason if the search is too general to run."""
     zones = queries.ZonePage((), "")
     after = place_of(request.GET.get("after", ""))
     try:
@@ -94,7 +94,7 @@ def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[q
 
 
 def _asks_for_zones(searched: Search) -> bool:
-    """Return True if a search may look for zones: filters of records alone ask for records."""
+    """Return True if the search can match zones. A search with only record filters can't."""
     return bool(searched.words or searched.about_zones)
 
 
@@ -106,7 +106,7 @@ def _display_found(found: Found) -> DisplayFound:
 
 
 def _spoken(zones: queries.Page[queries.ZoneRow], page: FoundPage) -> str:
-    """Return how much was found, for screen readers."""
+    """Return the number of results as text for screen readers."""
     count, records = len(zones.rows), len(page.rows)
     of_zones = (
         ngettext("{count} or more zone", "{count} or more zones", count)

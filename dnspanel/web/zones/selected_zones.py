@@ -1,7 +1,7 @@
-"""Changing many zones: what is ticked in the list, or all that its search finds.
+"""Views that change many zones: the selected ones, or all that match the list's search.
 
-Tags, team and deletion of few zones are shown and done at once. Of more, and for a DNSSEC policy, a dry run begins, as
-one does for a template; an export is a job of its own.
+For few zones, changes of tags or team and deletions are previewed and made at once. For many zones, and for DNSSEC
+policies and templates, a dry run starts. An export is a separate job.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ NONE = "none"
 
 
 class ManyZonesForm(PanelForm):
-    """The act on zones, with the fields that the act needs."""
+    """A bulk change of zones, with the fields that its act needs."""
 
     q = forms.CharField(
         label=gettext_lazy("Which zones"),
@@ -132,7 +132,7 @@ class ManyZonesForm(PanelForm):
 
     @property
     def title(self) -> str:
-        """What the act is called."""
+        """The title of the act."""
         return dict(ACTS).get(self.data.get("act", ""), gettext("Change many zones"))
 
     def clean_q(self) -> str:
@@ -161,7 +161,7 @@ class ManyZonesForm(PanelForm):
         return split_words(str(self.cleaned_data.get("tags", "")))
 
     def marks(self) -> Marks:
-        """Return the tags and the team that are asked for. Raise SettingsRefused for what is not a tag."""
+        """Return the requested changes of tags and team. Raise SettingsRefused for an invalid tag."""
         match self.cleaned_data["act"]:
             case "add":
                 return marks_of(add=self._typed_tags())
@@ -170,7 +170,7 @@ class ManyZonesForm(PanelForm):
         return Marks(moves=True, team=self.teams.get(self.cleaned_data["team"]))
 
     def alike(self) -> Alike:
-        """Return what a run has to do with each zone. Raise SettingsRefused for what is not a tag."""
+        """Return the change that a run makes to each zone. Raise SettingsRefused for an invalid tag."""
         data = self.cleaned_data
         act = _RUN_ACTS[data["act"]]
         if act == ZoneAct.POLICY:
@@ -183,7 +183,7 @@ class ManyZonesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_many_zones(request: PanelRequest) -> HttpResponse:
-    """Ask for the act on many zones; a POST shows what it comes to, and then does it."""
+    """Ask how to change many zones. A POST previews the change, and a second one makes it."""
     if not change_run_queries.may_begin_runs(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
@@ -210,7 +210,7 @@ def zone_many_zones(request: PanelRequest) -> HttpResponse:
 
 
 def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelRequest) -> ZonesOutcome | None:
-    """Return what the act comes to; None if it is refused, with the error added to the form."""
+    """Return the outcome of the act. If it is refused, add the error to the form and return None."""
     try:
         with searching_for(selection.search):
             if form.cleaned_data["act"] == DELETE:
@@ -227,7 +227,10 @@ def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelReques
 
 
 def _as_job(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> HttpResponse | None:
-    """Begin what is not done at once, and return its page, or that of the form with why not; None for the rest."""
+    """Start a run or an export if the act needs one. Return None for acts that are done at once.
+
+    Return a redirect to the new job, or the page with the form's errors.
+    """
     act = form.cleaned_data["act"]
     try:
         with searching_for(selection.search):
@@ -341,13 +344,13 @@ def _zones_text(count: int) -> str:
 
 
 def _fingerprint(zones: Sequence[Zone]) -> str:
-    """Return a digest of the zones that would change, as they are now."""
+    """Return a digest of the zones to change and their current state."""
     content = [[zone.pk, zone.revision, zone.tags, zone.team_id] for zone in zones]
     return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()
 
 
 def _selection(request: PanelRequest) -> ZoneSelection | None:
-    """Return what the request selects; None for nothing."""
+    """Return the selection in the request, or None if nothing is selected."""
     if request.POST.get("all"):
         return ZoneSelection(search=request.POST.get("q", "")[:LONGEST_SEARCH].strip())
     names = tuple(dict.fromkeys(request.POST.getlist("zone")))
@@ -355,7 +358,7 @@ def _selection(request: PanelRequest) -> ZoneSelection | None:
 
 
 def _back(request: PanelRequest) -> str:
-    """Return the address of the list, with its search."""
+    """Return the URL of the zone list with its search."""
     query = urlencode({"q": request.POST["q"]}) if request.POST.get("q") else ""
     return f"{reverse('zone-list')}{'?' if query else ''}{query}"
 
@@ -388,7 +391,7 @@ def _show(request: PanelRequest, form: ManyZonesForm, outcome: ZonesOutcome, *, 
 
 
 def _example(form: ManyZonesForm, zone: Zone) -> tuple[str, str, str]:
-    """Return a zone's name, and what is to change of it, before and after."""
+    """Return a zone's name, and the changed property before and after."""
     if form.cleaned_data["act"] == DELETE:
         return (
             zone.name,

@@ -1,4 +1,4 @@
-"""The view of a new zone that comes from primaries elsewhere."""
+"""The view that creates a zone transferred from primaries elsewhere."""
 
 from django import forms
 from django.contrib import messages
@@ -26,7 +26,7 @@ from replication.errors import BadName
 
 
 class NewTransferredZoneForm(PrimariesForm, PublishingForm):
-    """The zone's name, and where it comes from."""
+    """The name of a new zone, and its primaries."""
 
     field_order = ("form_id", "name")
 
@@ -46,7 +46,7 @@ class NewTransferredZoneForm(PrimariesForm, PublishingForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new_transferred(request: PanelRequest) -> HttpResponse:
-    """Show the form of a zone that comes from elsewhere; a POST makes it, and its first transfer begins."""
+    """Show the form of a transferred zone. A POST creates the zone and starts its first transfer."""
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
     allowed_servers.refuse_servers(request.user)
@@ -60,7 +60,7 @@ def zone_new_transferred(request: PanelRequest) -> HttpResponse:
 
 
 def _create(request: PanelRequest, form: NewTransferredZoneForm) -> bool:
-    """Create the zone. Return True if it is there; else the reason is added to the form."""
+    """Create the zone and return True. If it is refused, add the reason to the form and return False."""
     try:
         create_transferred_zone(
             name=form.cleaned_data["name"],

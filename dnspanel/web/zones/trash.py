@@ -1,4 +1,4 @@
-"""Views of the trash: deleted zones, what each holds, the way back, and out of it for good."""
+"""Views of the trash: list deleted zones, show one, restore it, or delete it permanently."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ ROWS_PER_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class TrashedZone:
-    """A deleted zone, when it is gone, how many days that is from now, and whether this person may restore it."""
+    """A deleted zone, the time and days until it is deleted permanently, and whether the person can restore it."""
 
     zone: queries.ZoneRow
     gone_at: datetime
@@ -39,7 +39,7 @@ class TrashedZone:
 
 @require_safe
 def zone_trash(request: PanelRequest) -> HttpResponse:
-    """List deleted zones, newest first, or those that a search finds; htmx gets the list alone."""
+    """List deleted zones, newest first, or those that match a search. htmx gets only the list."""
     now = timezone.now()
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(search)
@@ -65,7 +65,7 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
 
 
 def _trash_page(request: PanelRequest, search: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], str]:
-    """Return the page of the trash, and why nothing was looked for if the search is too general."""
+    """Return the requested page of the trash, and the reason if the search is too general to run."""
     try:
         with searching_for(search):
             refuse_too_general(searched)
@@ -82,7 +82,7 @@ def _trashed_zone(row: queries.ZoneRow, now: datetime, *, may_restore: bool) -> 
 
 @require_safe
 def zone_trashed(request: PanelRequest, zone_id: int) -> HttpResponse:
-    """Show what a deleted zone holds, a page at a time."""
+    """Show the records of a deleted zone, page by page."""
     zone = access.trashed_zone_for_reading(request.user, zone_id)
     return _trashed_page(request, zone, GoneForm(zone_name=zone.name))
 
@@ -105,7 +105,7 @@ def _trashed_page(request: PanelRequest, zone: Zone, form: GoneForm, status: int
 
 @require_http_methods(["POST"])
 def zone_gone(request: PanelRequest, zone_id: int) -> HttpResponse:
-    """Delete a zone of the trash for good, once its name was typed."""
+    """Delete a zone from the trash permanently, after its name was typed."""
     zone = access.trashed_zone_for_restoring(request.user, zone_id)
     form = GoneForm(request.POST, zone_name=zone.name)
     if form.is_valid():

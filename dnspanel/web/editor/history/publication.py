@@ -108,7 +108,7 @@ class Progress:
 
     @property
     def nodes(self) -> list[DisplayReach]:
-        """The public nodes, without those of ring 0."""
+        """The public nodes, without the canary (ring 0)."""
         return [node for stage in self.stages if not stage.is_ring0 for node in stage.nodes]
 
     @property

@@ -118,7 +118,7 @@ def part_comment(text: str) -> tuple[str, str]:
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (number, line), joining lines while a parenthesis is open; skip empty lines and comments."""
+    """Yield (number, line), joining lines while a parenthesis is open. Empty lines and comments are skipped."""
     pending: list[str] = []
     started, depth = 0, 0
     for number, line in numbered_lines(text):

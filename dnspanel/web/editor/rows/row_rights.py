@@ -11,7 +11,10 @@ from dnspanel.zones.rights.lock_rules import lock_of, locks_against
 
 
 def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows with the person's rights to each. This only informs; the verbs enforce rights."""
+    """Return the rows with the person's rights to each. Pages use these rights only for display.
+
+    The verbs enforce the rights.
+    """
     actor = actor_of(person)
     # What comes from a primary elsewhere is changed there.
     grants = actor.grants if actor is not None and zone.is_edited_here else ()
