@@ -24,8 +24,8 @@ __all__ = [
     "gettext_lazy",
     "gettext_noop",
     "in_english",
+    "join_list",
     "joined",
-    "list_in_words",
     "ngettext",
     "one_language",
     "shortened",
@@ -48,7 +48,7 @@ gettext_lazy = cast(Callable[[str], str], functional.lazy(message_texts.gettext,
 format_lazy = cast(Callable[..., str], text.format_lazy)
 
 
-def list_in_words(parts: Sequence[object]) -> str:
+def join_list(parts: Sequence[object]) -> str:
     """Return one or more things as a list in a sentence: `a, b and c`."""
     if len(parts) == 1:
         return joined("", parts)

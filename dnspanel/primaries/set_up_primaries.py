@@ -20,7 +20,7 @@ from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOver
 from dnspanel.primaries.models import TERMS, WELL, PrimaryTerms, TransferredZone
 from dnspanel.primaries.signals import due
 from dnspanel.primaries.timers import LEAST_GAP
-from dnspanel.texts import gettext, list_in_words
+from dnspanel.texts import gettext, join_list
 from dnspanel.transfer import allowed_servers
 from dnspanel.transfer.errors import ServerRefused
 from dnspanel.zones.acting import Acting
@@ -331,7 +331,7 @@ def _forget_own_operations(zone: Zone, author: Author) -> None:
 
 def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
     """Start transferring these zones with these terms. The caller has locked or just created the zones."""
-    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=list_in_words(columns["addresses"]))
+    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=join_list(columns["addresses"]))
     row = {**columns, "serial": None, "revision": None, "wants_all": True, "due_at": now, **WELL}
     TransferredZone.objects.bulk_create(
         [TransferredZone(pk=pk, **row) for pk in zone_ids],
@@ -343,7 +343,7 @@ def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: dat
 
 def move_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
     """Change the primaries of these transferred zones. The zones keep their current content."""
-    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=list_in_words(columns["addresses"]))
+    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=join_list(columns["addresses"]))
     TransferredZone.objects.filter(pk__in=zone_ids).update(**columns, due_at=now)
 
 
@@ -353,7 +353,7 @@ def wake_on_commit() -> None:
 
 
 def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
-    zone.transferred_from = list_in_words(columns["addresses"])
+    zone.transferred_from = join_list(columns["addresses"])
     begin_all(zone_ids=[zone.pk], columns=columns, now=now)
 
 

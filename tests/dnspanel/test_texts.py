@@ -13,7 +13,7 @@ from dnspanel.texts import (
     gettext_lazy,
     gettext_noop,
     in_english,
-    list_in_words,
+    join_list,
     ngettext,
     one_language,
     speaking,
@@ -57,10 +57,10 @@ def test_in_a_block_of_one_language_it_is_that_of_its_begin() -> None:
 
 
 def test_things_are_listed_as_each_language_does() -> None:
-    assert list_in_words(["a"]) == "a"
-    assert list_in_words(["a", "b", "c"]) == "a, b and c"
+    assert join_list(["a"]) == "a"
+    assert join_list(["a", "b", "c"]) == "a, b and c"
     with speaking("de"):
-        assert list_in_words(["a", "b"]) == "a und b"
+        assert join_list(["a", "b"]) == "a und b"
 
 
 def test_a_person_without_a_choice_is_written_to_in_the_language_of_the_panel(settings: Any) -> None:

@@ -107,24 +107,26 @@ def strings_of_code() -> tuple[str, ...]:
 
 
 @cache
-def shown_texts() -> str:
+def displayed_texts() -> str:
     """Return all that pages, answers and programs may show, in one text: templates, and strings of the code."""
     pages = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "deploy" / "nginx").rglob("*.html")]
     return _plain("\0".join([*(path.read_text() for path in pages), *strings_of_code()]))
 
 
 @cache
-def shown_patterns() -> tuple[re.Pattern[str], ...]:
+def displayed_patterns() -> tuple[re.Pattern[str], ...]:
     """Return what those texts with values look like; a value is anything."""
-    texts = re.findall(r"%\}([^%<>\0]*\{\{[^%<>\0]*)\{%", shown_texts()) + [_plain(text) for text in strings_of_code()]
+    texts = re.findall(r"%\}([^%<>\0]*\{\{[^%<>\0]*)\{%", displayed_texts()) + [
+        _plain(text) for text in strings_of_code()
+    ]
     parts = [[re.escape(part) for part in _VALUE.split(text.strip())] for text in texts if _VALUE.search(text)]
     return tuple(re.compile(".+".join(each)) for each in parts if any(len(part) > 3 for part in each))
 
 
-def is_shown(text: str) -> bool:
+def is_displayed(text: str) -> bool:
     """Return True if the product shows this text somewhere, perhaps with other values in it."""
     wanted = _plain(text)
-    return wanted in shown_texts() or any(pattern.fullmatch(wanted) for pattern in shown_patterns())
+    return wanted in displayed_texts() or any(pattern.fullmatch(wanted) for pattern in displayed_patterns())
 
 
 def _plain(text: str) -> str:

@@ -250,7 +250,7 @@ def test_what_readers_shall_press_or_see_is_shown(folder: str) -> None:
     pages = sorted((ROOT / "docs" / folder).rglob("*.md"))
     found = {(relative(path), text) for path in pages for text in documents.italics(path)}
     assert len(found) > 100
-    assert sorted(each for each in found if each[1] not in _OF_OTHERS and not documents.is_shown(each[1])) == []
+    assert sorted(each for each in found if each[1] not in _OF_OTHERS and not documents.is_displayed(each[1])) == []
 
 
 def test_the_table_of_faults_is_that_of_the_tests() -> None:

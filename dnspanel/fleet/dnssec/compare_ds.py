@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dnspanel.fleet.models import ParentState
-from dnspanel.texts import gettext, joined, list_in_words, ngettext
+from dnspanel.texts import gettext, join_list, joined, ngettext
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
 
@@ -103,7 +103,7 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     if lost:
         return gettext(
             "names {algorithms}, by which nothing is signed: some resolvers that validate answer nothing of the zone."
-        ).format(algorithms=list_in_words([ALGORITHMS.get(number, str(number)) for number in lost]))
+        ).format(algorithms=join_list([ALGORITHMS.get(number, str(number)) for number in lost]))
     return ""
 
 

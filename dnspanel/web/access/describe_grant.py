@@ -6,7 +6,7 @@ from typing import Any
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Team
-from dnspanel.texts import gettext, gettext_lazy, list_in_words, ngettext
+from dnspanel.texts import gettext, gettext_lazy, join_list, ngettext
 from dnspanel.zones.rights import access
 from replication.dns import rdata
 
@@ -64,7 +64,7 @@ class GrantDescriber:
             gettext("zones of the team {pk}").format(pk=self.team_names.get(pk, gettext("that is gone")))
             for pk in sorted(grant.teams)
         ]
-        return list_in_words(parts) if parts else gettext("no zone")
+        return join_list(parts) if parts else gettext("no zone")
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:

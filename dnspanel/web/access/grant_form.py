@@ -12,7 +12,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.rights import grant_edit
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
-from dnspanel.web.frame.forms import PanelForm, split_words
+from dnspanel.web.frame.forms import PanelForm, split_list
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.rights import access
 from dnspanel.zones.settings.settings_of_zone import canonical_tags
@@ -94,16 +94,16 @@ class GrantForm(PanelForm):
 
     def clean_tags(self) -> frozenset[str]:
         try:
-            return frozenset(canonical_tags(split_words(self.cleaned_data["tags"])))
+            return frozenset(canonical_tags(split_list(self.cleaned_data["tags"])))
         except SettingsRefused as exc:
             raise forms.ValidationError(str(exc)) from exc
 
     def clean_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(split_words(self.cleaned_data["names"])))
+        return tuple(dict.fromkeys(split_list(self.cleaned_data["names"])))
 
     def clean_types(self) -> frozenset[int]:
         try:
-            return frozenset(rdtypes.type_from_text(word) for word in split_words(self.cleaned_data["types"]))
+            return frozenset(rdtypes.type_from_text(word) for word in split_list(self.cleaned_data["types"]))
         except BadRdata as exc:
             raise forms.ValidationError(exc.reason) from exc
 
@@ -142,7 +142,7 @@ def teams_known_to(person: access.Person) -> list[Team]:
 def zone_ids(person: access.Person, text: str) -> frozenset[int]:
     """Return the ids of the zones named in a text. Raise ValidationError if the person isn't allowed to see one."""
     requested, wrong = [], []
-    for word in dict.fromkeys(split_words(text)):
+    for word in dict.fromkeys(split_list(text)):
         try:
             requested.append(names.parse(word))
         except BadName as exc:

@@ -11,7 +11,7 @@ from dnspanel.accounts.providers.links import rules_of
 from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
-from dnspanel.web.frame.forms import MONO, PanelForm, split_words
+from dnspanel.web.frame.forms import MONO, PanelForm, split_list
 
 
 def attribute_field(
@@ -100,5 +100,5 @@ class CommonForm(PanelForm):
         return {name: self.cleaned_data[name] for name in rows.CommonTerms.__dataclass_fields__}
 
     def clean_mail_domains(self) -> tuple[str, ...]:
-        listed = split_words(ascii_lower(self.cleaned_data["mail_domains"]))
+        listed = split_list(ascii_lower(self.cleaned_data["mail_domains"]))
         return tuple(dict.fromkeys(listed))

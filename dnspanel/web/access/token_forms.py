@@ -16,7 +16,7 @@ from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import LIFETIME
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
-from dnspanel.web.frame.forms import PanelForm, split_words
+from dnspanel.web.frame.forms import PanelForm, split_list
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
@@ -138,7 +138,7 @@ class TokenForm(PanelForm):
         return bool(self.cleaned_data["kind"] == TokenKind.TSIG)
 
     def clean_networks(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(split_words(self.cleaned_data["networks"])))
+        return tuple(dict.fromkeys(split_list(self.cleaned_data["networks"])))
 
     def terms(self, now: datetime) -> TokenTerms:
         """Return the preset's terms with the values from the form. The form must be valid."""

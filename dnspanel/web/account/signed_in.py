@@ -39,7 +39,7 @@ from dnspanel.database.database_away import is_away
 from dnspanel.database.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.secondaries.errors import SecondaryUnknown
-from dnspanel.texts import gettext, list_in_words
+from dnspanel.texts import gettext, join_list
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.web.frame import database_away
 from dnspanel.webhooks.errors import WebhookUnknown
@@ -271,6 +271,4 @@ def _page_of(request: HttpRequest) -> str:
 def forbidden(request: HttpRequest, permission: Permission) -> HttpResponse:
     """Return the 403 page, which names the missing permission and the roles that have it."""
     roles = [Role(role).label for role, allowed in PERMISSIONS.items() if permission in allowed]
-    return render(
-        request, "403.html", {"permission": gettext(permission.value), "roles": list_in_words(roles)}, status=403
-    )
+    return render(request, "403.html", {"permission": gettext(permission.value), "roles": join_list(roles)}, status=403)

@@ -20,7 +20,7 @@ from dnspanel.web.editor.ptr import tell_of_left
 from dnspanel.web.editor.rows.blocking import blocking_of
 from dnspanel.web.editor.table import filters_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.forms import split_words
+from dnspanel.web.frame.forms import split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.drafts import draft
@@ -115,7 +115,7 @@ class ManyForm(forms.Form):
         return _WITH_VALUES[act](list(filter(None, lines)))
 
     def _with_tags(self, act: str) -> many_rrsets.Act:
-        return _WITH_TAGS[act](split_words(self.cleaned_data.get("tags", "")))
+        return _WITH_TAGS[act](split_list(self.cleaned_data.get("tags", "")))
 
     def chosen_act(self) -> many_rrsets.Act:
         """Return the act of a valid form."""

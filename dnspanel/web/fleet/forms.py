@@ -8,7 +8,7 @@ from django.conf import settings
 
 from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, split_words
+from dnspanel.web.frame.forms import PanelForm, split_list
 
 SCHEMA_LABELS = {
     4: gettext_lazy("4.7 (schema 4)"),
@@ -51,7 +51,7 @@ class TagsField(forms.CharField):
         super().__init__(label=label, required=False, max_length=700, help_text=help_text, widget=widget)
 
     def clean(self, value: Any) -> list[str]:
-        return split_words(str(super().clean(value)))
+        return split_list(str(super().clean(value)))
 
 
 class NodeDescriptionForm(PanelForm):

@@ -8,7 +8,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.producer import Chosen
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm, offer_teams, split_words
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm, offer_teams, split_list
 from replication.dns import names
 from replication.errors import BadName
 
@@ -30,7 +30,7 @@ class GroupsForm(PanelForm):
     @property
     def groups(self) -> list[str]:
         """The typed tags, as a list."""
-        return split_words(self.cleaned_data["group_tags"])
+        return split_list(self.cleaned_data["group_tags"])
 
 
 class NewOwnCatalogForm(GroupsForm, PublishingForm):
@@ -91,4 +91,4 @@ class PutInForm(PanelForm):
     def chosen_zones(self) -> Chosen:
         """The zones, tag and team from the form."""
         typed = self.cleaned_data
-        return Chosen(split_words(typed["zones"]), typed["tag"].strip(), typed["team"].pk if typed["team"] else None)
+        return Chosen(split_list(typed["zones"]), typed["tag"].strip(), typed["team"].pk if typed["team"] else None)

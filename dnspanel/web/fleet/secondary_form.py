@@ -9,7 +9,7 @@ from dnspanel.secondaries import server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
 from dnspanel.secondaries.set_up_secondaries import Terms
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, split_words
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, split_list
 
 
 class SecondaryForm(PublishingForm):
@@ -141,16 +141,16 @@ class SecondaryForm(PublishingForm):
         return Terms(
             name=typed["name"],
             kind=typed["kind"],
-            addresses=split_words(typed["addresses"]),
-            networks=split_words(typed["networks"]),
+            addresses=split_list(typed["addresses"]),
+            networks=split_list(typed["networks"]),
             choice=typed["choice"],
             tag=typed["tag"],
             team=None if team is None else team.pk,
-            zones=split_words(typed["zones"]),
+            zones=split_list(typed["zones"]),
             lag_bound=typed["lag_bound"],
             active=typed["active"],
             transport=typed["transport"],
             certificate=typed["certificate"],
             tls_port=typed["tls_port"],
-            group_tags=split_words(typed["group_tags"]),
+            group_tags=split_list(typed["group_tags"]),
         )

@@ -53,7 +53,7 @@ class PanelForm(forms.Form):
                 self.refuse(field, message)
 
 
-def split_words(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """Split text at spaces and commas."""
     return text.replace(",", " ").split()
 
@@ -150,7 +150,7 @@ class ZoneSettingsForm(PanelForm):
         offer_teams(self.fields["team"], author, kept=zone.team_id)
 
     def clean_tags(self) -> list[str]:
-        return split_words(self.cleaned_data["tags"])
+        return split_list(self.cleaned_data["tags"])
 
 
 class TypedNameForm(PublishingForm):

@@ -19,7 +19,7 @@ from dnspanel.accounts.models import Role, Team, Token, User
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm, split_words
+from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm, split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
@@ -183,14 +183,14 @@ class ApprovalRuleForm(ScopeForm):
 
     def clean_types(self) -> list[int]:
         try:
-            return [rdtypes.type_from_text(word) for word in split_words(self.cleaned_data["types"])]
+            return [rdtypes.type_from_text(word) for word in split_list(self.cleaned_data["types"])]
         except BadRdata as exc:
             raise forms.ValidationError(exc.reason) from exc
 
     def clean_tokens(self) -> list[Token]:
         known = tokens_visible_to(self.reader).filter(revoked_at=None)
         found = []
-        for word in split_words(self.cleaned_data["tokens"])[:100]:
+        for word in split_list(self.cleaned_data["tokens"])[:100]:
             name = f"{word.lower().rstrip('.')}."
             token = known.filter(prefix=word.rstrip("….")).first() or known.filter(tsig_name=name).first()
             if token is None:

@@ -14,7 +14,7 @@ from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.set_up_secondaries import MOST_ADDRESSES, MOST_NETWORKS
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.forms import MONO_LINES, PanelForm, split_words
+from dnspanel.web.frame.forms import MONO_LINES, PanelForm, split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
@@ -45,7 +45,7 @@ class KeylessForm(PanelForm):
 
     def words(self, field: str) -> list[str]:
         """Return the entries of the field as a list."""
-        return split_words(str(self.cleaned_data[field]))
+        return split_list(str(self.cleaned_data[field]))
 
 
 def keyless_context(zone: Zone) -> dict[str, object]:

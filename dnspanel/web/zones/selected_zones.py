@@ -28,7 +28,7 @@ from dnspanel.transfer.exports.exported_zones import Selection as Exported
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.access import template_for
-from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search, split_words
+from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search, split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to
@@ -158,7 +158,7 @@ class ManyZonesForm(PanelForm):
                     self.add_error("tags", gettext("Say which tags."))
 
     def _typed_tags(self) -> list[str]:
-        return split_words(str(self.cleaned_data.get("tags", "")))
+        return split_list(str(self.cleaned_data.get("tags", "")))
 
     def marks(self) -> Marks:
         """Return the requested changes of tags and team. Raise SettingsRefused for an invalid tag."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dnspanel.texts import gettext, gettext_noop, joined, list_in_words, ngettext
+from dnspanel.texts import gettext, gettext_noop, join_list, joined, ngettext
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, ZSK_FLAGS
 from dnspanel.zones.dnssec.rollover import Refused, keys_to_replace
 from dnspanel.zones.dnssec.rollover_stages import Kind
@@ -198,7 +198,7 @@ def describe_cds(cds: str, *, cdnskey: bool) -> str:
         parts.append(gettext("CDS ({digests})").format(digests=digests))
     if cdnskey:
         parts.append("CDNSKEY")
-    return list_in_words(parts) if parts else gettext("no CDS and no CDNSKEY")
+    return join_list(parts) if parts else gettext("no CDS and no CDNSKEY")
 
 
 def _refusal(state: SigningState) -> str:
@@ -215,7 +215,7 @@ def _of_keys(terms: Terms, state: SigningState) -> list[Difference]:
     numbers = sorted({key.algorithm for key in state.keys})
     found = []
     if numbers != [terms.algorithm]:
-        names = list_in_words([ALGORITHMS.get(number, str(number)) for number in numbers])
+        names = join_list([ALGORITHMS.get(number, str(number)) for number in numbers])
         message = gettext("A rollover from {names} to {algorithms}.").format(
             names=names, algorithms=ALGORITHMS[terms.algorithm]
         )

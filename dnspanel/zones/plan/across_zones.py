@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dnspanel.accounts.actors.actors import Person
-from dnspanel.texts import gettext, list_in_words, ngettext
+from dnspanel.texts import gettext, join_list, ngettext
 from dnspanel.zones.models import Zone
 from dnspanel.zones.names import nesting
 from dnspanel.zones.rights import access
@@ -287,4 +287,4 @@ def _pointing(pointers: Sequence[Pointer]) -> str:
             if len(pointers) >= _MOST_POINTERS
             else ngettext("{count} record of another zone", "{count} records of other zones", rest).format(count=rest)
         ]
-    return gettext("{what} point at it").format(what=list_in_words(known))
+    return gettext("{what} point at it").format(what=join_list(known))

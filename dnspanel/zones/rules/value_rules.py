@@ -6,7 +6,7 @@ Pure, and without a look at other RRsets; `rules` has those that need one, `mail
 from collections.abc import Iterable, Iterator
 
 from dnspanel.small_cache import small_cache
-from dnspanel.texts import gettext, joined, list_in_words, spoken
+from dnspanel.texts import gettext, join_list, joined, spoken
 from dnspanel.zones.rules import confusables
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
@@ -182,7 +182,7 @@ def _look_alikes_of(label: bytes) -> tuple[Finding, ...]:
                 "warning",
                 "mixed-scripts",
                 gettext("{what} and mixes letters of {list}: {taken}").format(
-                    what=what, list=list_in_words(scripts), taken=taken
+                    what=what, list=join_list(scripts), taken=taken
                 ),
             ),
         )

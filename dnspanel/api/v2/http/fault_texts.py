@@ -12,13 +12,13 @@ def unknown_member(name: str, allowed: Iterable[str]) -> str:
     allowed = sorted(allowed)
     if not allowed:
         return f"Unknown member {quote_text(name)}: this object has no members."
-    return f"Unknown member {quote_text(name)}.{meant(name, allowed)} Allowed: {list_words(allowed)}."
+    return f"Unknown member {quote_text(name)}.{meant(name, allowed)} Allowed: {join_limited(allowed)}."
 
 
 def read_only_member(name: str, allowed: Iterable[str]) -> str:
     """Say that a member is in answers only."""
     allowed = sorted(allowed)
-    settable = f" Allowed: {list_words(allowed)}." if allowed else ""
+    settable = f" Allowed: {join_limited(allowed)}." if allowed else ""
     return f"{quote_text(name)} is read-only: leave it out.{settable}"
 
 
@@ -27,7 +27,7 @@ def unknown_parameter(name: str, allowed: Iterable[str]) -> str:
     allowed = sorted(allowed)
     if not allowed:
         return "This operation has no query parameters."
-    return f"Unknown parameter {quote_text(name)}.{meant(name, allowed)} Allowed: {list_words(allowed)}."
+    return f"Unknown parameter {quote_text(name)}.{meant(name, allowed)} Allowed: {join_limited(allowed)}."
 
 
 def must_be(pointer: str, needed: str, *, missing: bool = False) -> str:
@@ -39,8 +39,8 @@ def not_a_choice(pointer: str, given: object, choices: Iterable[str]) -> str:
     """Say that a value is none of the choices, which one was probably meant, and all choices."""
     choices = list(choices)
     if not isinstance(given, str):
-        return must_be(pointer, f"one of {list_words(choices)}")
-    return f"{subject(pointer)} must be one of {list_words(choices)}, not {quote_text(given)}.{meant(given, choices)}"
+        return must_be(pointer, f"one of {join_limited(choices)}")
+    return f"{subject(pointer)} must be one of {join_limited(choices)}, not {quote_text(given)}.{meant(given, choices)}"
 
 
 def subject(pointer: str) -> str:
@@ -54,7 +54,7 @@ def subject(pointer: str) -> str:
     return f"`{'/'.join(parts[start:])[: 2 * _LONGEST_QUOTED]}`"
 
 
-def list_words(words: Iterable[str]) -> str:
+def join_limited(words: Iterable[str]) -> str:
     """Return the words with commas between them, the first MOST_LISTED."""
     words = list(words)
     more = len(words) - MOST_LISTED

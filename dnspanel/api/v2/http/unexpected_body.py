@@ -3,7 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from dnspanel.api.v2.http.fault_texts import list_words, quote_text
+from dnspanel.api.v2.http.fault_texts import join_limited, quote_text
 from dnspanel.api.v2.http.parameters import taken_by
 from dnspanel.api.v2.http.problems import Problem, RequestFault
 
@@ -25,7 +25,7 @@ def refuse_unexpected_body(request: Request, view: APIView) -> None:
     known = taken.parameters
     detail = f"{method} takes no body here."
     if known:
-        detail += f" Send these in the query: {list_words(sorted(known))}."
+        detail += f" Send these in the query: {join_limited(sorted(known))}."
     members = list(sent)[:_MOST] if isinstance(sent, dict) else []
     raise Problem("invalid", detail, [_fault(str(name), known, detail) for name in members] or [_fault_of_all(detail)])
 

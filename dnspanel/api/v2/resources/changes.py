@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.accepted import answer_outcome
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
-from dnspanel.api.v2.http.fault_texts import list_words, must_be
+from dnspanel.api.v2.http.fault_texts import join_limited, must_be
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of, violations_at
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import Terms, publish, terms_in
@@ -116,7 +116,7 @@ def _patch(zone_request: ZoneRequest) -> Patch:
 
 def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise bad_value("", must_be("", f"an object with the members {list_words(sorted(members | _TERMS))}"))
+        raise bad_value("", must_be("", f"an object with the members {join_limited(sorted(members | _TERMS))}"))
     faults.unknown("", value, members | _TERMS)
     return value
 
@@ -144,7 +144,7 @@ def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
 
 def _zone_name(value: Any, pointer: str, faults: Faults) -> str | None:
     if not isinstance(value, dict):
-        faults.at(pointer, must_be(pointer, f"an object with the members {list_words(_OF_ZONE)}"))
+        faults.at(pointer, must_be(pointer, f"an object with the members {join_limited(_OF_ZONE)}"))
         return None
     faults.unknown(pointer, value, _OF_ZONE)
     name = value.get("zone")

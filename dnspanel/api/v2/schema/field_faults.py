@@ -76,9 +76,9 @@ def _describe_kind(field: Any) -> str:
     if isinstance(field, serializers.ListSerializer | serializers.ListField):
         return _needed_list(field)
     if isinstance(field, serializers.ChoiceField):
-        return f"one of {fault_texts.list_words(_choices(field))}"
+        return f"one of {fault_texts.join_limited(_choices(field))}"
     if isinstance(field, serializers.Serializer):
-        return f"an object with the members {fault_texts.list_words(settable(field))}"
+        return f"an object with the members {fault_texts.join_limited(settable(field))}"
     kind = _kind(field)[0]
     if isinstance(field, serializers.DictField):
         most: int | None = getattr(field, "most", None)
@@ -93,10 +93,10 @@ def _describe_kind(field: Any) -> str:
 def _needed_list(field: Any) -> str:
     least = field.min_length or (0 if field.allow_empty else 1)
     if isinstance(field.child, serializers.ChoiceField):
-        return f"a list of {'one or more' if least else 'some'} of {fault_texts.list_words(_choices(field.child))}"
+        return f"a list of {'one or more' if least else 'some'} of {fault_texts.join_limited(_choices(field.child))}"
     things = _kind(field.child)[1]
     if isinstance(field.child, serializers.Serializer):
-        things += f" with the members {fault_texts.list_words(settable(field.child))}"
+        things += f" with the members {fault_texts.join_limited(settable(field.child))}"
     return fault_texts.list_of(things, least, field.max_length)
 
 

@@ -298,7 +298,7 @@ def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faul
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
     """Return whether the value can be read on: it is an object. Unknown members are faults."""
     if not isinstance(value, dict):
-        needed = f"an object with the members {fault_texts.list_words(sorted(members))}"
+        needed = f"an object with the members {fault_texts.join_limited(sorted(members))}"
         faults.at(pointer, fault_texts.must_be(pointer, needed))
         return False
     faults.unknown(pointer, value, members)

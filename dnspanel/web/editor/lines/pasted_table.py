@@ -53,7 +53,7 @@ def read_table(text: str, zone: str, mapping: CsvMapping) -> list[PastedLine]:
     rows = numbered_rows(io.StringIO(text[begin:], newline=""), mapping)
     for line, _, row in limit_lines(rows, text, MOST_LINES):
         if isinstance(row, str):
-            found.append(PastedLine(before + line, "", error=_as_sentence(row)))
+            found.append(PastedLine(before + line, "", error=_with_capital(row)))
         else:
             found.append(_read_row(reader, zone, PastedLine(before + line, source_of(row, mapping)), row))
     return found
@@ -72,9 +72,9 @@ def _read_row(reader: RowReader, zone: str, pasted: PastedLine, row: list[str]) 
     except Unreadable as exc:
         return replace(pasted, error=exc.message)
     except (ValueError, BadName) as exc:
-        return replace(pasted, error=_as_sentence(str(exc)))
+        return replace(pasted, error=_with_capital(str(exc)))
     return replace(pasted, entry=replace(entry, disabled=text.startswith(DISABLED)))
 
 
-def _as_sentence(text: str) -> str:
+def _with_capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."

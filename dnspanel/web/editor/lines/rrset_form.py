@@ -12,7 +12,7 @@ from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.lines.fields import Unreadable, part_comment
 from dnspanel.web.editor.lines.quick_add import TXT_TYPES, AmbiguousName, Reading, read_owner, read_rdata, read_ttl
-from dnspanel.web.frame.forms import PanelForm, split_words
+from dnspanel.web.frame.forms import PanelForm, split_list
 from dnspanel.web.frame.rows import capitalize, row_id, row_order
 from dnspanel.zones.values import soa
 from dnspanel.zones.values.rrset_notes import notes_in, notes_of
@@ -160,7 +160,7 @@ class RRsetForm(PanelForm):
         try:
             if "notes" in self.data:
                 return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)
-            return notes_of(type_, split_words(str(self.cleaned_data.get("tags", ""))), remarks)
+            return notes_of(type_, split_list(str(self.cleaned_data.get("tags", ""))), remarks)
         except (ValueError, RecursionError, ReplicationError) as exc:
             self.add_error("tags", f"{capitalize(str(exc))}.")
         return NO_NOTES

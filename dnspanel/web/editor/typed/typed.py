@@ -34,7 +34,7 @@ from dnspanel.web.editor.table import LONGEST_LINE, default_ttl, table_rows, vio
 from dnspanel.web.editor.typed.typed_helpers import COMPUTING, Helper, compute, helper_of
 from dnspanel.web.editor.typed.typed_values import TypedValues, typed_values, values_of_lines
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
-from dnspanel.web.frame.forms import split_words
+from dnspanel.web.frame.forms import split_list
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.models import Zone
@@ -253,7 +253,7 @@ def _panel_as_sent(request: PanelRequest, zone: Zone) -> Panel:
     if "tags" in typed:  # it comes from a row, whose lines have comments: the panel takes these along
         type_ = _type_number(typed.get("type", ""))
         typed["values"], remarks = without_comments(typed.get("values", ""), type_, zone.name)
-        typed["notes"] = json.dumps({"tags": split_words(str(typed["tags"])), "value_comments": remarks})
+        typed["notes"] = json.dumps({"tags": split_list(str(typed["tags"])), "value_comments": remarks})
         del typed["tags"]
     before = LAYOUTS.get(_type_number(typed.get("fields_of", "")))
     values = typed_values(before, dict(typed.items())) if before is not None and typed.get("tab") == "fields" else None

@@ -40,7 +40,7 @@ def zone(run: Run) -> None:
 
 @pytest.mark.usefixtures("zone")
 @pytest.mark.parametrize(
-    ("command", "shown"),
+    ("command", "effect"),
     [
         ("zones create new.test --nameserver ns1.panel.test.", "new.test.: create"),
         (f"zones clone {ZONE} copy.test", "+ www.copy.test. 300 A 192.0.2.1"),
@@ -57,10 +57,10 @@ def zone(run: Run) -> None:
         (f"dnssec key add {ZONE} --inactive", ""),
     ],
 )
-def test_a_dry_run_shows_the_effect_and_writes_nothing(run: Run, command: str, shown: str) -> None:
+def test_a_dry_run_shows_the_effect_and_writes_nothing(run: Run, command: str, effect: str) -> None:
     ran = run(*command.split(), "--dry-run")
     assert (ran.code, ran.err.splitlines()[-1]) == (0, "Nothing was written.")
-    assert shown in ran.out
+    assert effect in ran.out
     assert Publication.objects.count() == 2
     assert Zone.objects.filter(deleted_at=None).count() == 1
 
