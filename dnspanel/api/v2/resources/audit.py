@@ -1,4 +1,7 @@
-"""The audit log, the newest act first. Without the permission, a person's own acts, or a token's."""
+"""The resource of the audit log, most recent act first.
+
+Without the permission `audit`, a person sees only their own acts, and a token only the acts of its owner.
+"""
 
 from typing import Any
 
@@ -53,8 +56,8 @@ class Audit(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List audit entries.
 
-        Who did what, when and from where, publications included, the newest first. Without the permission `audit` a
-        token sees the acts of its owner only.
+        Each entry records an act, its author, its time and its origin. The list includes publications, and the newest
+        entry comes first. Without the permission `audit` a token sees the acts of its owner only.
         """
         query, page = request.query_params, page_request(request, int, int)
         filters = Filters(

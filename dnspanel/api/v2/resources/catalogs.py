@@ -1,4 +1,4 @@
-"""Catalogs of others (RFC 9432): followed, with rules, the zones that they name, and removals that wait for a yes."""
+"""Resources of consumed catalogs (RFC 9432): the catalogs, their rules, their members, and pending removals."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -31,7 +31,7 @@ from dnspanel.zones.models import Channel
 
 
 class CatalogTermsSerializer(Shape):
-    """What happens to the members of a consumed catalog."""
+    """The settings that apply to the members of a consumed catalog."""
 
     team = Integer(default=None, allow_null=True, help_text="Id of the team that members belong to.")
     tags = serializers.ListField(child=Text(max_length=60), max_length=50, default=list)
@@ -93,7 +93,7 @@ class CatalogSerializer(CatalogTermsSerializer):
 
 
 class RuleSerializer(Shape):
-    """What the members of a group of a catalog get."""
+    """A rule for the members of one group of a consumed catalog: their primaries and tags."""
 
     group = Text(
         max_length=set_up_catalogs.LONGEST_GROUP, help_text="The group of the catalog (RFC 9432) that the rule is for."
@@ -108,7 +108,10 @@ class RuleSerializer(Shape):
 
 
 class RulesSerializer(Shape):
-    """The rules of a consumed catalog. The first rule for one of a member's groups applies."""
+    """The rules of a consumed catalog.
+
+    For each member, the first rule that matches one of its groups applies.
+    """
 
     rules = serializers.ListField(child=RuleSerializer(), max_length=set_up_catalogs.MOST_RULES)
 
@@ -129,13 +132,13 @@ class CatalogListingSerializer(serializers.Serializer):
 
 
 class ConfirmationSerializer(Shape):
-    """The revision of a catalog whose removals are confirmed."""
+    """The catalog revision whose removals the client confirms."""
 
     revision = Integer(help_text="`kept_revision` of the catalog, as you read it.")
 
 
 class Catalogs(V2View):
-    """All catalogs that are followed."""
+    """The list of consumed catalogs."""
 
     unconditional = True
 
@@ -143,7 +146,8 @@ class Catalogs(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List consumed catalogs.
 
-        Catalog zones of other servers whose members become zones here. Needs the permission `fleet`.
+        A consumed catalog is a catalog zone of another server. The panel creates zones for its members. Needs the
+        permission `fleet`.
         """
         page = page_request(request, int)
         return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), _catalogs_json)
@@ -157,8 +161,8 @@ class Catalogs(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Consume a catalog.
 
-        Starts to transfer the catalog zone at once; its members become zones here after that. Needs the permission
-        `nodes` and the rights `create-zone`, `add`, `settings` and `delete-zone` for all zones.
+        The panel transfers the catalog zone at once, then creates zones for its members. Needs the permission `nodes`
+        and the rights `create-zone`, `add`, `settings` and `delete-zone` for all zones.
         """
         actor = access.require_set_up(actor_in(request))
         values = read(NewCatalogSerializer, request.data)
@@ -173,14 +177,13 @@ class Catalogs(V2View):
 
 
 class OneCatalog(V2View):
-    """A catalog."""
+    """A consumed catalog."""
 
     @extend_schema(operation_id="getCatalog", responses=CatalogSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """Read a consumed catalog.
 
-        Answers with its primaries, its terms, its last transfer and how many members it has. Needs the permission
-        `fleet`.
+        Returns its primaries, settings, last transfer and number of members. Needs the permission `fleet`.
         """
         return _answer_catalog(actor_in(request), catalog_id)
 
@@ -188,8 +191,8 @@ class OneCatalog(V2View):
     def patch(self, request: Request, catalog_id: int) -> HttpResponse:
         """Change a consumed catalog.
 
-        Changes what happens to its members; those that exist get the new terms too. Members that are left out of the
-        body stay as they are. Needs the same rights as `createCatalog`.
+        Changes the settings for its members. Existing members get the new settings too. Fields that the request body
+        omits stay unchanged. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         values = read(CatalogTermsSerializer, request.data, partial=True)
@@ -202,8 +205,8 @@ class OneCatalog(V2View):
     def delete(self, request: Request, catalog_id: int) -> HttpResponse:
         """Stop consuming a catalog.
 
-        The catalog zone goes to the trash. Zones that it brought stay, and are transferred from their primaries as
-        before. Needs the same rights as `createCatalog`.
+        Moves the catalog zone to the trash. The zones of its members stay, and the panel still transfers them from
+        their primaries. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         with _guard_write(request, actor, catalog_id):
@@ -212,13 +215,13 @@ class OneCatalog(V2View):
 
 
 class CatalogRules(V2View):
-    """The rules of a catalog."""
+    """The rules of a consumed catalog."""
 
     @extend_schema(operation_id="getCatalogRules", responses=RulesSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """Read the rules of a consumed catalog.
 
-        A rule says from where the members of a group are transferred, and their tags. Needs the permission `fleet`.
+        A rule sets the primaries and the tags for the members of one group. Needs the permission `fleet`.
         """
         return answer_with_tag(_rules_json(access.catalog_for(actor_in(request), catalog_id)))
 
@@ -226,8 +229,8 @@ class CatalogRules(V2View):
     def put(self, request: Request, catalog_id: int) -> HttpResponse:
         """Set the rules of a consumed catalog.
 
-        Replaces all rules. Leaving out the secret of a key keeps the one that the group has. Needs the same rights as
-        `createCatalog`.
+        Replaces all rules. If a rule omits the secret of a key, its group keeps the current secret. Needs the same
+        rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         values = read(RulesSerializer, request.data)["rules"]
@@ -241,7 +244,7 @@ class CatalogRules(V2View):
 
 
 class CatalogConfirmation(V2View):
-    """A yes to the removal of members that left."""
+    """The confirmation of removals from a consumed catalog."""
 
     unconditional = True  # it names the revision
 
@@ -251,8 +254,8 @@ class CatalogConfirmation(V2View):
     def post(self, request: Request, catalog_id: int) -> HttpResponse:
         """Confirm that members leave a consumed catalog.
 
-        For a revision of the catalog from which more members left at once than `most_lost`. They are removed within
-        seconds. Needs the same rights as `createCatalog`.
+        Use this when more than `most_lost` members left in one revision of the catalog. The panel removes their zones
+        within seconds. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         revision = read(ConfirmationSerializer, request.data)["revision"]
@@ -261,7 +264,7 @@ class CatalogConfirmation(V2View):
 
 
 class CatalogZones(V2View):
-    """The zones that a catalog names."""
+    """The members of a consumed catalog."""
 
     @extend_schema(
         operation_id="listCatalogZones",
@@ -274,8 +277,8 @@ class CatalogZones(V2View):
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """List the members of a consumed catalog.
 
-        Each with its state and, if it is not a zone here, the reason. Only zones that the token can read. Needs the
-        permission `fleet`.
+        Each member has its state, and a reason if the panel didn't create its zone. Only zones that the token can read
+        are listed. Needs the permission `fleet`.
         """
         actor = actor_in(request)
         page = page_request(request, int)
@@ -286,7 +289,7 @@ class CatalogZones(V2View):
 
 
 def catalog_json(row: CatalogRow) -> dict[str, Any]:
-    """Return a catalog as it is answered."""
+    """Return the JSON form of a consumed catalog, with its settings and state."""
     catalog = row.catalog
     return {
         "id": catalog.pk,
@@ -311,7 +314,10 @@ def _catalogs_json(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:
 
 
 def _terms_json(catalog: Catalog) -> dict[str, Any]:
-    """Return what a person has set; its state changes by itself, and is no part of the tag."""
+    """Return the settings of a catalog, which its ETag covers.
+
+    The catalog's state changes without a request, so the ETag doesn't cover the state.
+    """
     terms = asdict(set_up_catalogs.terms_of(catalog))
     return {name: list(value) if isinstance(value, tuple) else value for name, value in terms.items()}
 
@@ -344,7 +350,10 @@ def _listing_json(listing: Listing) -> dict[str, Any]:
 
 
 def _primaries(values: Mapping[str, Any]) -> Terms:
-    """Return the terms of a member's primaries. Whether changes are asked for by IXFR is said at each zone."""
+    """Return the terms of a member's primaries.
+
+    The value `uses_ixfr` is dropped, because each zone has its own setting for IXFR.
+    """
     return Terms(**{name: value for name, value in values.items() if name != "uses_ixfr"})
 
 
@@ -354,7 +363,7 @@ def _to_change(request: Request, catalog_id: int) -> tuple[Actor, Catalog]:
 
 
 def _guard_write(request: Request, actor: Actor, catalog_id: int) -> AbstractContextManager[None]:
-    """Guard a write of what a person has set of this catalog by `conditional_write`."""
+    """Guard a write of a catalog's settings with `conditional_write`."""
     return conditional_write(
         request, f"catalog/{catalog_id}", lambda: _terms_json(access.catalog_for(actor, catalog_id))
     )

@@ -1,4 +1,4 @@
-"""Runs that change any number of zones alike: a dry run, the same for good, and back again."""
+"""Resources of change runs, which make the same change in many zones: dry run, run and undo."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -59,7 +59,7 @@ _OPS: Mapping[str, str] = {ZoneAct.TEAM: SET_TEAM, ZoneAct.POLICY: SET_POLICY}  
 
 
 class RunActSerializer(ZonesActSerializer):
-    """What to do with each zone."""
+    """The change to make in each zone."""
 
     op = Choice(choices=list(_MEMBERS), help_text="What to do with each zone.")
     policy = Integer(
@@ -72,7 +72,7 @@ class RunActSerializer(ZonesActSerializer):
 
 
 class ChangeRunSerializer(RunProgress):
-    """A run that changes zones: what it does and how far it is."""
+    """A run that changes zones: its act, its progress and its outcomes."""
 
     q = Text(
         required=False,
@@ -124,7 +124,7 @@ class ChangeRunSerializer(RunProgress):
 
 
 class ChangeRunZoneSerializer(Shape):
-    """What a run found or did in a zone."""
+    """The outcome of a run in one zone."""
 
     zone = serializers.CharField()
     outcome = serializers.ChoiceField(choices=[(outcome, outcome) for outcome in _OUTCOMES])
@@ -132,7 +132,7 @@ class ChangeRunZoneSerializer(Shape):
 
 
 class ChangeRuns(V2View):
-    """One's own runs."""
+    """The caller's own change runs."""
 
     unconditional = True
 
@@ -140,7 +140,7 @@ class ChangeRuns(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List runs that change zones.
 
-        The newest first. A token sees the runs that it started. Needs the permission `read`.
+        The newest run comes first. A token sees the runs that it started. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -151,10 +151,10 @@ class ChangeRuns(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Start a run that changes zones.
 
-        Starts a dry run of one act over any number of zones; carries out a dry run over the zones that it found
-        (`dry_run_of`); or undoes a run (`undo_of`). Changes are published in several publications. Needs the right for
-        the act in each zone. Zones that the run refuses are listed with the reason. Read the run until its state is
-        `done`.
+        Starts one of three runs: a dry run of one act over any number of zones, the real run after a dry run
+        (`dry_run_of`), or the undo of a run (`undo_of`). A real run changes the zones that its dry run found. Changes
+        are published in several publications. Needs the right for the act in each zone. Zones that the run refuses are
+        listed with the reason. Read the run until its state is `done`.
         """
         actor, form_id = actor_in(request), form_id_of(request)
         access.require(actor, Permission.READ)
@@ -164,13 +164,14 @@ class ChangeRuns(V2View):
 
 
 class OneChangeRun(V2View):
-    """A run."""
+    """A change run."""
 
     @extend_schema(operation_id="getChangeRun", responses=ChangeRunSerializer)
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """Read a run that changes zones.
 
-        Answers with its state, its progress and how many zones had each outcome. A token sees the runs that it started.
+        Returns its state, its progress and the number of zones with each outcome. A token sees the runs that it
+        started.
         """
         run = change_run_queries.run_for(actor_in(request), change_run_id)
         return answer(change_run_json(run), headers={"ETag": tag_of(what_stays(run))})
@@ -179,7 +180,8 @@ class OneChangeRun(V2View):
     def delete(self, request: Request, change_run_id: int) -> HttpResponse:
         """Cancel a run that changes zones.
 
-        Stops a run that is under way. What it has done stays, and can be undone by a run with `undo_of`.
+        Stops a run that isn't finished. Changes that the run has already published stay. A run with `undo_of` can undo
+        them.
         """
         actor = actor_in(request)
         run = change_run_queries.run_for(actor, change_run_id)
@@ -191,7 +193,7 @@ class OneChangeRun(V2View):
 
 
 class ChangeRunZones(V2View):
-    """What a run found or did, zone by zone."""
+    """The outcomes of a change run, zone by zone."""
 
     @extend_schema(
         operation_id="listChangeRunZones",
@@ -201,7 +203,7 @@ class ChangeRunZones(V2View):
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """List the zones of a run that changes zones.
 
-        All zones that it changes, and the first 1,000 that it refuses, with the outcome of each.
+        Lists all zones that the run changes, and the first 1,000 zones that it refuses, with the outcome of each.
         """
         page, run = page_request(request, int), change_run_queries.run_for(actor_in(request), change_run_id)
         found = ChangeRunZone.objects.filter(run=run)
@@ -211,7 +213,7 @@ class ChangeRunZones(V2View):
 
 
 def change_run_json(run: ChangeRun) -> dict[str, Any]:
-    """Return a run as it is answered."""
+    """Return the JSON form of a change run."""
     act: dict[str, Any] = {"op": _OPS.get(run.act, run.act)}
     if run.act in (ZoneAct.ADD_TAGS, ZoneAct.REMOVE_TAGS):
         act["tags"] = run.tags

@@ -1,4 +1,7 @@
-"""Many changes at once: of one zone, or of many zones. All are published or none, and every fault is pointed at."""
+"""Resources that change many RRsets of one zone, or of many zones, in one request.
+
+All changes are published, or none. Every error has a pointer to its place in the request body.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +41,7 @@ _ANSWERS = {202: WrittenSerializer, 200: WrittenSerializer}
 
 @dataclass(frozen=True, slots=True)
 class ZoneRequest:
-    """What a request wants of one zone, and where it says so."""
+    """The changes that a request wants in one zone, with the pointer to them in the body."""
 
     zone: Zone
     orders: Sequence[Order]
@@ -47,17 +50,17 @@ class ZoneRequest:
 
 
 class ZoneChanges(V2View):
-    """Changes of one zone."""
+    """Many changes to one zone."""
 
     @extend_schema(operation_id="changeRRsets", parameters=CHANGING, request=ChangesSerializer, responses=_ANSWERS)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Change RRsets of a zone.
 
-        Publishes all changes as one revision, or none. Needs the rights `add`, `change` or `remove`, as each change
-        says. Changes of the same RRset build on each other in their order. `If-Match` takes the `ETag` of the zone.
+        Publishes all changes as one revision, or none. Needs the rights `add`, `change` or `remove`, depending on each
+        change. Several changes of the same RRset are applied in their order. `If-Match` takes the `ETag` of the zone.
 
-        More than 2,000 RRsets are refused or accepted as a whole, and then published in several publications;
-        `publications` names them all.
+        A request for more than 2,000 RRsets is also accepted or refused as a whole, but published in several
+        publications. `publications` lists all of them.
         """
         zone = access.zone_for_editing(actor_in(request), zone_name)
         condition = condition_in(request)
@@ -79,7 +82,7 @@ class ZoneChanges(V2View):
 
 
 class Bulk(V2View):
-    """Changes of many zones."""
+    """Many changes to many zones."""
 
     unconditional = True  # each zone says at which revision it must be
 
@@ -87,11 +90,11 @@ class Bulk(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Change RRsets of several zones.
 
-        Checks all changes of all zones first: each one that is refused has an entry in `errors` with a pointer, and
-        then nothing is published. Needs the rights `add`, `change` or `remove` in each zone.
+        Checks all changes of all zones first. Each change that is refused has an entry in `errors` with a pointer. If
+        one is refused, nothing is published. Needs the rights `add`, `change` or `remove` in each zone.
 
-        Up to 2,000 RRsets are published in one publication. More are published in several; `publications` names them
-        all, and undoing one of them undoes the whole write.
+        Up to 2,000 RRsets are published in one publication. More are published in several publications. `publications`
+        lists all of them, and undoing one of them undoes the whole write.
         """
         faults = Faults()
         body = _body(request.data, {"zones"}, faults)
@@ -122,7 +125,7 @@ def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
 
 
 def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
-    """Return the zones of a bulk change, found by one query; what is wrong is added to `faults`."""
+    """Return the zones of a bulk change, found by one query. Add each error to `faults`."""
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_ZONES:
         faults.wrong_list("/zones", value, "zones", 1, MOST_ZONES)
         return []
@@ -166,7 +169,10 @@ def _usable_zone(
     requests: Mapping[str, ZoneRequest],
     faults: Faults,
 ) -> Zone | None:
-    """Return the zone, if it is there, may be edited, and was not named before."""
+    """Return the zone if it exists, the actor is allowed to edit it, and the body names it only once.
+
+    Otherwise add the error to `faults` and return None.
+    """
     if name is None:
         return None
     zone = zones.get(name)
@@ -190,7 +196,7 @@ def _at_revision(value: Mapping[str, Any], pointer: str, faults: Faults) -> int 
 
 
 def _problem_with_pointers(exc: ZoneError, requests: Sequence[ZoneRequest]) -> Problem:
-    """Return the problem that an error is, with pointers to the items that caused it."""
+    """Return the problem for an error, with pointers to the items that caused the error."""
     if isinstance(exc, RuleViolations):
         return violations_at(exc, lambda violation: _violating(requests, violation.name, violation.type))
     problem = problem_of(exc)
@@ -225,8 +231,10 @@ def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem
 
 
 def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
-    """Return the order that a violation is about; a rule about a neighbour of what changes points at the
-    nearest zone.
+    """Return the pointer to the order that breaks a rule.
+
+    If no order is about the violating RRset, because the rule concerns a neighbor of a changed RRset, return the
+    pointer to the closest enclosing zone.
     """
     for zone_request in requests:
         if any(order.key == (name, type) for order in zone_request.orders):
@@ -236,6 +244,6 @@ def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
 
 
 def _pointer(zone_request: ZoneRequest, name: str, type: int) -> str:
-    """Return the last order about this RRset, whose result it is."""
+    """Return the pointer to the last order about this RRset, or to the zone if there is no such order."""
     found = [order.pointer for order in zone_request.orders if order.key == (name, type)]
     return found[-1] if found else zone_request.pointer

@@ -1,4 +1,4 @@
-"""How zones are signed: read and settled, one zone or many."""
+"""Resources that read and change how zones are signed, for one zone or many."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -58,14 +58,14 @@ _REASON = TERMS[0]
 
 
 class ZoneDnssec(V2View):
-    """The signing of one zone."""
+    """The signing settings of one zone."""
 
     @extend_schema(operation_id="getZoneDnssec", parameters=[IF_CHANGED], responses={200: SigningSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read how a zone is signed.
 
-        Answers with the zone's keys, without their private parts, and with the DS records for the parent zone. Needs
-        the right `read`.
+        Returns the zone's keys, without their private parts, and the DS records for the parent zone. Needs the right
+        `read`.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -82,14 +82,14 @@ class ZoneDnssec(V2View):
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change how a zone is signed.
 
-        Signs the zone, or stops signing it, and sets NSEC or NSEC3 and the CDS and CDNSKEY records, in one publication.
-        Going from one NSEC3 chain to another takes two. Needs the right `dnssec`. Members that are left out stay as
-        they are.
+        Signs the zone, or stops signing it, and sets NSEC or NSEC3 and the CDS and CDNSKEY records. This takes one
+        publication, or two for a change from one NSEC3 chain to another. Needs the right `dnssec`. Fields that the
+        request body omits stay unchanged.
 
-        NSEC3 and CDS without keys are refused. So is everything that validating resolvers could not follow, as far as
-        the panel knows the DS of the parent zone. Asking the parent to delete its DS needs `confirm`, and is refused
-        while a rollover needs that DS. A zone that is served with the signatures it came with takes only `{"signed":
-        false}`, which drops them.
+        The panel refuses NSEC3 and CDS without keys. It also refuses changes after which validating resolvers would
+        reject the zone, judged by the DS records known at the parent zone. Asking the parent to delete its DS needs
+        `confirm`, and is refused while a rollover needs that DS. A zone that is served with the signatures from its
+        source accepts only `{"signed": false}`, which removes the signatures.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -113,7 +113,7 @@ class ZoneDnssec(V2View):
 
 
 class BulkDnssec(V2View):
-    """The signing of many zones."""
+    """The signing settings of many zones."""
 
     unconditional = True  # it sets the state of zones, whatever it was
 
@@ -133,8 +133,8 @@ class BulkDnssec(V2View):
         of them. Needs the right `dnssec` for each zone. Every zone that is refused has an entry in `errors`. With
         `dry_run` nothing is changed, and `plans` has the outcome for each zone.
 
-        Going from one NSEC3 chain to another takes two publications. Zones that are served with the signatures they
-        came with lose them by `{"signed": false}`, if all of the named zones are such.
+        A change from one NSEC3 chain to another takes two publications. Zones that are served with the signatures from
+        their source lose them with `{"signed": false}`, if every named zone is of this kind.
         """
         actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
         zones = _zones_named(actor, body["zones"])
@@ -163,7 +163,10 @@ class BulkDnssec(V2View):
 
 
 def _take_confirmation(values: dict[str, Any], zones: Sequence[Zone]) -> dict[str, Any]:
-    """Return the values without their confirmation. Raise Problem where the parent's DS would go and none is there."""
+    """Return the values without `confirm`.
+
+    Raise Problem if the change would make the parent delete its DS and `confirm` isn't set.
+    """
     cds = values.get("cds")
     if cds == [0] and not values.get("confirm"):
         reason = "A parent that looks for CDS deletes its DS: the zone is insecure then."
@@ -173,15 +176,16 @@ def _take_confirmation(values: dict[str, Any], zones: Sequence[Zone]) -> dict[st
 
 
 def acting(request: Request, reason: str = "") -> Acting:
-    """Return the author of this request and its circumstances."""
+    """Return the author of this request, with its channel, time, reason and idempotency key."""
     return Acting(actor_in(request), Channel.API, timezone.now(), reason=reason, form_id=form_id_of(request))
 
 
 def condition_on(
     request: Request, zone: Zone, tag: Callable[[SigningState], str | None], theirs: Callable[[SigningState], Any]
 ) -> Callable[[], None]:
-    """Return what raises Problem (412) unless the condition of the request holds; to be called in the write's
-    transaction.
+    """Return a function that raises Problem (412) unless the condition of the request holds.
+
+    Call the function inside the transaction of the write. It locks the zone.
     """
     condition = condition_in(request)
 
@@ -202,7 +206,7 @@ def answer_publications(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    """Return the answer to a change of signing, which may have taken several publications."""
+    """Return the response to a change of signing, which can have several publications."""
     form_id = form_id_of(request)
     if not publications and form_id is not None:
         # Everything is so already: perhaps because an earlier sending of this request made it so.
@@ -214,7 +218,7 @@ def answer_publications(
 
 @contextmanager
 def bad_size(pointer: str) -> Iterator[None]:
-    """Turn a key that cannot be made in the block into a fault of the size that the body has there."""
+    """Turn BadKey inside the block into a Problem that points at the key size in the body."""
     try:
         yield
     except BadKey as exc:
@@ -222,17 +226,17 @@ def bad_size(pointer: str) -> Iterator[None]:
 
 
 def state_tag(state: SigningState) -> str:
-    """Return the tag of how a zone is signed."""
+    """Return the ETag of a zone's signing state."""
     return tag_of(state.to_json())
 
 
 def key_tag(key: KeyState | KeyView) -> str:
-    """Return the tag of a key."""
+    """Return the ETag of a DNSSEC key."""
     return tag_of([key.id, key.active, key.published])
 
 
 def signing_json(zone: Zone, state: SigningState, actor: Actor) -> dict[str, Any]:
-    """Return how the zone is signed."""
+    """Return the JSON form of a zone's signing state, with its keys."""
     keys = queries.keys_of(zone, state)
     return {
         "zone": zone.name,
@@ -251,7 +255,7 @@ def signing_json(zone: Zone, state: SigningState, actor: Actor) -> dict[str, Any
 
 
 def key_json(key: KeyView, actor: Actor) -> dict[str, Any]:
-    """Return a key, without its private part."""
+    """Return the JSON form of a key, without its private part."""
     return {
         "id": key.id,
         "role": key.role.value,
@@ -303,7 +307,7 @@ def _plan_json(plan: SigningPlan) -> dict[str, Any]:
 
 
 def _refuse(plans: Sequence[SigningPlan]) -> None:
-    """Raise the problem of the first zone that is refused, with a pointer to every one that is."""
+    """Raise the problem of the first refused zone, with a pointer to every refused zone."""
     refused = [(index, plan.refusal) for index, plan in enumerate(plans) if plan.refusal is not None]
     if not refused:
         return
@@ -314,7 +318,10 @@ def _refuse(plans: Sequence[SigningPlan]) -> None:
 
 
 def _zones_named(actor: Actor, named: Sequence[str]) -> list[Zone]:
-    """Return the zones of these names in this order, found by one query. Raise Problem that points at unknown ones."""
+    """Return the zones with these names in this order, found by one query.
+
+    Raise Problem with a pointer to each name that is unknown or listed twice.
+    """
     canonical = [_canonical(text) for text in named]
     found = {zone.name: zone for zone in access.zones_visible_to(actor).filter(name__in=filter(None, canonical))}
     faults = Faults()

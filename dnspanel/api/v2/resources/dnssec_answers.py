@@ -1,4 +1,4 @@
-"""What the parent of a signed zone has for it, and what each node answers."""
+"""Resources that compare a signed zone with the DS at its parent and with the answers of each node."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ from dnspanel.zones.signing.safety import parent_here
 
 
 class DnssecParent(V2View):
-    """The DS of a zone at its parent."""
+    """The DS records of a zone at its parent."""
 
     unconditional = True  # it asks again, whatever was found
 
@@ -41,7 +41,7 @@ class DnssecParent(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read what the parent zone has for a zone.
 
-        Answers with what every name server of the parent zone answered when it was last asked: once a day, and once an
+        Returns the last answers of every name server of the parent zone. The panel asks them once a day, or once an
         hour while something is wrong. Needs the right `read`.
         """
         actor = actor_in(request)
@@ -51,8 +51,8 @@ class DnssecParent(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Check the parent zone now.
 
-        Lets a worker ask all name servers of the parent zone soon. Read the result with `getDnssecParent` until
-        `waiting` is false. Needs the right `dnssec`.
+        A worker soon asks all name servers of the parent zone. Read the result with `getDnssecParent` until `waiting`
+        is false. Needs the right `dnssec`.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -61,13 +61,13 @@ class DnssecParent(V2View):
 
 
 class DnssecNodes(V2View):
-    """What each node answers for a zone."""
+    """The DNSSEC answers of each node for a zone."""
 
     @extend_schema(operation_id="listDnssecNodes", responses=page_of(DnssecNodeSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Check a zone on every node.
 
-        Asks every node over DNS for the zone's DNSKEY and SOA records and validates them. Answers with key tags, the
+        Asks every node over DNS for the zone's DNSKEY and SOA records and validates them. Returns the key tags, the
         serial and the end of the SOA's signature. Needs the right `read`. Takes up to three seconds if a node does not
         answer.
         """
@@ -84,15 +84,15 @@ class DnssecNodes(V2View):
 
 
 class UnprovenZones(V2View):
-    """Those of all nodes."""
+    """All zones that don't validate on a node."""
 
     @extend_schema(operation_id="listUnprovenZones", parameters=PAGED, responses=page_of(UnprovenZoneSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List zones that do not validate on a node.
 
-        Zones that no longer validate on a node, although no publication broke them, the longest known first. Their
-        changes go to that node without this check until they validate there again. Needs the permission `read`; only
-        zones that the token can read are listed.
+        Lists zones that stopped validating on a node without a publication as the cause, oldest finding first. The
+        panel sends their changes to that node without the validation check until they validate there again. Needs the
+        permission `read`; only zones that the token can read are listed.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)

@@ -1,4 +1,4 @@
-"""The DNSSEC keys of a zone: made, brought along, changed, deleted, and exported with their private part."""
+"""Resources of a zone's DNSSEC keys: create, import, change, delete, and export with the private part."""
 
 from typing import Any
 from uuid import uuid4
@@ -41,7 +41,7 @@ _REASON = TERMS[0]
 
 
 class DnssecKeys(V2View):
-    """All keys of a zone."""
+    """All DNSSEC keys of a zone."""
 
     unconditional = True
 
@@ -49,7 +49,7 @@ class DnssecKeys(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List DNSSEC keys.
 
-        All keys of the zone by id, at most 20, without their private parts. Needs the right `read`.
+        Lists all keys of the zone by id, at most 20, without their private parts. Needs the right `read`.
         """
         page_request(request)
         actor = actor_in(request)
@@ -65,8 +65,8 @@ class DnssecKeys(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Create or import a DNSSEC key.
 
-        Makes a new key, or takes one as private-key text, or as the two files that BIND writes, and publishes the zone
-        with it. Needs the right `dnssec`. Nothing is created if validating resolvers could not follow.
+        Creates a new key, or imports one as private-key text or as the two files that BIND writes, then publishes the
+        zone. Needs the right `dnssec`. Refused if validating resolvers would reject the zone.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(NewKeySerializer, request.data)
@@ -83,13 +83,13 @@ class DnssecKeys(V2View):
 
 
 class DnssecKey(V2View):
-    """One of them."""
+    """A DNSSEC key of a zone."""
 
     @extend_schema(operation_id="getDnssecKey", parameters=[IF_CHANGED], responses={200: KeySerializer})
     def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Read a DNSSEC key.
 
-        Answers with the key's tag, algorithm, state and DS records, without its private part. Needs the right `read`.
+        Returns the key's tag, algorithm, state and DS records, without its private part. Needs the right `read`.
         """
         actor = actor_in(request)
         key = _key(access.zone_for_reading(actor, zone_name), key_id)
@@ -105,7 +105,7 @@ class DnssecKey(V2View):
         """Change a DNSSEC key.
 
         Sets whether the key signs and whether it is in the DNSKEY RRset, and publishes the zone. Needs the right
-        `dnssec`. Refused if validating resolvers could not follow.
+        `dnssec`. Refused if validating resolvers would reject the zone.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(KeyPatchSerializer, request.data)
@@ -128,8 +128,9 @@ class DnssecKey(V2View):
     def delete(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Delete a DNSSEC key.
 
-        Removes the key from the zone and publishes that. Needs the right `dnssec`. The private part is destroyed after
-        a day; only an export can bring the key back. Refused if validating resolvers could not follow.
+        Removes the key from the zone and publishes the zone. Needs the right `dnssec`. The panel destroys the private
+        part after a day. After that, only an export can restore the key. Refused if validating resolvers would reject
+        the zone.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         publications = sign.delete_key(
@@ -142,7 +143,7 @@ class DnssecKey(V2View):
 
 
 class DnssecKeyExport(OneSecretView):
-    """The private part of a key."""
+    """The export of a key with its private part."""
 
     unconditional = True  # it changes nothing
 
@@ -150,8 +151,7 @@ class DnssecKeyExport(OneSecretView):
     def post(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Export a DNSSEC key.
 
-        Answers with the private-key text as BIND writes it. Needs the right `export-keys`. Each export is in the audit
-        log.
+        Returns the private-key text in BIND's format. Needs the right `export-keys`. The audit log records each export.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.EXPORT_KEYS)
@@ -167,7 +167,7 @@ class DnssecKeyExport(OneSecretView):
 
 
 def _add_key(zone: Zone, body: dict[str, Any], by: Acting) -> int:
-    """Add the key that the body describes to the zone, and return its id. Raise Problem that points at the fault."""
+    """Add the key in the body to the zone and return its id. Raise Problem with a pointer if the key is refused."""
     texts = sign.KeyTexts(body.get("private_key"), body.get("public_key"))
     others = {name: value for name, value in body.items() if name not in ("private_key", "public_key")}
     try:
@@ -179,7 +179,7 @@ def _add_key(zone: Zone, body: dict[str, Any], by: Acting) -> int:
 
 
 def _key(zone: Zone, key_id: int) -> KeyView:
-    """Return the key of this id. Raise KeyUnknown."""
+    """Return the key with this id. Raise KeyUnknown if the zone doesn't have one."""
     found = next((key for key in queries.keys_of(zone) if key.id == key_id), None)
     if found is None:
         raise KeyUnknown(zone.name, key_id)

@@ -1,4 +1,4 @@
-"""The keys of other signers of a zone, in addition to the panel: listed, added, taken away."""
+"""Resources of the DNSSEC keys that other signers use for a zone: list, add and remove."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ class OtherKeys(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List keys of other signers.
 
-        DNSKEY records of others who sign the same zone, at most 20. Needs the right `read`.
+        Lists the DNSKEY records of other providers that sign the same zone, at most 20. Needs the right `read`.
         """
         page_request(request)
         zone = access.zone_for_reading(actor_in(request), zone_name)
@@ -54,8 +54,8 @@ class OtherKeys(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add a key of another signer.
 
-        Publishes this DNSKEY beside those of the zone's own keys (RFC 8901, model 2). If the zone has CDS or CDNSKEY
-        records, a key with flags 257 is in them too. Its algorithm must be one with which the zone is signed. Needs the
+        Publishes this DNSKEY next to the zone's own keys (RFC 8901, model 2). If the zone has CDS or CDNSKEY records,
+        they also include a key with flags 257. The zone must already be signed with the key's algorithm. Needs the
         right `dnssec`.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
@@ -69,7 +69,7 @@ class OtherKeys(V2View):
 
 
 class OneOtherKey(V2View):
-    """One of them, by its key tag."""
+    """A key of another signer, identified by its key tag."""
 
     @extend_schema(
         operation_id="deleteOtherKey",
@@ -79,8 +79,9 @@ class OneOtherKey(V2View):
     def delete(self, request: Request, zone_name: str, tag: int) -> HttpResponse:
         """Remove a key of another signer.
 
-        Publishes the DNSKEY records without this one. Needs the right `dnssec`. First the other signer must stop using
-        the key, for as long as caches keep its signatures. After that resolvers cannot validate them any more.
+        Publishes the DNSKEY records without this key. Needs the right `dnssec`. First let the other signer stop using
+        the key, and wait until its signatures have left all caches. After the removal, resolvers can no longer validate
+        these signatures.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         by = acting(request, terms_of_query(request).reason)

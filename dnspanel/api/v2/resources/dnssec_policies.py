@@ -1,4 +1,4 @@
-"""DNSSEC policies: how zones should be signed, and which policy is for a zone."""
+"""Resources of DNSSEC policies, which define how zones should be signed, and of the policy of one zone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -73,7 +73,7 @@ class PolicyDenialSerializer(Shape):
 
 
 class DnssecPolicySerializer(Shape):
-    """A DNSSEC policy: how zones are signed, and which tags and teams have it."""
+    """A DNSSEC policy: how zones are signed, and the tags and teams that use it."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=policies.LONGEST_NAME)
@@ -127,7 +127,7 @@ class DnssecPolicySerializer(Shape):
 
 
 class OwnPolicySerializer(Shape):
-    """The policy of a zone."""
+    """The policy to attach to a zone."""
 
     policy = Integer(min_value=1, max_value=LARGEST_ID, help_text="Id of the policy.")
 
@@ -141,7 +141,7 @@ class PolicyDifferenceSerializer(serializers.Serializer):
 
 
 class PolicyDueSerializer(serializers.Serializer):
-    """Keys that are older than their policy says."""
+    """Keys that are older than their policy allows."""
 
     rollover = serializers.CharField()
     keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys.")
@@ -149,7 +149,7 @@ class PolicyDueSerializer(serializers.Serializer):
 
 
 class ZonePolicySerializer(serializers.Serializer):
-    """The policy of a zone, and how the zone differs from it."""
+    """The policy of a zone, and the differences between the two."""
 
     policy = DnssecPolicySerializer(allow_null=True)
     source = serializers.CharField(help_text="From where the zone has it.")
@@ -159,7 +159,7 @@ class ZonePolicySerializer(serializers.Serializer):
 
 
 class DnssecPolicies(V2View):
-    """All policies."""
+    """The list of DNSSEC policies."""
 
     unconditional = True
 
@@ -167,8 +167,8 @@ class DnssecPolicies(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List DNSSEC policies.
 
-        All policies for a token that can read every zone; else those of zones it can read and of its owner's teams.
-        Needs the permission `read`.
+        A token that can read every zone sees all policies. Other tokens see the policies of zones that they can read
+        and of their owner's teams. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -181,8 +181,8 @@ class DnssecPolicies(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a DNSSEC policy.
 
-        Saves how zones are to be signed, and for which tags and teams. Needs the right `dnssec` for all zones. No zone
-        changes: `createPolicyRun` applies policies.
+        Saves how zones should be signed, and the tags and teams that use the policy. Needs the right `dnssec` for all
+        zones. This does not change any zone; use `createPolicyRun` to apply policies.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.READ)
@@ -199,13 +199,13 @@ class DnssecPolicies(V2View):
 
 
 class OneDnssecPolicy(V2View):
-    """One policy."""
+    """A DNSSEC policy."""
 
     @extend_schema(operation_id="getDnssecPolicy", responses=DnssecPolicySerializer)
     def get(self, request: Request, policy_id: int) -> HttpResponse:
         """Read a DNSSEC policy.
 
-        Answers with its terms and with the tags and teams that have it. Needs the permission `read`.
+        Returns its terms and the tags and teams that use it. Needs the permission `read`.
         """
         return answer_with_tag(_json_of(policy_id, actor_in(request)))
 
@@ -213,8 +213,8 @@ class OneDnssecPolicy(V2View):
     def patch(self, request: Request, policy_id: int) -> HttpResponse:
         """Change a DNSSEC policy.
 
-        Members that are left out stay as they are. Needs the right `dnssec` for all zones. No zone changes:
-        `createPolicyRun` applies policies.
+        Fields that the request body omits stay unchanged. Needs the right `dnssec` for all zones. This does not change
+        any zone; use `createPolicyRun` to apply policies.
         """
         actor = actor_in(request)
         _json_of(policy_id, actor)
@@ -241,8 +241,8 @@ class OneDnssecPolicy(V2View):
     def delete(self, request: Request, policy_id: int) -> HttpResponse:
         """Delete a DNSSEC policy.
 
-        A policy that tags, teams or zones have needs another one in its place: `?replaced_by=7`. Needs the right
-        `dnssec` for all zones. Zones stay signed as they are.
+        If tags, teams or zones use the policy, name its replacement with `?replaced_by=7`. Needs the right `dnssec` for
+        all zones. Signed zones stay signed as before.
         """
         actor = actor_in(request)
         _json_of(policy_id, actor)
@@ -263,14 +263,14 @@ class OneDnssecPolicy(V2View):
 
 
 class ZonePolicy(V2View):
-    """The policy of a zone."""
+    """The DNSSEC policy of a zone."""
 
     @extend_schema(operation_id="getZonePolicy", responses=ZonePolicySerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the DNSSEC policy of a zone.
 
-        Answers with the policy, where the zone has it from, how the zone differs from it, and which keys are due for a
-        rollover. Needs the right `read`.
+        Returns the policy, its source, how the zone differs from it, and the keys that are due for a rollover. Needs
+        the right `read`.
         """
         actor = actor_in(request)
         return answer_with_tag(zone_policy_json(access.zone_for_reading(actor, zone_name), actor))
@@ -279,8 +279,8 @@ class ZonePolicy(V2View):
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set the DNSSEC policy of a zone.
 
-        Attaches a policy to the zone itself, in place of the one from its tags or team. Needs the right `dnssec`. How
-        the zone is signed does not change.
+        Attaches a policy to the zone itself, which overrides the policy of its tags or team. Needs the right `dnssec`.
+        How the zone is signed does not change.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -293,8 +293,8 @@ class ZonePolicy(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Detach the zone's own DNSSEC policy.
 
-        The zone has the policy of its tags, its team or the default one after that. Needs the right `dnssec`. How the
-        zone is signed does not change.
+        After that the zone uses the policy of its tags, of its team, or the default policy. Needs the right `dnssec`.
+        How the zone is signed does not change.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -304,7 +304,7 @@ class ZonePolicy(V2View):
 
 
 def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
-    """Return a policy as it is answered."""
+    """Return the JSON form of a policy. Its tags and teams are None if the actor must not change policies."""
     attached = policy_queries.attached_to(policy) if policy_queries.may_change_policies(actor) else None
     values = _values_of(policy)
     return {
@@ -318,7 +318,9 @@ def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
 
 
 def zone_policy_json(zone: Zone, actor: Actor) -> dict[str, Any]:
-    """Return which policy is for the zone, and what the zone lacks of it."""
+    """Return the JSON form of the zone's policy, with the differences between zone and policy and the keys that are
+    due.
+    """
     applied = policy_queries.applied_to(zone)
     if applied is None:
         return {"policy": None, "source": "", "own": False, "differences": [], "due": []}
@@ -352,7 +354,7 @@ def _json_of(policy_id: int, actor: Actor) -> dict[str, Any]:
 
 
 def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
-    """Return the policy that the query names. Raise Problem."""
+    """Return the policy that the query parameter `replaced_by` names. Raise Problem if it is unknown."""
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
@@ -360,7 +362,7 @@ def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
 
 
 def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
-    """Return a policy that the body names. Raise PolicyRefused."""
+    """Return a policy by the id in the body. Raise PolicyRefused if the actor can't see such a policy."""
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
@@ -368,7 +370,7 @@ def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
 
 
 def _values_of(policy: DnssecPolicy) -> dict[str, Any]:
-    """Return the members of a body that would say what the policy says."""
+    """Return a policy in the form of a request body that would create the same policy."""
     terms = policy_queries.terms_of(policy)
     nsec3 = terms.nsec3 or Nsec3()
     return {
@@ -415,7 +417,10 @@ def _terms(values: Mapping[str, Any]) -> Terms:
 
 
 def _attachments_in(values: Mapping[str, Any]) -> policies.Attached:
-    """Return the tags and teams that a body names; None: unchanged. Raise PolicyRefused for an unknown team."""
+    """Return the tags and teams in a body, or None for each that stays unchanged.
+
+    Raise PolicyRefused for an unknown team.
+    """
     tags, ids = values.get("tags"), values.get("teams")
     teams = None
     if ids is not None:

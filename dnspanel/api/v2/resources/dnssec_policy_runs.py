@@ -1,4 +1,4 @@
-"""Runs of DNSSEC policies: zones are brought to what their policies say, or a dry run says what that would do."""
+"""Resources of DNSSEC policy runs, which sign zones as their policies define, or preview that in a dry run."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ class PolicyRunSerializer(RunProgress):
 
 
 class PolicyRunZoneSerializer(serializers.Serializer):
-    """What a run found or did in a zone."""
+    """The outcome of a policy run in one zone."""
 
     zone = serializers.CharField()
     act = serializers.ChoiceField(choices=[(act, act) for act in _ACTS])
@@ -73,7 +73,7 @@ class PolicyRunZoneSerializer(serializers.Serializer):
 
 
 class PolicyRuns(V2View):
-    """One's own runs; all for who may change policies."""
+    """The caller's own policy runs, or all runs if the caller is allowed to change policies."""
 
     unconditional = True
 
@@ -81,8 +81,8 @@ class PolicyRuns(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List runs of DNSSEC policies.
 
-        The newest first. A token sees the runs that it started; one with the right `dnssec` for all zones sees all.
-        Needs the permission `read`.
+        The newest run comes first. A token sees the runs that it started. A token with the right `dnssec` for all zones
+        sees all runs. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -92,12 +92,12 @@ class PolicyRuns(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Start a run of DNSSEC policies.
 
-        Starts a dry run over the zones of a policy or of a search, or carries out a dry run (`dry_run_of`). Zones are
-        signed and get the policy's NSEC or NSEC3 and CDS, in several publications. Needs the right `dnssec` for each
-        zone.
+        Starts a dry run over the zones of a policy or of a search, or carries out a dry run (`dry_run_of`). The run
+        signs zones and sets the policy's NSEC or NSEC3 and CDS, in several publications. Needs the right `dnssec` for
+        each zone.
 
-        Where a zone would need other keys, the run says so. Zones that it refuses are listed with the reason. Read the
-        run until its state is `done`.
+        The run does not change keys; it lists zones that need other keys. Zones that the run refuses are listed with
+        the reason. Read the run until its state is `done`.
         """
         actor, now, form_id = actor_in(request), timezone.now(), form_id_of(request)
         access.require(actor, Permission.READ)
@@ -124,14 +124,13 @@ class PolicyRuns(V2View):
 
 
 class OnePolicyRun(V2View):
-    """A run."""
+    """A policy run."""
 
     @extend_schema(operation_id="getPolicyRun", responses=PolicyRunSerializer)
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """Read a run of DNSSEC policies.
 
-        Answers with its state, its progress and how many zones each act concerned. A token sees the runs that it
-        started.
+        Returns its state, its progress and the number of zones for each act. A token sees the runs that it started.
         """
         run = policy_runs.run_for(actor_in(request), run_id)
         return answer(run_json(run), headers={"ETag": tag_of(what_stays(run))})
@@ -140,7 +139,7 @@ class OnePolicyRun(V2View):
     def delete(self, request: Request, run_id: int) -> HttpResponse:
         """Cancel a run of DNSSEC policies.
 
-        Stops a run that is under way. What it has published stays.
+        Stops a run that isn't finished. Changes that the run has already published stay.
         """
         actor = actor_in(request)
         run = policy_runs.run_for(actor, run_id)
@@ -150,7 +149,7 @@ class OnePolicyRun(V2View):
 
 
 class PolicyRunZones(V2View):
-    """What a run found or did, zone by zone."""
+    """The outcomes of a policy run, zone by zone."""
 
     @extend_schema(
         operation_id="listPolicyRunZones",
@@ -160,8 +159,8 @@ class PolicyRunZones(V2View):
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """List the zones of a run of DNSSEC policies.
 
-        What the run found or did in each zone. It lists the first 100 zones of each act, and the first 1,000 that were
-        refused or need a rollover; all are counted in the run.
+        Returns the outcome of the run in each zone. It lists the first 100 zones of each act, and the first 1,000 that
+        were refused or need a rollover. The counts of the run include all zones.
         """
         page, run = page_request(request, int), policy_runs.run_for(actor_in(request), run_id)
         found = PolicyRunZone.objects.filter(run=run)
@@ -171,7 +170,7 @@ class PolicyRunZones(V2View):
 
 
 def run_json(run: PolicyRun) -> dict[str, Any]:
-    """Return a run as it is answered."""
+    """Return the JSON form of a policy run."""
     return {
         "dry_run": run.dry_run,
         "dry_run_of": run.dry_run_of_id,

@@ -1,4 +1,4 @@
-"""Rollovers of DNSSEC keys: begun, followed and cancelled; those of a zone, and all that are under way."""
+"""Resources of DNSSEC key rollovers: start, read and cancel one, for a zone, and list those of all zones."""
 
 from typing import Any
 from uuid import uuid4
@@ -41,13 +41,13 @@ _PAGE = page_of(RolloverSerializer)  # one class, or the document has two shapes
 
 
 class RolloversUnderWay(V2View):
-    """Those of all zones."""
+    """Rollovers under way in all zones."""
 
     @extend_schema(operation_id="listRollovers", parameters=PAGED, responses=_PAGE)
     def get(self, request: Request) -> HttpResponse:
         """List DNSSEC rollovers under way.
 
-        Those in zones that the token can read, the oldest first. Needs the permission `read`.
+        Lists rollovers in zones that the token can read, oldest first. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -58,13 +58,13 @@ class RolloversUnderWay(V2View):
 
 
 class RolloverKinds(V2View):
-    """Which rollovers a zone can have."""
+    """The kinds of rollovers that a zone can have."""
 
     @extend_schema(operation_id="listRolloverKinds", responses=page_of(RolloverKindSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the kinds of DNSSEC rollovers.
 
-        Answers for each kind whether the zone's keys allow it, and what an emergency rollover would break. Needs the
+        Returns for each kind whether the zone's keys allow it, and what an emergency rollover would break. Needs the
         right `read`.
         """
         page_request(request)
@@ -83,7 +83,7 @@ class RolloverKinds(V2View):
 
 
 class ZoneRollovers(V2View):
-    """Those of a zone."""
+    """The rollovers of a zone."""
 
     unconditional = True  # a zone has one at a time
 
@@ -91,7 +91,7 @@ class ZoneRollovers(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the DNSSEC rollovers of a zone.
 
-        All of them, the newest first, with the state of each. Needs the right `read`.
+        Lists all rollovers of the zone, newest first, with the state of each. Needs the right `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -109,9 +109,9 @@ class ZoneRollovers(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Start a DNSSEC rollover.
 
-        Publishes the first step. The panel does the others. Each waits until every node answers with the last one,
-        until caches have forgotten what was before, and for the DS at the parent zone. Needs the right `dnssec`. Read
-        it with `getRollover` to see what it waits for.
+        Publishes the first step. The panel carries out the other steps automatically. Each step waits until every node
+        serves the previous step, until caches have dropped the older data, and for the DS at the parent zone. Needs the
+        right `dnssec`. Use `getRollover` to see what the rollover waits for.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -132,14 +132,14 @@ class ZoneRollovers(V2View):
 
 
 class OneRollover(V2View):
-    """One of them."""
+    """A rollover of a zone."""
 
     @extend_schema(operation_id="getRollover", parameters=[IF_CHANGED], responses={200: RolloverSerializer})
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Read a DNSSEC rollover.
 
-        Answers with the step, what it waits for and the earliest time of the next step. It names nodes that are late,
-        and the DS records to add or remove. Needs the right `read`.
+        Returns the step, what it waits for and the earliest time of the next step. Also returns the nodes that are
+        behind, and the DS records to add or remove at the parent. Needs the right `read`.
         """
         actor = actor_in(request)
         row = _rollover(access.zone_for_reading(actor, zone_name), rollover_id)
@@ -149,7 +149,7 @@ class OneRollover(V2View):
 
 
 class RolloverCancel(V2View):
-    """The way back of one."""
+    """The cancellation of a rollover."""
 
     unconditional = True  # refused where it is not safe, whatever was read
 
@@ -162,8 +162,8 @@ class RolloverCancel(V2View):
     def post(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Cancel a DNSSEC rollover.
 
-        Goes back to the keys from before, by steps that wait like those forward. Needs the right `dnssec`. Refused if
-        going back is not safe.
+        Returns to the previous keys in several steps, which wait like the steps of the rollover. Needs the right
+        `dnssec`. Refused if going back is not safe.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -176,7 +176,7 @@ class RolloverCancel(V2View):
 
 
 def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
-    """Return the state of the rollover."""
+    """Return the JSON form of a rollover and its state."""
     knows = access.may_know_author(actor)
     return {
         "id": row.pk,
@@ -203,7 +203,10 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
 
 
 def _findable(by: Acting) -> Acting:
-    """Return it with an id that finds the publications of it again."""
+    """Return the author's data with a form id, which later finds the publications of the request.
+
+    A request without an idempotency key gets a random one.
+    """
     return by if by.form_id is not None else Acting(by.author, by.channel, by.now, by.reason, uuid4())
 
 

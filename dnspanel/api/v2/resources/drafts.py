@@ -1,7 +1,7 @@
-"""The draft of the token's owner: what waits to be published, looked at, resolved, published or dropped.
+"""Resources of the draft that a token's owner has: read, review, resolve conflicts, publish and discard.
 
-A token works in the draft of its owner as far as its scope goes: zones and
-RRsets that it may not see are not there for it, and stay in the draft.
+A token works in its owner's draft within its scope. Zones and RRsets outside the scope are hidden from the token and
+stay in the draft.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,14 +54,14 @@ ZONE = OpenApiParameter("zone", str, description="Only this zone.")
 
 
 class DraftDetail(V2View):
-    """The draft as a whole."""
+    """The whole draft."""
 
     @extend_schema(operation_id="getDraft", parameters=[IF_CHANGED], responses={200: DraftSerializer})
     def get(self, request: Request) -> HttpResponse:
         """Read the draft.
 
-        Answers with the zones that your draft changes and how many RRsets in each. Each person has one draft, which
-        their tokens share with the pages of the panel.
+        Returns the zones that your draft changes and the number of changed RRsets in each. Each person has one draft.
+        Their tokens and the pages of the panel share it.
         """
         body = _draft_json(actor_in(request))
         return fresh_enough(request, tag_of(body)) or answer_with_tag(body)
