@@ -1,1 +1,1 @@
-"""EDIT and PUBLISH: zones, RRsets, drafts, revisions and the log. Does not know that LMDB exists."""
+"""Editing and publishing: zones, RRsets, drafts, revisions and the log. This package does not know that LMDB exists."""

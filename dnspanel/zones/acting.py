@@ -9,7 +9,7 @@ from dnspanel.accounts.actors.actors import Author
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """The author, channel, time and reason of an act. A form sent twice is done once (`form_id`)."""
+    """The author, channel, time and reason of an act. A form submitted twice takes effect once (`form_id`)."""
 
     author: Author
     channel: str

@@ -1,4 +1,4 @@
-"""Say what is wrong with publications, requests, hooks and zones as the panel has them."""
+"""Alert conditions of publications, requests, hooks and zones, as stored in the panel."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class HookInputs:
-    """A publish hook that does not answer, since when, and whether nothing of its zones is published by that."""
+    """A publish hook that does not respond, since when, and whether it blocks the publications of its zones."""
 
     hook_id: int
     called: str
@@ -63,7 +63,7 @@ class HookInputs:
 
 @dataclass(frozen=True, slots=True)
 class LogInputs:
-    """The state of the log, of requests and hooks, and the zones that need attention."""
+    """The state of the log, requests and hooks, and the zones that need attention."""
 
     head: LogHead | None = None
     hold_reason: str = ""
@@ -77,7 +77,7 @@ class LogInputs:
 
 
 def read_log(now: datetime, reading: Reading) -> LogInputs:
-    """Read these in four queries."""
+    """Read the state of the log, requests, hooks and zones in four queries."""
     log = LogHead.objects.get()
     requests = _requests(now)
     return LogInputs(
@@ -94,7 +94,7 @@ def read_log(now: datetime, reading: Reading) -> LogInputs:
 
 
 def log_conditions(inputs: LogInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield what is wrong with publications, hooks and zones."""
+    """Yield the alert conditions of publications, hooks and zones."""
     yield from _of_publishing(inputs)
     yield from _of_hooks(inputs, now)
     yield from _of_signing(inputs, now)
@@ -132,7 +132,7 @@ def _of_hooks(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
 
 
 def _of_signing(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
-    """Yield one condition for all zones, however many they are."""
+    """Yield one condition for each kind of signing problem, with all zones in one message."""
     if inputs.rollovers.count:
         message = gettext("{zones}: the rollover of keys stands still and needs somebody.").format(
             zones=inputs.rollovers.message(now)
@@ -161,7 +161,7 @@ def _failed_publications(head: int, now: datetime) -> tuple[tuple[int, str], ...
 
 
 def _requests(now: datetime) -> list[PublishRequest]:
-    """Return requests that went past rules recently, and those that were not published at their time."""
+    """Return requests that recently bypassed rules, and scheduled requests that were not published on time."""
     past = Q(state=RequestState.PAST_RULES, ended_at__gte=now - PAST_RULES_FOR)
     late = Q(state=RequestState.OPEN, draft__isnull=False, tried_at__isnull=False) & ~Q(refusal="")
     return list(PublishRequest.objects.filter(past | late).select_related("ended_by").order_by("pk")[:MOST_REQUESTS])

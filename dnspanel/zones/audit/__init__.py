@@ -1,1 +1,1 @@
-"""The audit log: what people did, chained so that a change of it shows."""
+"""The audit log: a record of what people did, chained by hashes so that tampering can be detected."""

@@ -25,7 +25,7 @@ def first_hash(cluster: UUID) -> bytes:
 
 
 def next_hash(before: bytes, *, number: int, kind: str, ref: int, content: bytes) -> bytes:
-    """Return the hash of the act with this number, after the one with the hash `before`."""
+    """Return the hash of act `number`. `before` is the hash of the preceding act."""
     return hashlib.sha256(before + number.to_bytes(8, "big") + f"{kind}\0{ref}".encode() + content).digest()
 
 
@@ -35,7 +35,7 @@ def content_of(act: Mapping[str, Any]) -> bytes:
 
 
 class RunningDigest:
-    """The hash of a row and of what belongs to it, without holding all of it in memory."""
+    """A hash of a row and its dependent rows, computed without loading all of them into memory."""
 
     def __init__(self, head: Mapping[str, Any]) -> None:
         self._hash = hashlib.sha256(_json(head))

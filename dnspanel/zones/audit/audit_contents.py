@@ -1,7 +1,8 @@
 """The current content of acts, for the chain: audit entries, and publications with the changes of each zone.
 
-A publication's revisions are separate in `parts`: {zone id: digest}, and `created`: the number of created zones. A zone
-that was deleted permanently takes its revisions along. Its noted part replaces them.
+The digests of a publication's revisions are in `parts` as {zone id: digest}, and under `created` as the number of
+created zones. When a zone is deleted permanently, its revisions are deleted too. The digest noted earlier then replaces
+them.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,22 +35,22 @@ _REVISION = ("zone_id", "number", "kind", "serial", "added", "changed", "removed
 
 @dataclass(frozen=True, slots=True)
 class ActContent:
-    """What an act says: the hash of all of it, and of a publication its parts."""
+    """The digest of an act's whole content and, for a publication, the digests of its parts."""
 
     digest: bytes
     parts: Parts
 
 
 def entry_contents(ids: Collection[int]) -> dict[int, ActContent]:
-    """Return the contents of these audit entries. Deleted ones are left out."""
+    """Return the contents of these audit entries. Skip deleted entries."""
     rows = AuditEntry.objects.filter(pk__in=ids).values(*_ENTRY)
     return {row["id"]: ActContent(content_of(row), {}) for row in rows}
 
 
 def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] | None = None) -> dict[int, ActContent]:
-    """Return the contents of these publications. Deleted ones are left out.
+    """Return the contents of these publications. Skip deleted publications.
 
-    With the `noted` parts of each, these replace the parts of permanently deleted zones.
+    `noted` maps sequences to parts noted earlier. These replace the parts of permanently deleted zones.
     """
     parts = _parts_of(sequences)
     if noted:

@@ -1,9 +1,10 @@
-"""The audit log's chain: a worker links committed acts afterwards, so that no act waits for it. Verbs.
+"""The links of the audit log's chain. A worker links acts after their commit, so that no act waits for it. Verbs.
 
-Transactions that write entries commit in another order than their ids, and no act may queue for the end of a chain. So
-one worker at a time extends the chain afterwards: the committed acts that it finds get the next numbers. Publications
-come in the order of their sequences, which have no gaps. Entries come if they are above `floor` and have no link yet.
-`floor` moves to an id only when every transaction that ran when that id was the newest has ended.
+Transactions do not commit in the order of their entry ids, and an act must not wait for the end of the chain. So one
+worker at a time extends the chain afterwards. It gives the next numbers to the committed acts that it finds.
+Publications are linked in the order of their sequences, which have no gaps. Entries are linked if their ids are above
+`floor` and they don't have a link yet. `floor` rises to an id only after every transaction has ended that was running
+when that id was the newest.
 """
 
 import logging
@@ -32,7 +33,9 @@ logger = logging.getLogger(__name__)
 
 
 def link_new_acts() -> int:
-    """Link all committed acts to the chain. Return their number, or 0 if another worker does it."""
+    """Link all committed acts to the chain. Return the number of linked acts, or 0 if another worker
+    is linking them.
+    """
     linked = 0
     with hold_lock(Lock.AUDIT_CHAIN) as is_mine:
         for _ in range(MOST_BATCHES if is_mine else 0):
@@ -48,7 +51,9 @@ def link_new_acts() -> int:
 
 
 def ask_for_check(*, by: Author, now: datetime) -> None:
-    """Request a check of the chain from its beginning. The page shows the result. Raise Forbidden."""
+    """Request a check of the whole chain. The page shows the result later. Raise Forbidden if the permission is
+    missing.
+    """
     if by is not None:
         access.require(by, Permission.AUDIT)
     with transaction.atomic():
@@ -57,18 +62,18 @@ def ask_for_check(*, by: Author, now: datetime) -> None:
 
 
 def is_check_requested() -> bool:
-    """Return True if a check was requested and not made yet."""
+    """Return True if a check was requested and has not run yet."""
     return AuditChain.objects.filter(pk=1).exclude(asked_at=None).exists()
 
 
 def is_check_due(now: datetime) -> bool:
-    """Return True if a check was requested, or the last one is a day old."""
+    """Return True if a check was requested or the last check is at least a day old."""
     recent = AuditChain.objects.filter(pk=1, asked_at=None, checked_at__gt=now - _CHECKED_EVERY)
     return not recent.exists()
 
 
 def check_chain(*, now: datetime) -> audit_verify.Verdict:
-    """Check the chain from its beginning and store the result."""
+    """Check the whole chain and store the result."""
     verdict = audit_verify.verify_chain()
     AuditChain.objects.update_or_create(
         pk=1,
@@ -126,7 +131,7 @@ def _entries_without_link(floor: int) -> "QuerySet[AuditEntry]":
 
 
 def _transactions() -> tuple[int, int]:
-    """Return the oldest running transaction, and the first that has not begun."""
+    """Return the ids of the oldest running transaction and of the next transaction to begin."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() s"
@@ -136,7 +141,10 @@ def _transactions() -> tuple[int, int]:
 
 
 def _raise_floor(chain: AuditChain, oldest: int, newest: int) -> None:
-    """Note the newest id. Raise the floor to the last linked id once all transactions that ran then have ended."""
+    """Raise the floor as far as is safe, and note the newest id as the next floor.
+
+    The floor rises to a noted id only after all transactions have ended that were running when the id was noted.
+    """
     waits_for = chain.next_floor_after
     if waits_for is not None and oldest >= waits_for:
         lowest = _entries_without_link(chain.floor).filter(pk__lte=chain.next_floor).first()

@@ -1,7 +1,7 @@
-"""The audit trail: the audit log's entries and publications as one stream, newest first.
+"""The audit trail: audit entries and publications as one stream, newest first.
 
-Both are read backwards by their own keys. So a page costs the same for any length of the log, and new acts move
-nothing.
+Both tables are read backwards by primary key. So a page costs the same for a log of any length, and new acts don't
+shift later pages.
 """
 
 import heapq
@@ -51,7 +51,7 @@ _PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One act as the log shows it; `target` is in words, `details` are facts without secrets."""
+    """An act as the log shows it. `target` is readable text. `details` contains facts without secrets."""
 
     kind: str  # "entry" or "publication"
     id: int  # of the audit entry, or the sequence
@@ -70,19 +70,19 @@ class Act:
 
     @property
     def actor(self) -> dict[str, Any]:
-        """The actor in the form of the API. An address without a person is a visitor."""
+        """The actor in the API's format. An act with an address but without a person is a visitor's."""
         token = None if self.token_id is None else token_form_of(self.token_id, self.token_prefix, self.token)
         return actor_form(self.user, token, is_anonymous=self.kind == ENTRY and bool(self.address))
 
     @property
     def changes(self) -> tuple["ValueChange", ...]:
-        """What was changed from what to what; what only came or only went has one side empty."""
+        """The values that the act changed. An added or removed value has one empty side."""
         found = _changes_in(self.action, self.target, self.details)
         return tuple(change for change in found if change.before != change.after)
 
     @property
     def other_details(self) -> dict[str, Any]:
-        """The details that are not in `changes`."""
+        """The details that `changes` does not contain."""
         found = list(_changes_in(self.action, self.target, self.details))
         told = {change.name for change in found}
         told |= {f"{name}_before" for name in told} | ({"before", "after"} if found else set())
@@ -98,7 +98,7 @@ class ValueChange(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a page ended: the last audit entry and the last publication that were shown (None: none yet)."""
+    """The end of a page: the last audit entry and the last publication shown, or None if none was shown yet."""
 
     entry: int | None = None
     publication: int | None = None
@@ -109,10 +109,10 @@ BEGINNING = Place()
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """A filter of acts by action (exact, or a beginning such as `token.`), person, and time.
+    """A filter of acts by action (exact, or a prefix such as `token.`), person and time.
 
-    `texts` must occur in what the list shows: person, token, action, target, reason and other details, or be a whole
-    request id. `address` is an address, or the beginning of one.
+    Each of `texts` must occur in a shown column (person, token, action, target, reason or other details), or be a full
+    request id. `address` is an address or the beginning of one.
     """
 
     action: str = ""
@@ -126,9 +126,9 @@ class Filters:
 def acts_page(
     actor: Actor, *, filters: Filters, after: Place = BEGINNING, limit: int = 50
 ) -> tuple[list[Act], Place | None]:
-    """Return acts after `after`, and the start of the next page (or None).
+    """Return the acts after the place `after`, and the start of the next page (None at the end).
 
-    People without the permission see only their own.
+    People without the permission see only their own acts.
     """
     entries = _entries(actor, filters, after)[: limit + 1]
     publications = _publications(actor, filters, after)[: limit + 1]
@@ -139,7 +139,7 @@ def acts_page(
 
 
 def act_of(actor: Actor, *, kind: str, id: int) -> Act | None:
-    """Return one act if this reader may see it."""
+    """Return an act, or None if it doesn't exist or the actor is not allowed to see it."""
     if kind == ENTRY:
         entries = AuditEntry.objects.select_related("user", "token").filter(
             _common_filter(actor, Filters(), "user"), pk=id
@@ -152,7 +152,7 @@ def act_of(actor: Actor, *, kind: str, id: int) -> Act | None:
 
 
 def all_acts(actor: Actor, *, filters: Filters, most: int) -> Iterator[Act]:
-    """Yield up to this number of acts, the newest first, read page by page."""
+    """Yield up to `most` acts, newest first. Read them page by page."""
     place: Place | None = BEGINNING
     while place is not None and most > 0:
         page, place = acts_page(actor, filters=filters, after=place, limit=min(most, _PAGE))
@@ -161,21 +161,22 @@ def all_acts(actor: Actor, *, filters: Filters, most: int) -> Iterator[Act]:
 
 
 def row_of(act: Act) -> dict[str, Any]:
-    """Return the act as a row of a table."""
+    """Return an act as a table row with the names in COLUMNS."""
     row = {name: getattr(act, name) for name in COLUMNS}
     return row | {"at": act.at.isoformat()}
 
 
 def document_of(act: Act) -> dict[str, Any]:
-    """Return the act as JSON: as a row of a table, but with the actor in the form of the API."""
+    """Return an act as JSON: the columns of `row_of`, with the actor in the API's format."""
     row = {name: value for name, value in row_of(act).items() if name not in ("user", "token", "token_id")}
     return row | {"actor": act.actor}
 
 
 def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
-    """Return the acts with the next numbers of the chain after `after`, in its order, for the panel itself.
+    """Return the acts whose chain numbers follow `after`, in chain order. For the panel's internal use: rights are not
+    checked.
 
-    An act that was deleted from the tables has the action GONE and the time `now`: its number and hash still exist.
+    An act that was deleted from the tables has the action GONE and the time `now`. Its number and hash still exist.
     """
     links = list(AuditLink.objects.filter(number__gt=after).order_by("number")[:limit])
     entries = AuditEntry.objects.select_related("user", "token")
@@ -196,14 +197,14 @@ def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
 
 
 def rrset_changes(actor: Actor, sequence: int, most: int) -> list[Change]:
-    """Return the first RRset changes of a publication in zones that this reader may see, without serials."""
+    """Return the first `most` RRset changes of a publication, without SOA, in zones that the actor can see."""
     zones = access.zones_visible_to(actor).values("pk")
     changes = Change.objects.filter(revision__publication=sequence, revision__zone__in=zones).exclude(type=rdtypes.SOA)
     return list(changes.order_by("revision__zone__name", "owner_key", "type")[:most])
 
 
 def _with_links(acts: Sequence[Act]) -> list[Act]:
-    """Return the acts with their places in the chain, in at most one query."""
+    """Return the acts with their chain numbers and hashes. Needs at most one query."""
     if not acts:
         return []
     of_kinds = [Q(kind=kind, ref__in=[act.id for act in acts if act.kind == kind]) for kind in (ENTRY, PUBLICATION)]
@@ -224,9 +225,9 @@ _AFTER = {
 
 
 def _changes_in(action: str, target: str, details: Mapping[str, Any]) -> Iterator[ValueChange]:
-    """Yield the changed values.
+    """Yield the changed values in an act's details.
 
-    `before` and `after` are objects or values; or a value has a partner that ends in `_before`.
+    Either `before` and `after` are objects or values, or a value `x` has a partner `x_before`.
     """
     before, after = details.get("before"), details.get("after")
     if isinstance(before, dict) and isinstance(after, dict):
@@ -293,10 +294,10 @@ def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Pub
 
 
 def _changed_zones(word: str) -> Q:
-    """Select publications that changed a zone with this in its name, as stored or as shown.
+    """Select publications that changed a zone whose stored or displayed name contains this word.
 
-    If few zones have it, their revisions are looked up. If many do, the publications are read backwards: one of these
-    zones is found soon.
+    If few zones match, look up their revisions. If many match, read the publications backwards, since a match is found
+    soon.
     """
     by_name = in_zone_name(word)
     few = list(Zone.objects.filter(by_name).values_list("pk", flat=True)[: _FEW_ZONES + 1])
@@ -306,7 +307,9 @@ def _changed_zones(word: str) -> Q:
 
 
 def _common_filter(actor: Actor, filters: Filters, by: str) -> Q:
-    """Return the filter of both tables: without the permission only own acts, and for a token only its own."""
+    """Return the filter for both tables. Without the permission, people see their own acts, and a token only the
+    token's acts.
+    """
     shared = Q()
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)
@@ -369,7 +372,7 @@ class _Counts(NamedTuple):
 
 
 def _counts(page: Sequence[Publication]) -> dict[int, _Counts]:
-    """Count the zones that each publication changed, and name the first ones, in at most two queries."""
+    """Count the zones that each publication changed, and name the first zones. Needs at most two queries."""
     revisions = Revision.objects.filter(publication__in=[row.pk for row in page])
     counted = dict(revisions.values_list("publication").annotate(Count("pk")) if page else ())
     named: dict[int, list[str]] = {}

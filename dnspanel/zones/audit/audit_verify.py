@@ -1,4 +1,4 @@
-"""Checking that the audit log matches its chain: no act changed, missing or inserted."""
+"""Verification that the audit log matches its chain: no act was changed, removed or inserted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MOST_FAULTS = 20
 
 
 class Anchor(NamedTuple):
-    """A number with its hash, stored elsewhere."""
+    """The number of an act with its hash, stored outside the panel."""
 
     number: int
     hash: bytes
@@ -25,7 +25,9 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How many acts are linked, the last hash, how many wait, and what is wrong, in words; at most MOST_FAULTS."""
+    """The result of a check: linked acts, last hash, acts that wait for a link, and up to MOST_FAULTS
+    faults as texts.
+    """
 
     linked: int
     hash: str
@@ -34,9 +36,10 @@ class Verdict:
 
 
 def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
-    """Read the whole chain and every act in it. Report a fault in one link once: later links continue from it.
+    """Read the whole chain and every act in it. Report each faulty link once, and continue from it.
 
-    An anchor whose hash is not that of its number shows that the chain was replaced since.
+    If an anchor's hash differs from the chain's hash at that number, the chain was replaced after the anchor was
+    stored.
     """
     kept = {anchor.number: anchor.hash for anchor in anchors}
     faults: list[str] = []
@@ -91,7 +94,7 @@ def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | N
 
 
 def _left_out() -> Iterator[str]:
-    """Yield acts that should have a link by now: they were inserted where the chain has been already."""
+    """Yield faults for acts without a link that should have one. They were inserted behind the end of the chain."""
     chain = AuditChain.objects.filter(pk=1).first()
     if chain is None:
         return
@@ -104,7 +107,7 @@ def _left_out() -> Iterator[str]:
 
 
 def _waiting() -> int:
-    """Count the acts that the next turn will link."""
+    """Count the acts that the worker has not linked yet."""
     chain = AuditChain.objects.filter(pk=1).first()
     floor, sequence = (chain.floor, chain.sequence) if chain else (0, 0)
     link = AuditLink.objects.filter(kind=ENTRY, ref=OuterRef("pk"))

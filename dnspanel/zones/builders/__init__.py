@@ -1,1 +1,1 @@
-"""Builders: a few fields that make the records of a purpose, SPF or the mail of a provider, beside what is there."""
+"""Builders: short forms that create the records for one purpose (SPF, a mail provider) and keep other records."""

@@ -1,4 +1,6 @@
-"""CAA (RFC 8659): which authorities may issue certificates, as one list instead of one record each. Pure."""
+"""CAA (RFC 8659): the authorities that are allowed to issue certificates, as one list instead of
+single records. Pure.
+"""
 
 from collections.abc import Sequence
 
@@ -26,7 +28,7 @@ _OURS = ("issue", "issuewild", "iodef")
 
 
 class CaaBuilder:
-    """A form for CAA: the authorities that may issue certificates."""
+    """The form for CAA records: the authorities that are allowed to issue certificates."""
 
     key = "caa"
     title = "CAA"

@@ -1,4 +1,4 @@
-"""What builders are made of: fields, and the pieces that they put into RRsets beside what stays there. Pure."""
+"""The parts of builders: fields, and pieces that change some values of an RRset and keep the others. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,9 @@ Present = Mapping[Key, RRset]  # the RRsets that a builder looks at, as the auth
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Values for one RRset, in place of those that `replaces` picks; no values only take away."""
+    """New values for one RRset. They replace the values that `replaces` selects. Without new values, these are only
+    removed.
+    """
 
     name: str
     type: int
@@ -31,19 +33,19 @@ class Piece:
 
 
 class Builder(Protocol):
-    """One purpose. `owner` is the absolute name that the records are for."""
+    """A form that makes the records for one purpose. `owner` is the absolute name that gets the records."""
 
     @property
     def key(self) -> str:
-        """What its address has."""
+        """The builder's key in URLs."""
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """The builder's name on pages."""
 
     @property
     def purpose(self) -> str:
-        """What it is good for, as a sentence."""
+        """A sentence that describes the builder's purpose."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -53,14 +55,14 @@ class Builder(Protocol):
         """Return the RRsets that the builder reads or changes."""
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
-        """Return the fields as the present records have them, without fields that no record mentions."""
+        """Return the field values found in the present records. Omit fields that no record mentions."""
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces that the fields make. Raise BadFields."""
+        """Return the pieces made from the field values. Raise BadFields."""
 
 
 def build_rrsets(builder: Builder, owner: str, values: Values, present: Present, default_ttl: int) -> list[RRset]:
-    """Return the RRsets that differ from the present ones. Raise BadFields with the fault of each field."""
+    """Return the RRsets that the builder would change. Raise BadFields with the fault of each field."""
     faults = {}
     for field in builder.fields:
         try:
@@ -89,43 +91,43 @@ def _with_piece(piece: Piece, current: RRset | None, default_ttl: int) -> RRset:
 
 
 def below(label: str, owner: str) -> str:
-    """Return the name of this label below the owner."""
+    """Return the absolute name of a label below the owner."""
     return names.parse(label, owner)
 
 
 def txt(text: str) -> str:
-    """Return the rdata of a TXT with this text, cut into strings of 255 bytes."""
+    """Return the rdata of a TXT record with this text, split into strings of at most 255 bytes."""
     return rdata.parse(rdtypes.TXT, quote_text(text.replace("\\", "\\\\")))
 
 
 def texts_that(current: RRset | None, begins: Callable[[str], bool]) -> list[str]:
-    """Return the texts of a TXT RRset that begin like this, joined as receivers read them."""
+    """Return the joined texts of the served TXT records that pass the test `begins`."""
     texts = [mail_rules.text_of(current.type, record) for record in current.served] if current else []
     return [text for text in texts if begins(text)]
 
 
 def begins_with(prefix: str) -> Callable[[str], bool]:
-    """Return a test whether a text begins with a version, in any case: `v=DMARC1`."""
+    """Return a test that a text begins with a prefix such as `v=DMARC1`, ignoring case and spaces."""
     lowered = prefix.lower()
     return lambda text: text.lower().replace(" ", "").startswith(lowered)
 
 
 def of_records(begins: Callable[[str], bool]) -> Callable[[str], bool]:
-    """Return the same test for the rdata of a TXT."""
+    """Turn a test of texts into a test of TXT rdata."""
     return lambda record: begins(mail_rules.text_of(rdtypes.TXT, record))
 
 
 def tags_of(text: str) -> dict[str, str]:
-    """Parse the tags of `v=DMARC1; p=none`, in lower case and in their order."""
+    """Parse the tags of a text such as `v=DMARC1; p=none`. Tag names become lowercase, and the order stays."""
     pairs = (part.partition("=") for part in text.split(";") if part.strip())
     return {tag.strip().lower(): value.strip() for tag, _, value in pairs}
 
 
 def format_tags(tags: Iterable[tuple[str, str]]) -> str:
-    """Format tags as text. Tags without a value are left out."""
+    """Format tags as text. Omit tags without a value."""
     return "; ".join(f"{tag}={value}" for tag, value in tags if value)
 
 
 def items_of(text: str) -> list[str]:
-    """Split a list at commas, spaces or line ends."""
+    """Split a list at commas and whitespace."""
     return [item for item in text.replace(",", " ").split() if item]

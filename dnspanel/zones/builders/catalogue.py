@@ -1,4 +1,4 @@
-"""All builders, by the key that their addresses have. Pure."""
+"""All builders by their keys in URLs. Pure."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""DKIM (RFC 6376, 8463): the public key for checking signatures. Pure."""
+"""DKIM (RFC 6376, 8463): the public key that receivers check signatures with. Pure."""
 
 import base64
 import re
@@ -27,7 +27,7 @@ _ED25519_BYTES = 32
 
 
 class DkimBuilder:
-    """The public key of a selector."""
+    """The form for the public key of a DKIM selector."""
 
     key = "dkim"
     title = "DKIM"
@@ -73,7 +73,7 @@ class DkimBuilder:
 
 
 def read_key(typed: str) -> tuple[str, str]:
-    """Return the kind of a public key and its Base64, as in DKIM. Raise BadFields."""
+    """Return the type and the Base64 text of a pasted public key, as DKIM records have them. Raise BadFields."""
     if "PRIVATE KEY" in typed:
         raise _bad(gettext("This is a private key, which belongs to the mail server alone. Paste the public one."))
     text = key_text(typed)
@@ -102,7 +102,7 @@ def read_key(typed: str) -> tuple[str, str]:
 
 
 def about_key(typed: str) -> str:
-    """Describe the kind of key in a sentence. Raise BadFields."""
+    """Describe a public key's type and size in a sentence. Raise BadFields."""
     kind, text = read_key(typed)
     key = load_der_public_key(base64.b64decode(text)) if kind == "rsa" else None
     if not isinstance(key, RSAPublicKey):
@@ -116,7 +116,7 @@ def about_key(typed: str) -> str:
 
 
 def key_text(typed: str) -> str:
-    """Return the Base64 in a pasted text: PEM, the text of a record, quoted strings, or Base64 itself."""
+    """Extract the Base64 from a pasted text: PEM, a record's text, quoted strings, or Base64."""
     text = typed
     if "p=" in text.lower():
         if text.lstrip().startswith(('"', "(")) or '"' in text:

@@ -1,4 +1,4 @@
-"""Snippets: the records that common mail providers want, and those of a domain without mail. Pure."""
+"""Snippets: the records for common mail providers, and for a domain without mail. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def _word(name: str, label: str, help_text: str) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider's records; names and targets may have `{domain}`, `{dashed}` and fields of the snippet in them."""
+    """A mail provider's records. Names and targets can contain `{domain}`, `{dashed}` and the snippet's fields."""
 
     key: str
     title: str
@@ -54,11 +54,11 @@ class Provider:
         return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *apart]
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
-        """Return nothing: only the provider knows its values."""
+        """Return an empty dict, because the values come from the provider."""
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces that the fields make. Raise BadFields."""
+        """Return the pieces made from the field values. Raise BadFields."""
         known = _variables(self.more, owner, values)
         pieces = [Piece(owner, rdtypes.MX, tuple(text.format(**known) for text in self.mx))]
         pieces.append(self._texts(owner, known, present))
@@ -71,7 +71,7 @@ class Provider:
         return pieces
 
     def _texts(self, owner: str, known: dict[str, str], present: Present) -> Piece:
-        """Return SPF and the provider's own text in one piece, since both belong to one RRset."""
+        """Return one piece with SPF and the provider's verification text, since both belong to the same RRset."""
         spf = spf_piece(owner, with_include(present_spf(owner, present), self.include, self.all))
         if self.verification is None:
             return spf
@@ -85,7 +85,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class NoMail:
-    """That a domain neither takes nor sends mail (RFC 7505)."""
+    """The form for a domain that neither receives nor sends mail (RFC 7505)."""
 
     key: str = "no-mail"
     title: str = gettext_lazy("No mail here")
@@ -97,11 +97,11 @@ class NoMail:
         return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *((below(name, owner), rdtypes.TXT) for name in _NO_MAIL)]
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
-        """Return nothing: the form has no choices to read."""
+        """Return an empty dict: the records don't contain choices."""
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces that the fields make. Raise BadFields."""
+        """Return the pieces made from the field values. Raise BadFields."""
         reports = report_address(values.get("rua", ""))
         tags = (("v", "DMARC1"), ("p", "reject"), ("sp", "reject"), ("rua", reports), ("adkim", "s"), ("aspf", "s"))
         return [

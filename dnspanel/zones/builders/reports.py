@@ -1,4 +1,4 @@
-"""DMARC (RFC 7489), MTA-STS (RFC 8461) and TLS-RPT (RFC 8460): policies for mail, and where reports go. Pure."""
+"""DMARC (RFC 7489), MTA-STS (RFC 8461) and TLS-RPT (RFC 8460): mail policies and report addresses. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ DMARC, STS, TLS_RPT = (begins_with(prefix) for prefix in ("v=DMARC1", "v=STSv1",
 
 
 class DmarcBuilder:
-    """What receivers do with mail that is neither SPF's nor DKIM's."""
+    """The form for DMARC: how receivers treat mail that passes neither SPF nor DKIM."""
 
     key = "dmarc"
     title = "DMARC"
@@ -99,7 +99,7 @@ class DmarcBuilder:
 
 
 class StsBuilder:
-    """That other servers must use TLS to send mail here."""
+    """The form for MTA-STS: other mail servers must use TLS to send mail to this domain."""
 
     key = "mta-sts"
     title = "MTA-STS"
@@ -142,7 +142,7 @@ class StsBuilder:
 
 
 class TlsReportBuilder:
-    """Where other servers report of TLS that failed."""
+    """The form for TLS-RPT: the addresses that other servers send reports about failed TLS to."""
 
     key = "tls-rpt"
     title = "TLS-RPT"
@@ -177,7 +177,7 @@ def dmarc_piece(owner: str, text: str) -> Piece:
 
 
 def report_address(typed: str) -> str:
-    """Return `rua=` for a mail address, which may be empty. Raise BadFields at the field `rua`."""
+    """Return the `rua=` value for a mail address, which can be empty. Raise BadFields for the field `rua`."""
     faults: dict[str, str] = {}
     found = _addresses("rua", typed, faults)
     if faults:
@@ -198,7 +198,7 @@ def _read(fields: Sequence[Field], current: object, begins: object) -> dict[str,
 
 
 def _addresses(name: str, typed: str, faults: dict[str, str]) -> str:
-    """Return the addresses as URIs. Add a fault to the field."""
+    """Return the typed addresses as URIs. Add a fault for an invalid address to `faults`."""
     uris = [f"mailto:{item}" if _ADDRESS.fullmatch(item) and ":" not in item else item for item in items_of(typed)]
     bad = [uri for uri in uris if not _URI.fullmatch(uri)]
     if bad:

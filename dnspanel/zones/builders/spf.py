@@ -1,4 +1,4 @@
-"""SPF (RFC 7208): a record as its terms, each explained, and a record from fields. Pure."""
+"""SPF (RFC 7208): the terms of a record with explanations, and a record made from fields. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _MECHANISMS = {
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One term of a record: `include:_spf.example.net`."""
+    """One term of an SPF record, such as `include:_spf.example.net`."""
 
     text: str
     qualifier: str
@@ -54,12 +54,12 @@ class Term:
 
     @property
     def looks_up(self) -> bool:
-        """Whether receivers have to ask the DNS for it, which they do ten times at most."""
+        """True if the term costs receivers DNS lookups. They make at most ten."""
         return bool(spf_lookups(f"v=spf1 {self.text}"))
 
     @property
     def message(self) -> str:
-        """What it says, for a person."""
+        """An explanation of the term for people."""
         if self.name == "redirect":
             return gettext("All else is as the record of {value} says.").format(value=self.value)
         if self.is_modifier:
@@ -85,7 +85,7 @@ def terms_of(text: str) -> list[Term]:
 
 
 def with_include(text: str, domain: str, default_all: str) -> str:
-    """Add this include before the record's `all`, or start a new record."""
+    """Add an include before the `all` of an SPF record, or start a new record if `text` is empty."""
     words = text.split() if text else ["v=spf1", default_all]
     include = f"include:{domain}"
     if include in (word.lower() for word in words):
@@ -95,7 +95,7 @@ def with_include(text: str, domain: str, default_all: str) -> str:
 
 
 def present_spf(owner: str, present: Present) -> str:
-    """Return the SPF record at a name, or ""."""
+    """Return the SPF record at a name, or an empty string."""
     return next(iter(texts_that(present.get((owner, rdtypes.TXT)), is_spf)), "")
 
 
@@ -105,7 +105,7 @@ def spf_piece(owner: str, text: str) -> Piece:
 
 
 class SpfBuilder:
-    """A form for SPF: the servers that may send mail for a domain."""
+    """The form for SPF: the servers that are allowed to send mail for a domain."""
 
     key = "spf"
     title = "SPF"
@@ -182,7 +182,7 @@ class SpfBuilder:
         return [spf_piece(owner, self.text(values))]
 
     def text(self, values: Values) -> str:
-        """Return the record's text. Raise BadFields."""
+        """Return the text of the SPF record made from the field values. Raise BadFields."""
         _check(values)
         terms = [name for name in ("mx", "a") if values.get(name)]
         terms += [f"{kind}:{item}" for kind in ("ip4", "ip6", "include") for item in items_of(values.get(kind, ""))]

@@ -1,1 +1,1 @@
-"""What the checks say against published records."""
+"""Complaints: violations that the review's checks find in published records."""

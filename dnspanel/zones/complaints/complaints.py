@@ -1,7 +1,7 @@
-"""Complaints of the review's checks about published RRsets: for the panel itself, many zones at once.
+"""Checks of published RRsets, for the panel's internal use and many zones at once.
 
-Each RRset is checked as if it were just added to what is around it. A complaint about a name of another zone comes with
-that zone, so that only people who may know that zone see it.
+Each RRset is checked as if it were just added to the RRsets around it. A complaint about a name in another zone carries
+that zone, so that only people who are allowed to see that zone see the complaint.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,7 @@ OWN = 0  # instead of the id of another zone: about its own zone alone
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """RRsets of a zone: all that exist at their names."""
+    """Some or all RRsets of a zone. For each name in it, all RRsets at the name are included."""
 
     zone: Zone
     rrsets: Sequence[RRset]
@@ -35,7 +35,7 @@ class Piece:
 
 
 def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Key, int], str]]:
-    """Return the worst complaint by zone id, RRset and the zone that it leads into (or OWN).
+    """Return the worst complaint for each zone id, RRset, and other zone that it refers to (or OWN).
 
     Each zone has one piece. The number of queries does not depend on the number of zones.
     """
@@ -57,7 +57,7 @@ def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Ke
 
 
 def edits_adding(rrsets: Sequence[RRset]) -> list[Edit]:
-    """Return edits that add these RRsets to an empty place."""
+    """Return edits that add these RRsets to empty names."""
     return [Edit(Change(rrset.name, rrset.type, None, rrset)) for rrset in rrsets]
 
 
@@ -68,9 +68,9 @@ def messages_of(
     now: datetime,
     author: Author,
 ) -> dict[int, dict[Key, str]]:
-    """Return by zone id the worst complaint about each RRset that is added to what is around. Notes do not count.
+    """Return the worst complaint about each added RRset by zone id. Ignore notes.
 
-    Names not in `around` count as empty. The signatures that a zone came with are no reason.
+    Names not in `around` count as empty. Signatures imported with a zone don't cause complaints.
     """
     seen = {}
     for zone_id, (_, of_zone) in edits.items():

@@ -1,9 +1,9 @@
-"""What the checks say against published RRsets is kept where searches find it, a moment behind publications. Verbs.
+"""Upkeep of the stored complaints about published RRsets, so that searches find them. Verbs.
 
-A publication has the zones that it changed looked at: small ones as a whole, of large ones what changed, what points at
-that and what was complained of before; and RRsets of other zones that point at what changed. What became wrong or right
-in another way is found by a walk over everything, once a day. The first walk is that after an upgrade: until it has
-ended, `search.warned_zones` refuses to answer.
+After a publication, its zones are checked. Small zones are checked completely. In large zones, the changed RRsets are
+checked, RRsets that point at them, and RRsets with a complaint. RRsets of other zones that point at changed names are
+checked too. A daily walk over all RRsets finds what changed in other ways. After an upgrade, `search.warned_zones`
+refuses to answer until the first walk has ended.
 """
 
 import logging
@@ -60,10 +60,10 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(*, now: datetime) -> int:
-    """Check a turn's part of new publications and of the daily walk. Return the number of RRsets checked.
+    """Check some RRsets of new publications and of the daily walk. Return the number of RRsets checked.
 
-    At least RRSETS_OF_A_TURN are checked if that many wait. Two workers never do it at once, and no worker does during
-    very large publications. An interrupted turn is repeated.
+    Check at least RRSETS_OF_A_TURN if that many wait. Only one worker checks at a time, and none during very large
+    publications. An interrupted turn is repeated.
     """
     looked_at = 0
     with hold_lock(Lock.COMPLAINTS) as is_mine:
@@ -83,7 +83,7 @@ def catch_up(*, now: datetime) -> int:
 
 
 def _progress(now: datetime) -> ComplaintProgress:
-    """Return the progress. The first time, the walk has everything ahead, and only later publications are followed."""
+    """Return the progress, and create it on the first call. The first walk then covers everything published so far."""
     found = ComplaintProgress.objects.first()
     if found is None:
         head = LogHead.objects.values_list("sequence", flat=True).get()
@@ -92,7 +92,7 @@ def _progress(now: datetime) -> ComplaintProgress:
 
 
 def _walk_on(at: ComplaintProgress, now: datetime) -> None:
-    """Continue the daily walk by a step, or start it."""
+    """Check the next STEP RRsets of the daily walk. Start a new walk if one is due."""
     if at.zone_id is None and now - at.walk_began_at >= WALK_EVERY:
         at.zone_id, at.owner_key, at.walk_began_at = 0, b"", now
     if at.zone_id is not None:
@@ -100,7 +100,7 @@ def _walk_on(at: ComplaintProgress, now: datetime) -> None:
 
 
 def _walk(at: ComplaintProgress, now: datetime, most: int) -> int | None:
-    """Check the next names. Return the number of their RRsets, or None if the walk ended before."""
+    """Check the next RRsets of the walk. Return the number of RRsets checked, or None if no walk is in progress."""
     if at.zone_id is None:
         return None
     place = at.zone_id, bytes(at.owner_key)
@@ -122,7 +122,9 @@ def _walk(at: ComplaintProgress, now: datetime, most: int) -> int | None:
 
 
 def _follow(at: ComplaintProgress, now: datetime) -> int | None:
-    """Check the next publications. Return the number of RRsets, or None if there are no more publications."""
+    """Check the next publications. Return the number of RRsets checked, or None if all publications
+    have been checked.
+    """
     behind = Revision.objects.filter(publication__gt=at.sequence)
     last = list(behind.order_by("publication").values_list("publication_id", flat=True)[:REVISIONS_AT_A_TIME])
     if not last:
@@ -140,7 +142,7 @@ def _follow(at: ComplaintProgress, now: datetime) -> int | None:
 
 
 def _look_at(revisions: "QuerySet[Revision]", zone_ids: Sequence[int], now: datetime) -> int:
-    """Check what these revisions of these zones may have made wrong or right. Return the number of RRsets."""
+    """Check the RRsets that these revisions of these zones affect. Return the number of RRsets checked."""
     every = Zone.objects.in_bulk(zone_ids)
     zones = {pk: zone for pk, zone in every.items() if zone.deleted_at is None}
     of_zones = revisions.filter(zone__in=zone_ids)
@@ -173,12 +175,12 @@ def _look_at(revisions: "QuerySet[Revision]", zone_ids: Sequence[int], now: date
 
 @dataclass(slots=True)
 class _Again:
-    """Owner keys by zone that need another check."""
+    """The owner keys that need another check, by zone id."""
 
     names: dict[int, set[bytes]] = field(default_factory=dict)
 
     def add_changes(self, zone: Zone, changed: Mapping[bytes, Set[int]]) -> None:
-        """Add the changes of a large zone, names below a changed delegation, and names with earlier complaints."""
+        """Add a large zone's changed names, names below a changed delegation, and names with complaints."""
         keys = self.names.setdefault(zone.pk, set())
         keys.update(changed)
         cuts = [
@@ -192,7 +194,7 @@ class _Again:
         keys.update(map(bytes, before[:_MOST_COMPLAINTS]))
 
     def add_pointers(self, targets: Collection[str]) -> None:
-        """Add RRsets that point at these names, in any zone, unless they are too many."""
+        """Add the RRsets of any zone that point at these names. Skip the search for more than MOST_POINTED_AT names."""
         if not 0 < len(targets) <= MOST_POINTED_AT:
             return
         waiting_entries.sort_in(waiting_entries.RDATA)  # else each of these names reads all entries that wait
@@ -202,19 +204,19 @@ class _Again:
             self.names.setdefault(zone_id, set()).add(relative_key(rrset.name, names[zone_id]))
 
     def add_leading_into(self, zone_ids: Collection[int]) -> None:
-        """Add RRsets of other zones with complaints because of these zones."""
+        """Add the RRsets of other zones with complaints that refer to these zones."""
         rows = Complaint.objects.filter(into__in=zone_ids).exclude(into=0).values_list("zone_id", "owner_key")
         for zone_id, key in rows[:_MOST_COMPLAINTS]:
             self.names.setdefault(zone_id, set()).add(bytes(key))
 
     def leave_out(self, zone_ids: Collection[int]) -> None:
-        """Remove these zones, which have been checked completely."""
+        """Remove zones that were checked completely."""
         for zone_id in zone_ids:
             self.names.pop(zone_id, None)
 
 
 def _look_at_all(zones: Sequence[Zone], now: datetime) -> int:
-    """Check everything in these small zones."""
+    """Check all RRsets of small zones. Return the number of RRsets checked."""
     found = 0
     for some in _batches(zones):
         rrsets = store_rrsets.rrsets_of_zones([zone.pk for zone in some])
@@ -240,7 +242,7 @@ def _batches(zones: Sequence[Zone]) -> Iterator[list[Zone]]:
 
 
 def _look_at_large(zone: Zone, now: datetime) -> int:
-    """Check everything in a large zone, piece by piece."""
+    """Check all RRsets of a large zone in portions. Return the number of RRsets checked."""
     found, place = 0, (zone.pk - 1, BEHIND_ALL_KEYS)
     is_end = False
     while not is_end:
@@ -254,8 +256,9 @@ def _look_at_large(zone: Zone, now: datetime) -> int:
 
 
 def _full_names(zone_id: int, owner_key: bytes, most: int) -> tuple[list[tuple[int, bytes, RRset]], bool]:
-    """Return about `most` RRsets after a name, with zone id and owner key, without incomplete names; and
-    whether these are all.
+    """Return about `most` RRsets after a name, with zone ids and owner keys, and True if no RRsets follow.
+
+    If RRsets follow, the last name can be incomplete and is left out.
     """
     rows = store_rrsets.rrsets_behind(zone_id, owner_key, most)
     if len(rows) < most:
@@ -266,7 +269,7 @@ def _full_names(zone_id: int, owner_key: bytes, most: int) -> tuple[list[tuple[i
 
 
 def _look_at_names(names: Mapping[int, Collection[bytes]], now: datetime) -> int:
-    """Check every RRset at these names, {zone id: owner keys}."""
+    """Check all RRsets at these names ({zone id: owner keys}). Return the number of RRsets checked."""
     zones = Zone.objects.filter(deleted_at=None).in_bulk(names)
     found = 0
     for some in _some_names(names):
@@ -298,7 +301,7 @@ def _some_names(names: Mapping[int, Collection[bytes]]) -> Iterator[dict[int, li
 
 
 def _write(pieces: Sequence[Piece], before: "QuerySet[Complaint]", now: datetime) -> None:
-    """Replace the complaints `before` by the current complaints about these pieces."""
+    """Replace the stored complaints `before` with the current complaints about these pieces."""
     wanted: dict[StoredKey, str] = {}
     names = {piece.zone.pk: piece.zone.name for piece in pieces}
     for zone_id, said in against([piece for piece in pieces if piece.rrsets], now).items():

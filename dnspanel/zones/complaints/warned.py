@@ -1,8 +1,8 @@
-"""Records of a zone with complaints of the checks: `has:warning` in the table of its records.
+"""Records of a zone with complaints: the search `has:warning` in the records table.
 
-Complaints about a record depend on other records, so they are not stored with it. The review's checks are run on some
-records at a time, in their order, as if just these were added. So each page costs the same in a zone of any size, and
-says how far it looked.
+Complaints about a record depend on other records, so they are not stored with the record. The review's checks run on a
+limited number of records per page, in table order, as if these records were just added. So a page costs the same in a
+zone of any size, and it says up to which record it searched.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ MOST_CHECKED = 500  # RRsets, for one page
 
 @dataclass(frozen=True, slots=True)
 class WarnedPage:
-    """Some rows of an editor, and by RRset what is the matter with it."""
+    """A page of an editor's rows, with the complaint about each RRset."""
 
     rows: RRsetPage
     messages: Mapping[Key, str] = field(default_factory=dict)
@@ -31,9 +31,9 @@ class WarnedPage:
 def warned_rrset_page(
     *, zone: Zone, author: User, filters: RRsetFilter, now: datetime, after: str = "", limit: int = 100
 ) -> WarnedPage:
-    """Return what `rrset_page` finds by the other terms and has a warning or an error; for `-`, has neither.
+    """Return rows that match the other search terms and have a warning or an error. With `-`, return rows without.
 
-    At most 25 queries. At most MOST_CHECKED RRsets are checked: the page says up to which name.
+    At most 25 queries. At most MOST_CHECKED RRsets are checked, and the page has the last name checked.
     """
     search = filters.search
     rest = replace(filters, text=" ".join(term.typed for term in search.terms if not term.is_warning))
@@ -49,7 +49,9 @@ def warned_rrset_page(
 
 
 def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> dict[Key, str]:
-    """Return the worst complaint about each of these RRsets of the zone, as the author sees it with their draft."""
+    """Return the worst complaint about each of these RRsets. The author's draft and visibility are
+    taken into account.
+    """
     if not rrsets:
         return {}
     edits = edits_adding(rrsets)

@@ -1,1 +1,1 @@
-"""Drafts: unpublished changes, under a name or not, and those that were discarded."""
+"""Drafts: unpublished changes. A draft can have a name, and a discarded draft can be restored for a while."""

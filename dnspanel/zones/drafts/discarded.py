@@ -1,4 +1,4 @@
-"""What people discarded of their drafts: kept for a while, and taken back. Verbs."""
+"""Discarded drafts: they are stored for a while and can be restored. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MOST_KEPT = 5  # of a person; the oldest goes
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """Changes that a person discarded at once, and until when they can be taken back."""
+    """Changes that a person discarded together, and the time until which they can be restored."""
 
     id: int
     at: datetime
@@ -34,7 +34,10 @@ class Discarded:
 
 
 def discard(*, author: Drafter, now: datetime, zone: Zone | None = None) -> int:
-    """Discard the author's draft (of this zone). Return the number of operations. `take_back` can restore them."""
+    """Discard the author's draft, or only its changes to `zone`. Return the number of operations.
+
+    `take_back` can restore the changes.
+    """
     owner = person(author)
     with transaction.atomic():
         current = Draft.objects.select_for_update(no_key=True).filter(author=owner).first()
@@ -53,7 +56,7 @@ def discard(*, author: Drafter, now: datetime, zone: Zone | None = None) -> int:
 
 
 def discarded_by(owner: User, *, now: datetime) -> Sequence[Discarded]:
-    """Return the discarded drafts that the person can restore, the newest first; in one query."""
+    """Return the discarded drafts that the person can restore, newest first. Needs one query."""
     operations = Operation.objects.filter(draft__owner=owner, draft__discarded_at__gt=now - KEPT)
     rows = operations.values_list("draft_id", "draft__discarded_at").order_by("-draft__discarded_at", "-draft_id")
     counted = rows.annotate(changes=Count("pk"), zones=Count("zone", distinct=True), first=Min("zone__name"))
@@ -61,10 +64,11 @@ def discarded_by(owner: User, *, now: datetime) -> Sequence[Discarded]:
 
 
 def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
-    """Restore a discarded draft into the author's draft, each change with its base. Return the number of changes.
+    """Move the changes of a discarded draft back into the author's draft, with their bases. Return the number of
+    changes.
 
-    Raise DraftUnknown if it is deleted or another person's, DraftRefused if the draft changes the same RRset by now,
-    and QuotaExceeded. Then nothing is changed.
+    Raise DraftUnknown if the draft was deleted or is another person's, DraftRefused if the author's draft already
+    changes one of the RRsets, and QuotaExceeded. After an error nothing is changed.
     """
     with transaction.atomic(durable=True):
         found = Draft.objects.select_for_update(no_key=True).filter(
@@ -82,7 +86,7 @@ def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
 
 
 def forget_discarded(*, now: datetime) -> int:
-    """Delete drafts that were discarded KEPT ago. Return their number."""
+    """Delete drafts that were discarded at least KEPT ago. Return the number of deleted drafts."""
     old = Draft.objects.filter(discarded_at__lte=now - KEPT)
     count = old.count()
     old.delete()

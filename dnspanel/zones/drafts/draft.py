@@ -1,7 +1,7 @@
 """A person's draft: unpublished operations on RRsets, over any number of zones. Verbs.
 
-A verb that writes an operation locks the draft, so that one person's tabs take
-turns, and so that publishing never drops an operation that it has not read.
+A verb that writes an operation locks the draft. So edits from several tabs of one person happen one after another, and
+publishing never drops an operation that it has not read.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -51,12 +51,12 @@ def replace_rrset(
     replaces: Key | None = None,
     base_revision: int | None = None,
 ) -> Operation | None:
-    """Put this RRset into the author's draft. Return None if the zone has it like this already.
+    """Put an RRset into the author's draft. Return None if the published RRset is the same.
 
-    `replaces` names the RRset that this one replaces if its name or type was edited. `base_revision` is the revision
-    that the author saw: later changes of others become a conflict and are not overwritten. Another edit keeps the base
-    of the first one. Raise NameOutside for a name outside of the zone, Unknown if the zone is deleted, RightMissing if
-    the author may not change the RRset, and QuotaExceeded if the draft is full.
+    `replaces` is the key of the old RRset if its name or type was edited. `base_revision` is the revision that the
+    author saw. Later changes by other people become a conflict and are not overwritten. A second edit of the same RRset
+    keeps the base of the first edit. Raise NameOutside for a name outside the zone, Unknown if the zone is deleted,
+    RightMissing if the author isn't allowed to change the RRset, and QuotaExceeded if the draft is full.
     """
     key = rrset.name, rrset.type
     afters: dict[Key, RRset | None] = {key: rrset}
@@ -66,9 +66,9 @@ def replace_rrset(
 
 
 def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], now: datetime) -> Sequence[Operation]:
-    """Put these RRsets into the author's draft. Return the operations of those that the zone lacked.
+    """Put RRsets into the author's draft. Return the operations of RRsets that differ from the zone.
 
-    Raise NameOutside, Unknown and RightMissing as `replace_rrset` does; then the draft does not change.
+    Raise NameOutside, Unknown and RightMissing as `replace_rrset` does. After an error the draft is unchanged.
     """
     afters = {(rrset.name, rrset.type): rrset for rrset in rrsets}
     return list(change_rrsets(author=author, zone=zone, afters=afters, now=now).values())
@@ -82,9 +82,9 @@ def change_rrsets(
     now: datetime,
     base_revision: int | None = None,
 ) -> Mapping[Key, Operation]:
-    """Put these RRsets into the author's draft (None: deleted), all or none. Return the operations.
+    """Put RRsets into the author's draft, all or none. None deletes an RRset. Return the operations by RRset.
 
-    `base_revision` and the errors are those of `replace_rrset`; after an error the draft does not change.
+    `base_revision` and the errors are those of `replace_rrset`. After an error the draft is unchanged.
     """
     if not afters:
         return {}
@@ -93,10 +93,10 @@ def change_rrsets(
 
 
 def change_rrsets_of_zones(*, author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime) -> int:
-    """Put these RRsets of these zones into the author's draft (None: deleted), all or none.
+    """Put RRsets of several zones into the author's draft, all or none. None deletes an RRset.
 
-    Return the number of operations. Raise the errors of `replace_rrset`; then the draft does not change. The number of
-    queries does not depend on the number of zones.
+    Return the number of operations. Raise the errors of `replace_rrset`. After an error the draft is unchanged. The
+    number of queries does not depend on the number of zones.
     """
     changed = {zone: of_zone for zone, of_zone in afters.items() if of_zone}
     return len(_write_rrsets(author, changed, now, None)[1]) if changed else 0
@@ -105,15 +105,18 @@ def change_rrsets_of_zones(*, author: Drafter, afters: Mapping[Zone, Mapping[Key
 def delete_rrset(
     *, author: Drafter, zone: Zone, name: str, type: int, now: datetime, base_revision: int | None = None
 ) -> Operation | None:
-    """Delete this RRset in the author's draft. Return None if the zone lacks it (an added one is forgotten)."""
+    """Delete an RRset in the author's draft. Return None if the zone doesn't have the RRset.
+
+    If the draft added the RRset, its operation is removed.
+    """
     return _draft_rrsets(author, {zone: {(name, type): None}}, now, base_revision).get((zone.pk, name, type))
 
 
 def operations_of(author: Drafter) -> "QuerySet[Operation]":
     """Select the operations of the author's draft.
 
-    Without a join: PostgreSQL deletes from a join by comparing all pairs of rows if it takes the table for a small one,
-    10,000 operations in a minute and a half.
+    The query has no join. If PostgreSQL underestimates a table, it deletes through a join by comparing all pairs of
+    rows. 10,000 operations then take a minute and a half.
     """
     return Operation.objects.filter(draft__in=Draft.objects.filter(author=person(author)))
 
@@ -125,9 +128,10 @@ def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool
 
 
 def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime) -> Operation | None:
-    """Settle the conflict of this operation. Return None if the operation does not exist any longer.
+    """Settle the conflict of an operation. Return None if the operation no longer exists.
 
-    theirs: drop mine. mine: put mine over theirs. both: the records of both, with my TTL. Raise CannotResolve.
+    `choice` is `theirs` (drop the author's change), `mine` (overwrite the published change) or `both` (keep the records
+    of both, with the author's TTL). Raise CannotResolve.
     """
     with transaction.atomic(durable=True):
         open_draft(author, now)
@@ -150,9 +154,9 @@ def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime
 def draft_changes(
     *, author: Drafter, zone: Zone, changes: Sequence[Change], base_revision: int, now: datetime
 ) -> Draft:
-    """Add these changes to the author's draft.
+    """Add changes to the author's draft.
 
-    Raise CannotUndo if it changes one of the RRsets already, QuotaExceeded if it would have too many operations.
+    Raise CannotUndo if the draft already changes one of the RRsets, and QuotaExceeded if the draft would be too large.
     """
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
@@ -172,7 +176,7 @@ def draft_changes(
 
 
 def open_draft(author: Drafter, now: datetime) -> Draft:
-    """Return the author's draft, created if necessary, and locked until the transaction ends."""
+    """Return the author's draft, and create it if necessary. It is locked until the transaction ends."""
     return Draft.objects.bulk_create(
         [Draft(author=person(author), changed_at=now)],
         update_conflicts=True,
@@ -182,17 +186,17 @@ def open_draft(author: Drafter, now: datetime) -> Draft:
 
 
 def person(drafter: Drafter) -> User:
-    """Return the person whose draft this is."""
+    """Return the person who owns the draft, from a person or an actor."""
     return drafter.user if isinstance(drafter, Actor) else drafter
 
 
 def edit_of(operation: Operation) -> Edit:
-    """Return the operation as a frozen value."""
+    """Return an operation as a frozen value."""
     return _edit(operation.pk, operation.name, operation.type, operation.base, operation.wanted)
 
 
 def edits_of(operations: "QuerySet[Operation]") -> dict[int, list[Edit]]:
-    """Return these operations as frozen values by zone id. Thousands of model instances would take twice as long."""
+    """Return operations as frozen values by zone id. Thousands of model instances would take twice as long."""
     found: dict[int, list[Edit]] = {}
     for zone_id, *operation in operations.values_list("zone_id", "pk", "name", "type", "base", "wanted"):
         found.setdefault(zone_id, []).append(_edit(*operation))
@@ -205,7 +209,7 @@ def _edit(pk: int, name: str, type: int, base: Mapping[str, Any] | None, after: 
 
 
 class _New(NamedTuple):
-    """What an operation says of an RRset, and the revision that its base is of."""
+    """A new operation: the change of an RRset, and the revision that the change is based on."""
 
     zone: Zone
     change: Change
@@ -215,7 +219,7 @@ class _New(NamedTuple):
 def _draft_rrsets(
     author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
 ) -> dict[KeyInZone, Operation]:
-    """Return what `_write_rrsets` writes, as stored operations."""
+    """Write RRsets into the draft as `_write_rrsets` does. Return the stored operations."""
     draft, new, ids = _write_rrsets(author, afters, now, base_revision)
     found = {place: _operation(draft, *each, now) for place, each in new.items()}
     for place, operation in found.items():
@@ -226,9 +230,9 @@ def _draft_rrsets(
 def _write_rrsets(
     author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
 ) -> tuple[Draft, dict[KeyInZone, _New], dict[KeyInZone, int]]:
-    """Write these RRsets into the author's draft (None: deleted) and remove operations without effect.
+    """Write RRsets into the author's draft (None deletes an RRset) and remove operations without effect.
 
-    Return the draft, the contents of its operations and their ids. `base_revision` is that of the only zone.
+    Return the draft, the new operations and their ids. `base_revision` applies only if there is one zone.
     """
     owners = {zone.pk: (zone.name, {name for name, _ in of_zone}) for zone, of_zone in afters.items()}
     for zone_name, owner_names in owners.values():
@@ -277,7 +281,7 @@ def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]])
 def _store(
     draft: Draft, operations: Mapping[KeyInZone, _New], dropped: Sequence[int], now: datetime
 ) -> dict[KeyInZone, int]:
-    """Store these operations in the draft and delete the dropped ones. Return the ids."""
+    """Store operations in the draft and delete the dropped ones. Return the ids of the stored operations."""
     if dropped:
         Operation.objects.filter(pk__in=dropped).delete()
     if not operations:
@@ -294,7 +298,7 @@ def _store(
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:
-    """Return these RRsets at an older revision, for those that changed since."""
+    """Return the RRsets of `keys` that changed after revision `number`, as they were at that revision."""
     first: dict[Key, RRset | None] = {}
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
     for change in since.order_by("revision__number"):

@@ -1,8 +1,8 @@
-"""Drafts with a name: saved, resumed, shared with people and teams; and access to them. Verbs.
+"""Named drafts: saving, resuming and sharing with people and teams, and access to them. Verbs.
 
-A draft is open in an editor (its `author`: their edits go into it) or saved. A draft with a name belongs to its owner,
-whatever editor it is open in, and only one person works in it at a time. Verbs lock the drafts that they move, in the
-order of their ids, before they read them.
+A draft is either open in an editor (its `author` writes edits into it) or saved. A named draft belongs to its owner,
+even while it is open in another person's editor, and only one person at a time works in it. Verbs lock the drafts that
+they move before they read them, in the order of their ids.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -35,7 +35,7 @@ NOBODY = gettext_noop("There is nobody, and no team, of this name with whom you 
 
 @dataclass(frozen=True, slots=True)
 class NamedDraft:
-    """A draft with a name as one person may know it; numbers are of zones that this person sees."""
+    """A named draft as one person is allowed to see it. Counts cover the zones that this person can see."""
 
     draft: Draft
     is_own: bool
@@ -46,14 +46,14 @@ class NamedDraft:
 
     @property
     def is_aside(self) -> bool:
-        """True if the draft is open in no editor."""
+        """True if the draft isn't open in any editor."""
         return self.draft.author_id is None
 
 
 def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[NamedDraft]:
-    """Return the reader's own named drafts, and those shared with them or their teams, the newest first.
+    """Return the reader's named drafts and drafts shared with the reader or their teams, newest first.
 
-    `before` is the id of the last draft of the page before. Drafts that are open by link only are in no list.
+    `before` is the id of the last draft on the previous page. Drafts that are only shared by link are not listed.
     """
     user = person(reader)
     found = _visible_drafts(user).select_related("owner", "author").prefetch_related("shares").order_by("-pk")
@@ -64,9 +64,10 @@ def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int =
 
 
 def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
-    """Return the draft with this key for its owner, the receiver of a share, or by its link. Raise DraftUnknown.
+    """Return the named draft with this key. Raise DraftUnknown unless the reader is allowed to see it.
 
-    A draft that waits for approval can be read by everyone who sees a zone of it.
+    The owner, recipients of a share, and people with the link are allowed to see it. While the draft waits for
+    approval, everyone who can see one of its zones can also read it.
     """
     user = person(reader)
     related = Draft.objects.select_related("owner", "author", "request").prefetch_related(
@@ -89,7 +90,7 @@ def request_of(draft: Draft) -> PublishRequest | None:
 
 
 def draft_in_hand(author: Drafter) -> Draft | None:
-    """Return the draft that the author works in, with a name or without."""
+    """Return the draft that is open in the author's editor, named or not."""
     return Draft.objects.select_related("owner").filter(author=person(author)).first()
 
 
@@ -101,10 +102,10 @@ def put_aside(
     zones: Collection[Zone] | None = None,
     in_transaction: Callable[[Draft], object] = lambda made: None,
 ) -> Draft:
-    """Save what the author's draft has (in these zones) as a separate draft with this name, open in no editor.
+    """Save the changes of the author's draft (in `zones`, or all) as a separate closed draft with this name.
 
-    A token moves what it sees. `in_transaction` runs in the same transaction. Raise DraftRefused for an invalid name,
-    or if there is nothing to move; QuotaExceeded.
+    A token only moves the changes that it sees. `in_transaction` runs in the same transaction. Raise DraftRefused for
+    an invalid name or if there is nothing to move, and QuotaExceeded.
     """
     access.require(author, Permission.EDIT)
     with _moving():
@@ -122,7 +123,8 @@ def put_aside(
 def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: Callable[[Draft], object]) -> Draft:
     """Close the draft in its editor. `in_transaction` runs in the same transaction.
 
-    Raise DraftUnknown, DraftRefused while another person works in it, and Forbidden for a person with read access only.
+    Raise DraftUnknown, DraftRefused if the draft is empty or another person works in it, and Forbidden if the person
+    has read access only.
     """
     with _moving():
         draft = locked_to_publish(by, named)[0]
@@ -136,9 +138,9 @@ def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: C
 
 
 def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
-    """Close the draft, by the person who works in it or by its owner. Delete it if it has no changes.
+    """Close the draft for its owner or the person who works in it. Delete the draft if it is empty.
 
-    Raise DraftUnknown if it is neither's, or deleted.
+    Raise DraftUnknown if the person is neither of them, or if the draft was deleted.
     """
     with _moving():
         draft = _lock_draft(named.draft)
@@ -150,11 +152,12 @@ def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
 
 
 def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "", merge: bool = False) -> None:
-    """Open the draft in the author's editor. Nothing of the author's current draft is lost.
+    """Open the draft in the author's editor. The author's current draft is not lost.
 
-    Another named draft is closed. A draft without a name is saved as `aside`, or with `merge` goes into the opened one.
-    Raise DraftRefused if neither is given and there are changes, if both change the same RRset, if another person works
-    in it, or if it has changes that the author may not see. Raise Forbidden without the right to edit it.
+    If the current draft has a name, it is closed. If it has no name, it is saved under the name `aside`, or merged into
+    the opened draft if `merge` is true. Raise DraftRefused if neither is given and there are changes, if both drafts
+    change the same RRset, if another person works in the draft, or if it contains changes that the author is not
+    allowed to see. Raise Forbidden without the right to edit the draft.
     """
     user = person(author)
     with _moving():
@@ -183,7 +186,9 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 
 
 def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
-    """Rename the owner's draft. Raise DraftRefused, or DraftUnknown if it is another person's."""
+    """Rename a draft of the person. Raise DraftRefused for an invalid name, and DraftUnknown if the draft is another
+    person's.
+    """
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         before, draft.name = draft.name, _clean(name)
@@ -193,7 +198,10 @@ def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
 
 
 def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
-    """Delete the owner's draft, even if it is open in an editor. Return the number of changes. Raise DraftUnknown."""
+    """Delete a named draft of the person, even if it is open in an editor. Return the number of lost changes.
+
+    Raise DraftUnknown if the draft is another person's.
+    """
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         lost = Operation.objects.filter(draft=draft).count()
@@ -206,10 +214,10 @@ def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
 
 
 def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, now: datetime) -> None:
-    """Share the owner's draft with a person or team, to read it or also to work in it.
+    """Share the owner's draft with a person or team. With `may_edit` they can also work in it.
 
-    Receivers see the parts in zones that they see. Raise DraftRefused beyond MOST_SHARES, and if the owner may not know
-    the receiver; DraftUnknown if the draft is another person's.
+    Recipients see the changes to the zones that they can see. Raise DraftRefused beyond MOST_SHARES or if the owner
+    isn't allowed to know the recipient. Raise DraftUnknown if the draft is another person's.
     """
     receiver = {"team": to} if isinstance(to, Team) else {"user": to}
     with _moving():
@@ -232,7 +240,9 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
 
 
 def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> None:
-    """Delete a share, and close the draft in its receiver's editor. Raise DraftUnknown if it is another person's."""
+    """Delete a share, and close the draft in the recipient's editor. Raise DraftUnknown if the draft is another
+    person's.
+    """
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         found = DraftShare.objects.select_related("user", "team").filter(draft=draft, pk=share_id).first()
@@ -243,7 +253,9 @@ def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> 
 
 
 def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime) -> None:
-    """Allow or forbid reading by link, for people who see a zone of the draft. Raise DraftUnknown."""
+    """Allow or forbid reading the draft by its link. Readers must be able to see one of its zones.
+    Raise DraftUnknown.
+    """
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         if draft.is_by_link != is_open:
@@ -252,10 +264,10 @@ def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime
 
 
 def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QuerySet[Operation]]:
-    """Return the locked draft, and the operations that the author sees of it.
+    """Lock the draft. Return it with its operations that the author sees.
 
-    Raise DraftUnknown if it is deleted, DraftRefused if another person works in it, and Forbidden for a person with
-    read access only.
+    Raise DraftUnknown if the draft was deleted, DraftRefused if another person works in it, and Forbidden if the author
+    has read access only.
     """
     _refuse_to_edit(author, named)
     draft = _lock_draft(named.draft)
@@ -264,16 +276,16 @@ def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QueryS
 
 
 def drafts_of(user: User) -> QuerySet[Draft]:
-    """Select the person's drafts with changes: those with a name, and the one that they work in."""
+    """Select the person's drafts that contain changes: their named drafts, and the draft open in their editor."""
     own = Draft.objects.filter(Q(owner=user, discarded_at=None) | Q(author=user, owner=None))
     return own.filter(Exists(Operation.objects.filter(draft=OuterRef("pk")))).order_by("pk")
 
 
 def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) -> list[str]:
-    """Give those of these drafts that are the person's to `to`, closed. Return their names. Inside a transaction.
+    """Close the person's drafts with these ids and transfer them to `to`. Return their names. Needs a transaction.
 
-    A draft without a name gets the person's name. If `to` has a draft of the same name, the former owner is added.
-    Raise DraftRefused for a service account, which cannot open drafts.
+    A draft without a name gets the person's name. If `to` already has a draft of the same name, the former owner's name
+    is added. Raise DraftRefused for a service account, which cannot open drafts.
     """
     if not ids:
         return []
@@ -298,24 +310,31 @@ def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) 
 
 
 def operations_seen(reader: Drafter, draft: Draft) -> QuerySet[Operation]:
-    """Select the operations of a draft that this reader sees: in visible zones, and for a token on visible RRsets."""
+    """Select the operations of a draft that the reader sees: those in visible zones. A token needs
+    visible RRsets, too.
+    """
     return _seen_by(reader, Operation.objects.filter(draft=draft)).filter(zone__in=access.zones_visible_to(reader))
 
 
 def refuse_requested(draft: Draft) -> None:
-    """Raise DraftRefused for a draft that is published by its request alone. One query, none without a name."""
+    """Raise DraftRefused if the draft waits for approval, since only its request can publish it.
+
+    Needs one query, or none for a draft without a name.
+    """
     if draft.name and PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
         raise DraftRefused(gettext("This draft waits for approval: its request publishes it, or is withdrawn first."))
 
 
 def forget_if_empty(draft: Draft) -> None:
-    """Delete a named draft, which is locked, if it has no operations left."""
+    """Delete a named draft if it doesn't contain operations. The draft must be locked."""
     if draft.name and not Operation.objects.filter(draft=draft).exists():
         draft.delete()
 
 
 def people_known_to(sharer: Drafter) -> QuerySet[User]:
-    """Select the people to share with: all if the sharer sees all zones, else those in the sharer's teams."""
+    """Select the people that the sharer can share with: everyone if the sharer sees all zones, else members of their
+    teams.
+    """
     people = User.objects.filter(is_active=True).exclude(pk=person(sharer).pk).order_by("username")
     return (
         people if _knows_everybody(sharer) else people.filter(memberships__team__in=teams_known_to(sharer)).distinct()
@@ -323,7 +342,7 @@ def people_known_to(sharer: Drafter) -> QuerySet[User]:
 
 
 def teams_known_to(sharer: Drafter) -> QuerySet[Team]:
-    """Select the teams to share with: all if the sharer sees all zones, else the sharer's own."""
+    """Select the teams that the sharer can share with: all if the sharer sees all zones, else the sharer's own."""
     teams = Team.objects.order_by("name")
     return teams if _knows_everybody(sharer) else teams.filter(memberships__user=person(sharer))
 
@@ -339,7 +358,7 @@ def _visible_drafts(user: User) -> QuerySet[Draft]:
 
 
 def _counts(reader: Drafter, drafts: Collection[Draft]) -> dict[int, Mapping[str, Any]]:
-    """Count changes and zones of each draft, in zones that this reader sees."""
+    """Count the changes and zones of each draft, in zones that the reader sees."""
     seen = _seen_by(reader, Operation.objects.filter(draft__in=[draft.pk for draft in drafts]))
     counted = seen.filter(zone__in=access.zones_visible_to(reader)).values("draft_id")
     rows = counted.annotate(changes=Count("pk"), zones=Count("zone", distinct=True), first_zone=Min("zone__name"))
@@ -392,7 +411,7 @@ def _refuse_while_in_hand(draft: Draft, user: User) -> None:
 
 @contextmanager
 def _moving() -> Iterator[None]:
-    """Open a transaction that turns a duplicate name or author of drafts into a refusal for the later one."""
+    """Open a transaction, and raise DraftRefused if another transaction created the same name or author first."""
     try:
         with transaction.atomic(durable=True):
             yield
@@ -410,7 +429,7 @@ def _lock_draft(draft: Draft, *, owner: Drafter | None = None) -> Draft:
 
 
 def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: datetime, *, before: Draft) -> Draft:
-    """Move these operations of the draft `before` to a new draft with this name."""
+    """Move operations of the draft `before` to a new draft with this name."""
     zone_quotas.refuse_named_draft(author)
     made = Draft.objects.create(
         owner=person(author),
@@ -424,7 +443,7 @@ def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: dat
 
 
 def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: str, *, merge: bool) -> None:
-    """Delete the current draft, which has no name, after saving its operations or moving them to the other draft."""
+    """Save the operations of the author's unnamed draft, or merge them into `draft`. Then delete the unnamed draft."""
     operations = Operation.objects.filter(draft=current)
     if merge:
         merge_into(author, operations, draft)
@@ -443,7 +462,9 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """Move these operations, and the people who worked on them, to the draft. Refuse if both change the same RRset."""
+    """Move operations, and the list of their editors, to the draft. Raise DraftRefused if both change
+    the same RRset.
+    """
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))
@@ -459,7 +480,7 @@ def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -
 
 
 def _release(draft: Draft) -> None:
-    """Close the draft in its editor; delete an empty one."""
+    """Close the draft in its editor, or delete it if it is empty."""
     if Operation.objects.filter(draft=draft).exists():
         Draft.objects.filter(pk=draft.pk).update(author=None)
     else:
@@ -467,7 +488,7 @@ def _release(draft: Draft) -> None:
 
 
 def _put_back_if_not_allowed(draft: Draft) -> None:
-    """Close the draft if the person who works in it may not edit it any longer."""
+    """Close the draft if the person who works in it is no longer allowed to edit it."""
     if draft.author_id in (None, draft.owner_id):
         return
     allowed = Q(user=draft.author_id) | Q(team__memberships__user=draft.author_id)
@@ -476,7 +497,7 @@ def _put_back_if_not_allowed(draft: Draft) -> None:
 
 
 def _clean(name: str) -> str:
-    """Return the name without surrounding spaces. Raise DraftRefused."""
+    """Normalize the spaces of a name. Raise DraftRefused if it is empty, too long or not printable."""
     text = " ".join(name.split())
     if not text:
         raise DraftRefused(gettext("A draft that is put aside needs a name."))

@@ -1,1 +1,1 @@
-"""The log of publications: append to it, hold it, read what happened."""
+"""The log of publications: appending to it, holding it, and reading its history."""

@@ -1,4 +1,4 @@
-"""What happened to a zone: its revisions, what each changed, and what the zone was at any of them."""
+"""The history of a zone: its revisions, their changes, and the zone's RRsets at any revision."""
 
 import heapq
 from collections.abc import Collection, Iterator
@@ -35,7 +35,7 @@ class RecordDiff:
 
 @dataclass(frozen=True, slots=True)
 class RRsetDiff:
-    """How an RRset changed, record by record."""
+    """The difference between two states of an RRset, record by record."""
 
     change: Change
     mark: Mark
@@ -65,7 +65,7 @@ class HistoryRow:
 
     @property
     def token_id(self) -> int | None:
-        """The id of the token that published it."""
+        """The id of the token that published the revision, or None."""
         return self.token.pk if self.token else None
 
 
@@ -84,7 +84,7 @@ EVERY_REVISION = HistoryFilters()
 
 
 def diff(change: Change) -> RRsetDiff:
-    """Return the difference of an RRset, which exists before, afterwards or both."""
+    """Return the difference that a change makes to its RRset. The RRset must exist before or after the change."""
     before, after = change.before, change.after
     assert before is not None or after is not None
     mark: Mark = "added" if before is None else "deleted" if after is None else "changed"
@@ -98,7 +98,10 @@ def diff(change: Change) -> RRsetDiff:
 
 
 def _record_diffs(before: RRset | None, after: RRset | None) -> Iterator[RecordDiff]:
-    """Yield deleted and unchanged records, then new ones. A record that was only disabled or enabled is both."""
+    """Yield deleted and unchanged records, then new records.
+
+    A record that was only disabled or enabled appears as deleted and as new.
+    """
     was, will = _records(before), _records(after)
     for text, disabled in was:
         yield RecordDiff(" " if (text, disabled) in will else "-", text, disabled)
@@ -114,7 +117,9 @@ def _records(rrset: RRset | None) -> dict[tuple[str, bool], None]:
 def revisions_below(
     zone: Zone, before: int | None, limit: int, filters: HistoryFilters = EVERY_REVISION, down_to: int = 1
 ) -> list[HistoryRow]:
-    """Return the newest revisions that pass the filters, with numbers from `down_to` and below `before` (None: all)."""
+    """Return the newest revisions that pass the filters, with numbers from `down_to` to below `before` (None: no
+    bound).
+    """
     people = ("publication__author", "publication__token")
     revisions = Revision.objects.filter(zone=zone, number__gte=down_to).select_related(*people).order_by("-number")
     if before is not None:
@@ -139,13 +144,13 @@ def _passing(zone: Zone, filters: HistoryFilters) -> Q:
 
 
 def revision_changes(*, revision: Revision) -> tuple[Change, ...]:
-    """Return the revision's changes in canonical order, without the serial, which always moves."""
+    """Return the revision's changes in canonical order. Omit a SOA change that only changes the serial."""
     changes = map(change_of, revision.changes.order_by("owner_key", "type"))
     return tuple(change for change in changes if not soa.same(change.before, change.after))
 
 
 def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple[tuple[HistoryRow, RRsetDiff], ...]:
-    """Return the history of one RRset, the newest change first."""
+    """Return the history of an RRset, newest change first."""
     rows = StoredChange.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name), type=type)
     people = ("revision__publication__author", "revision__publication__token")
     newest = rows.select_related(*people).order_by("-revision__number")[:limit]
@@ -153,7 +158,7 @@ def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple
 
 
 def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, HistoryRow]:
-    """Return these revisions of the zone by number, if they exist; in one query."""
+    """Return the zone's revisions with these numbers, by number. Needs one query."""
     people = ("publication__author", "publication__token")
     found = Revision.objects.filter(zone=zone, number__in=set(numbers)).select_related(*people)
     return {revision.number: history_row(revision) for revision in found}
@@ -162,7 +167,8 @@ def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, His
 def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
     """Yield every RRset of the zone at this revision, in canonical order.
 
-    They are the current RRsets. An RRset that changed since is replaced by its oldest `before`.
+    The current RRsets are the starting point. An RRset that changed later is replaced by the `before` of its oldest
+    change.
     """
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     oldest = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
@@ -186,9 +192,9 @@ JOIN accounts_token token ON token.id = publication.token_id
 
 
 def tokens_of_publications(sequences: Collection[int]) -> dict[int, dict[str, Any]]:
-    """Return the tokens that published these, by sequence and as `token_form`.
+    """Return the tokens that created these publications, by sequence, in the format of `token_form`.
 
-    Publications without a token are left out.
+    Publications without a token are omitted.
     """
     with prepared_cursor() as cursor:
         cursor.execute(_TOKENS, [list(set(sequences))])
@@ -196,7 +202,7 @@ def tokens_of_publications(sequences: Collection[int]) -> dict[int, dict[str, An
 
 
 def history_row(revision: Revision) -> HistoryRow:
-    """Return the revision as a list row. Its publication, author and token must be loaded."""
+    """Return a revision as a list row. Its publication, author and token must be loaded."""
     publication = revision.publication
     return HistoryRow(
         revision_id=revision.pk,

@@ -1,6 +1,7 @@
-"""Reasons that the panel itself gives for publications: English in the record, translated for readers. Pure.
+"""Translations of the reasons that the panel gives for its own publications. Pure.
 
-A publication's reason is part of the audit chain, so its text never changes. Pages find the message in it again.
+Reasons are stored in English. A publication's reason is part of the audit chain, so the stored text never changes.
+Pages recognize the message in the stored text.
 """
 
 from collections.abc import Sequence
@@ -58,7 +59,7 @@ _PIECES = [(message, [(text, name) for text, name, _, _ in Formatter().parse(mes
 
 
 def told_reason(reason: str) -> str:
-    """Return the panel's reason in the current language, and a person's reason unchanged."""
+    """Translate a reason of the panel to the current language. Return a person's reason unchanged."""
     for message, pieces in _PIECES:
         values = _values_in(reason, pieces)
         if values is not None:
@@ -67,7 +68,9 @@ def told_reason(reason: str) -> str:
 
 
 def _values_in(reason: str, pieces: Sequence[tuple[str, str | None]]) -> dict[str, str] | None:
-    """Return the values of a message of these pieces in this text, or None if the text does not match."""
+    """Return the values of a message's placeholders in a text, or None if the text does not match the
+    message's pieces.
+    """
     values: dict[str, str] = {}
     rest, name = reason, None
     for text, next_name in pieces:

@@ -1,7 +1,7 @@
-"""All people's publications, newest first, of the zones that a person may see.
+"""Publications by everyone, newest first, in the zones that a person is allowed to see.
 
-The log is read backwards by its key. If zones or authors are filtered out, a page examines a bounded number of
-publications, and says how far it looked.
+The log is read backwards by primary key. If zones or authors are filtered out, a page examines a limited number of
+publications and says how far back it searched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class PublicationFilters:
-    """A filter of publications by person, channel, zone (its whole name), and time."""
+    """A filter of publications by person, channel, full zone name and time."""
 
     author: str = ""
     channel: str = ""
@@ -40,7 +40,7 @@ EVERYBODY = PublicationFilters()
 
 @dataclass(frozen=True, slots=True)
 class PublicationRow:
-    """A publication with what it changed in the zones that the reader may see."""
+    """A publication, with its changes in the zones that the reader is allowed to see."""
 
     sequence: int
     at: datetime
@@ -57,15 +57,15 @@ class PublicationRow:
 
     @property
     def more(self) -> int:
-        """The number of changed zones that are not named."""
+        """The number of changed zones whose names are not listed."""
         return self.zones - len(self.named)
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationPage:
-    """Some publications, and the sequence below which the next page begins (or None).
+    """A page of publications. The next page begins below the sequence `next_before` (None at the end).
 
-    `looked_until` is set if the page has fewer rows than possible, because it looked no further.
+    `looked_until` is set if the page is shorter than the limit because the search stopped early.
     """
 
     rows: tuple[PublicationRow, ...]
@@ -76,9 +76,9 @@ class PublicationPage:
 def publication_page(
     *, person: Person, filters: PublicationFilters = EVERYBODY, before: int | None = None, limit: int = 50
 ) -> PublicationPage:
-    """Return publications with sequences below `before` (None: all).
+    """Return a page of publications with sequences below `before` (None: no bound).
 
-    At most six queries, and with a time one more for each halving of the log.
+    Needs at most six queries. A filter by time needs another query per binary search step.
     """
     seen = _Seen(person)
     found = _filter_publications(filters, seen)
@@ -100,7 +100,7 @@ def publication_page(
 
 
 class _Seen:
-    """The zones whose publications a person sees, deleted ones included."""
+    """The zones whose publications a person can see, including deleted zones."""
 
     def __init__(self, person: Person) -> None:
         self._person = person
@@ -113,14 +113,14 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Publications, and whether nearly every one of a stretch of the log is among them, or an index finds them."""
+    """The filtered publications. `is_dense` is true if most of the log matches or an index finds the matches."""
 
     publications: QuerySet[Publication]
     is_dense: bool
 
 
 def _filter_publications(filters: PublicationFilters, seen: _Seen) -> _Found | None:
-    """Return the filtered publications, or None if the filter's zone does not exist."""
+    """Return the filtered publications, or None if the filter's zone doesn't exist."""
     found, is_dense = Publication.objects.all(), seen.is_everything
     if filters.zone:
         zones = _zones_called(filters.zone, seen)
@@ -137,7 +137,7 @@ def _filter_publications(filters: PublicationFilters, seen: _Seen) -> _Found | N
 
 
 def _zones_called(name: str, seen: _Seen) -> list[int]:
-    """Return the ids of the zones with this name, including those in the trash."""
+    """Return the ids of visible zones with this name, including zones in the trash."""
     try:
         canonical = names.parse(name)
     except BadName:
@@ -146,9 +146,9 @@ def _zones_called(name: str, seen: _Seen) -> list[int]:
 
 
 def _first_since(moment: datetime, newest: int) -> int:
-    """Return the first sequence published at this time or later, or the one after the newest.
+    """Return the first sequence published at `moment` or later, or the sequence after the newest.
 
-    Times rise along the log, so it is halved: one look-up by the key for each halving.
+    Times rise along the log, so a binary search finds the sequence. Each step is one lookup by primary key.
     """
     low, high = 1, newest + 1
     while low < high:
@@ -162,7 +162,7 @@ def _first_since(moment: datetime, newest: int) -> int:
 
 
 def _rows(page: Sequence[Publication], seen: _Seen) -> tuple[PublicationRow, ...]:
-    """Return the rows of these publications, in at most two queries."""
+    """Return the list rows of publications. Needs at most two queries."""
     if not page:
         return ()
     revisions = Revision.objects.filter(publication__in=[row.sequence for row in page])

@@ -1,8 +1,9 @@
-"""The hold: nothing is published, because nodes may hold data that this database does not know. Verbs.
+"""The hold: publishing stops because nodes may have publications that this database does not know. Verbs.
 
-After a restored backup, or a failover that lost the last second, a sequence would be given to a second publication with
-other content. A hold stops that at the one statement that allocates sequences (`sequence_log.append_publication`), at
-no cost otherwise. Only a person's decision ends it (`zones.publishing.epoch`).
+After a restored backup, or a failover that lost the last second, the same sequence could go to a second publication
+with other content. A hold prevents that in the one statement that allocates sequences
+(`sequence_log.append_publication`). Without a hold it costs nothing. Only a person's decision ends it
+(`zones.publishing.epoch`).
 """
 
 import logging
@@ -17,16 +18,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why nothing may be published, in words for people, and since when."""
+    """The reason why publishing is on hold, for people, and the time of its start."""
 
     reason: str
     since: datetime
 
 
 def hold(*, reason: str, now: datetime) -> bool:
-    """Stop all publishing from here on. Return True if it was not held before: a hold keeps its first reason.
+    """Put publishing on hold. Return False if it is on hold already, in which case the first reason stays.
 
-    Wait for the publication that is at its commit. Every later one is refused.
+    Wait for a publication that is committing. Every later publication is refused.
     """
     placed = LogHead.objects.filter(held_reason="").update(held_reason=reason, held_since=now)
     if placed:
@@ -35,20 +36,20 @@ def hold(*, reason: str, now: datetime) -> bool:
 
 
 def release() -> None:
-    """End the hold. Call it in the transaction of the decision that allows it."""
+    """End the hold. Call this function in the transaction of the person's decision."""
     LogHead.objects.exclude(held_reason="").update(held_reason="", held_since=None)
 
 
 def current_hold() -> Hold | None:
-    """Return the hold, or None in normal work."""
+    """Return the hold, or None if publishing isn't on hold."""
     head = LogHead.objects.exclude(held_reason="").only("held_reason", "held_since").first()
     return Hold(head.held_reason, head.held_since) if head is not None and head.held_since is not None else None
 
 
 def is_of_this_history(epoch: UUID) -> bool:
-    """Return True if this database knows the epoch, as its current or a former one.
+    """Return True if the database knows this epoch as its current or a former epoch.
 
-    An unknown epoch was begun after the backup that the database was restored from.
+    An unknown epoch began after the backup that the database was restored from.
     """
     return (
         LogHead.objects.filter(epoch=epoch).exists()

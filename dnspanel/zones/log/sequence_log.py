@@ -1,4 +1,4 @@
-"""The log: every publication gets the next sequence, without gaps, as the last step of its transaction. Verbs."""
+"""The log: every publication gets the next sequence, without gaps, in the last step of its transaction. Verbs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,12 +98,12 @@ _APPEND = _APPENDING.replace("{limit}", "")
 
 
 def nothing() -> None:
-    """Write nothing alongside a publication: the default of callers."""
+    """Do nothing. The default for functions that run in the transaction of a publication."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRevision:
-    """What a publication does to one zone, as its revision records it."""
+    """The effect of a publication on one zone, to be stored as a revision."""
 
     zone_id: int
     zone_name: str
@@ -127,15 +127,15 @@ def append_publication(
     passage: Passage = NO_PASSAGE,
     under: SystemRight | None = None,
 ) -> Publication:
-    """Append a publication to the log, give each zone its new revision, and wake workers on commit.
+    """Append a publication to the log, create each zone's new revision, and wake the workers on commit.
 
-    Every publication uses this function, so it applies rules of approval and freezes, by `passage`, and publish hooks,
-    by their answers (`publish_hooks`). Acts `under` a system right that passes them are exempt. An author of None
-    passes no rule. Raise ApprovalNeeded, Frozen or HookRefused, and for a new zone Locked too.
+    All publications use this function. So it enforces approval rules and freezes (with `passage`) and publish hooks
+    (with the answers in `publish_hooks`). System rights given as `under` can exempt from rules. An author of None is
+    not exempt from rules. Raise ApprovalNeeded, Frozen or HookRefused. For a new zone, Locked is possible too.
 
-    Must be the last step of a transaction: from here to the commit every other publisher waits. Raise IntegrityError if
-    `form_id` has published before, and PublishingOnHold while publishing is on hold: the same statement notices it, and
-    then writes nothing.
+    This call must be the last step of a transaction, since every other publisher waits until the commit. Raise
+    IntegrityError if `form_id` was used by an earlier publication. Raise PublishingOnHold while publishing is on hold:
+    the statement that allocates the sequence then writes nothing.
     """
     author, now = acting.author, acting.now
     parameters = _parameters(revisions, acting)
@@ -163,7 +163,7 @@ def append_publication(
 
 
 def _parameters(revisions: Sequence[NewRevision], acting: Acting) -> dict[str, Any]:
-    """Return what the statement writes, without the facts for rules."""
+    """Return the parameters of the SQL statement, without the facts for rules."""
     user, token, origin = user_of(acting.author), token_of(acting.author), audit.origin()
     return {
         "at": acting.now,
@@ -180,7 +180,7 @@ def _parameters(revisions: Sequence[NewRevision], acting: Acting) -> dict[str, A
 
 
 def _new_publication(sequence: int, epoch: UUID, acting: Acting) -> Publication:
-    """Return the publication that was appended. Workers are woken on commit."""
+    """Return the appended publication as a model. Wake the workers on commit."""
     transaction.on_commit(lambda: _wake_workers(sequence), robust=True)
     origin = audit.origin()
     return Publication(
@@ -198,7 +198,7 @@ def _new_publication(sequence: int, epoch: UUID, acting: Acting) -> Publication:
 
 
 def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
-    """Describe these revisions to rules of approval; `publish_guards` says which rule really concerns a zone."""
+    """Describe revisions for the approval rules. `publish_guards` decides which rules apply to a zone."""
     changed = [types_changed(r.changes) for r in revisions if r.kind == RevisionKind.CHANGE]
     return {
         "is_coming": any(r.kind in publish_guards.COMING for r in revisions),
@@ -209,8 +209,9 @@ def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
 
 
 def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | None:
-    """Return the sequence and epoch of the new publication; None while publishing is on hold, or if rules
-    must be asked.
+    """Return the sequence and epoch of the new publication.
+
+    Return None while publishing is on hold, or if rules must be checked first.
     """
     with prepared_cursor() if zones == 1 else connection.cursor() as cursor:
         cursor.execute(_APPEND_ONE if zones == 1 else _APPEND, parameters)
@@ -219,9 +220,10 @@ def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | Non
 
 
 def join_parts(publications: Sequence[Publication]) -> None:
-    """Store that these publications, in their order, are parts of one write; so are parts that they already have.
+    """Store that these publications, in this order, are parts of one write. Include the parts that they already have.
 
-    Call it in the transaction of the newest one, with one publication too where others are to follow.
+    Call this function in the transaction of the newest publication. If more publications will follow, call it with the
+    first one too.
     """
     first = publications[0].part_of or publications[0].sequence
     joined = {publication.part_of for publication in publications} - {None, first}
@@ -232,10 +234,11 @@ def join_parts(publications: Sequence[Publication]) -> None:
 
 
 def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:
-    """Return what this form published when it was first sent. Raise `otherwise` if it was not sent before.
+    """Return the publication made when the form was first submitted. Raise `otherwise` if the form was not submitted
+    before.
 
-    Call it only after a failure, since a form's second sending always fails. Whatever the failure, the answer is the
-    first one's.
+    Call this function only after a failure, since a second submission always fails. The result is that of the first
+    submission, whatever the failure.
     """
     first = Publication.objects.filter(form_id=form_id).first() if form_id else None
     if first is None:
@@ -244,7 +247,7 @@ def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Public
 
 
 def open_log(**signal: Any) -> None:
-    """Create the log's head. An existing one does not change. Runs after every `migrate`."""
+    """Create the log's head unless it exists. Runs after every `migrate`."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO zones_loghead (id, cluster, epoch, sequence) VALUES (1, %s, %s, 0) ON CONFLICT DO NOTHING",
@@ -263,7 +266,9 @@ def _wake_workers(sequence: int) -> None:
 
 
 def _array(values: Iterable[int | str]) -> str:
-    """Format numbers or plain words as a PostgreSQL array: psycopg would check each of them for quoting."""
+    """Format numbers or plain words as a PostgreSQL array. psycopg would be slower, since it checks each value for
+    quoting.
+    """
     return "{" + ",".join(map(str, values)) + "}"
 
 

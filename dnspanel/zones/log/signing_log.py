@@ -1,7 +1,7 @@
-"""Published changes of how zones are signed: saved, numbered and in the log, as changes of RRsets are. Verbs.
+"""Published changes of signing: stored, numbered and logged like changes of RRsets. Verbs.
 
-A change of signing is a revision of its own with a new serial, so that nodes and secondaries see it. A change that must
-not happen at once (two NSEC3 chains) becomes several publications, one after the other.
+A change of signing is a separate revision with a new serial, so that nodes and secondaries get it. A change that must
+not happen in one step (from one NSEC3 chain to another) becomes several consecutive publications.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,13 +43,13 @@ _ROW_IDS = "SELECT nextval('zones_signing_row_id') FROM generate_series(1, %s)"
 
 
 class Decided(Protocol):
-    """What runs in the transaction of each publication, and is given whether that is the last one."""
+    """A callback that runs in the transaction of each publication. `is_last` is true for the last one."""
 
     def __call__(self, *, is_last: bool) -> object: ...
 
 
 def no_more(*, is_last: bool) -> None:
-    """Decide nothing else."""
+    """Do nothing. The default for `Decided`."""
 
 
 def change_signing(
@@ -61,13 +61,18 @@ def change_signing(
     in_transaction: InTransaction = nothing,
     decided: Decided = no_more,
 ) -> list[Publication]:
-    """Sign each zone as `decide` says, given the zone, locked, and how it is signed: publish and audit that.
+    """Change how zones are signed: call `decide` for each locked zone, publish the results and record them in the audit
+    log.
 
-    `decide` may be asked more than once, and may create and delete keys. Returns the publications, none where nothing
-    changes; of a form that was sent before, its last one. Several are parts of one write. `in_transaction` runs in the
-    transaction of the first one, also where nothing changes; `decided` in the transaction of each one, when `decide`
-    was asked for all zones. Raises
-    Unknown for a zone that is gone, RightMissing, and what `decide` raises.
+    `decide` gets the zone and its current signing state. It can be called more than once, and can create and delete
+    keys.
+
+    Return the publications, or none if nothing changes. For a form that was submitted before, return its last
+    publication. Several publications are parts of one write. `in_transaction` runs in the transaction of the first
+    publication, even if nothing changes. `decided` runs in the transaction of each publication, after `decide` was
+    called for all zones.
+
+    Raise Unknown for a deleted zone, RightMissing, and the errors of `decide`.
     """
     published: list[Publication] = []
     is_last = False
@@ -92,15 +97,16 @@ def change_signing(
 
 
 def sign_within(*, zone: Zone, decide: Decide, acting: Acting, action: str) -> Publication | None:
-    """Do the same for one zone, as the last step of the caller's transaction; raise as `change_signing`.
+    """Change how one zone is signed, as the last step of the caller's transaction. Raise the errors of
+    `change_signing`.
 
-    From one NSEC3 chain to another it only goes half the way: to NSEC. A form sent twice is not noticed.
+    A change between two NSEC3 chains only goes halfway, to NSEC. A form submitted twice is not detected.
     """
     return _Step([zone], decide, acting).publish(action)
 
 
 class _Step:
-    """One publication on the way to what `decide` says; the zones are locked."""
+    """One of the publications that lead to the state that `decide` returns. The zones are locked."""
 
     def __init__(self, zones: Sequence[Zone], decide: Decide, acting: Acting) -> None:
         self._acting = acting
@@ -121,7 +127,7 @@ class _Step:
         return self._after == self._result
 
     def publish(self, action: str, form_id: UUID | None = None) -> Publication | None:
-        """Publish the differences, and record them in the audit log if the action has a name."""
+        """Publish the differences. If `action` isn't empty, record them in the audit log."""
         changed = [zone for zone in self._locked if self._after[zone.pk] != self._before.get(zone.pk, UNSIGNED)]
         if not changed:
             return None
@@ -168,7 +174,7 @@ def _revision(zone: Zone, apex: Mapping[Key, RRset], state: SigningState, now: d
 
 
 def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
-    """Return the states with an id for each row of metadata that they need."""
+    """Return the signing states with a row id for each kind of metadata."""
     lacking = {pk: [kind for kind in state.metadata if kind not in state.row_ids] for pk, state in states.items()}
     count = sum(map(len, lacking.values()))
     ids: list[int] = []
@@ -185,7 +191,10 @@ def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
 
 
 def record_states(changes: Sequence[tuple[int, int, SigningState | None, SigningState]], *, now: datetime) -> None:
-    """Record the signing of zones (by id) at a revision, and the one before (None: never signed)."""
+    """Record the signing state of zones before and after a revision (before is None for a zone that was never signed).
+
+    Each change is (zone id, revision number, state before, state after).
+    """
     SigningChange.objects.bulk_create(
         SigningChange(
             zone_id=zone_id,
@@ -207,13 +216,15 @@ def record_states(changes: Sequence[tuple[int, int, SigningState | None, Signing
 
 
 def record_ends(ends: Mapping[int, datetime | None]) -> None:
-    """Record when the first original signatures of zones (by id) end; None: they have none any longer."""
+    """Store when the first imported signature of each zone expires, by zone id (None for a zone without such
+    signatures).
+    """
     rows = [Signing(zone_id=zone_id, signatures_end=end) for zone_id, end in ends.items()]
     Signing.objects.bulk_update(rows, ["signatures_end"], batch_size=1_000)
 
 
 def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: datetime) -> ZoneKey:
-    """Return an unsaved row for a key of a zone. Its private part is encrypted."""
+    """Return an unsaved row for a zone's key. The private part is encrypted."""
     return ZoneKey(
         zone_id=zone_id,
         algorithm=pair.algorithm,
@@ -228,7 +239,7 @@ def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: dat
 
 
 def _act(before: SigningState, after: SigningState) -> dict[str, object]:
-    """Return the change for the audit log, without secrets."""
+    """Return a change of signing for the audit log, without secrets."""
     return {
         "keys": [key.id for key in after.keys],
         "keys_before": [key.id for key in before.keys],

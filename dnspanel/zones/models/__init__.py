@@ -1,9 +1,9 @@
 """Zones, RRsets, drafts, revisions and the log.
 
-Models store and constrain; every write goes through `bulk`, `edit`, `draft`,
-`named_drafts` and `revision`. What a row refers to is there, and goes together with what
-belongs to it: where `db_constraint` is off, triggers prove it statement by
-statement (migration 0003), because a foreign key costs a query for each row.
+Models store and constrain data. Only modules with the tag *Verbs* write it, such as `bulk`, `edit`, `draft`,
+`named_drafts` and `revision`. A row's references always exist, and dependent rows are deleted with the row. If
+`db_constraint` is off, triggers check that once per statement (migration 0003), because a foreign key costs a query for
+each row.
 """
 
 from dnspanel.zones.models.audit import AuditChain, AuditLink

@@ -9,7 +9,7 @@ from dnspanel.text_fields import MessagesField
 
 
 class AuditLink(models.Model):
-    """An act's place in the audit log's chain: what it said when it was linked, and the hash. Never changed."""
+    """The place of an act in the audit log's chain, with the act's digest and the chain's hash. Links never change."""
 
     number = models.BigIntegerField(primary_key=True)  # from 1, without gaps
     kind = models.CharField(max_length=11)  # audit_chain.ENTRY or PUBLICATION
@@ -23,12 +23,12 @@ class AuditLink(models.Model):
 
     @property
     def hash(self) -> str:
-        """Hexadecimal, as people keep it."""
+        """The chain's hash as hexadecimal text."""
         return bytes(self.chain).hex()
 
 
 class AuditChain(models.Model):
-    """The one row that says how far the chain has come, and what the last check of it found."""
+    """The only row with the progress of the chain and the result of its last check."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField(default=0)  # publications up to here are linked

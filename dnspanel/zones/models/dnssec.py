@@ -1,4 +1,4 @@
-"""Tables of DNSSEC: keys, how zones are signed, rollovers and policies."""
+"""Tables of DNSSEC: keys, signing states, rollovers and policies."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from dnspanel.zones.models.zone import Zone
 
 
 class ZoneKey(models.Model):
-    """A DNSSEC key of a zone; its id is also that of its row in PowerDNS's files, and is never used twice.
+    """A DNSSEC key of a zone. Its id is also the row id in PowerDNS's files and is never reused.
 
-    Whether it signs is in the zone's `Signing`. A key that was deleted is kept without its private part.
+    The zone's `Signing` says if the key signs. A deleted key keeps its row without the private part.
     """
 
     id = models.AutoField(primary_key=True)
@@ -45,7 +45,7 @@ class ZoneKey(models.Model):
 
 
 class Signing(models.Model):
-    """How a zone is signed now (`dnssec.SigningState` as JSON); a zone that never was has none."""
+    """The current signing state of a zone (`dnssec.SigningState` as JSON). A zone that was never signed has no row."""
 
     zone = models.OneToOneField(Zone, on_delete=models.CASCADE, primary_key=True, related_name="signing")
     state: "models.JSONField[Any]" = models.JSONField(default=dict)
@@ -72,7 +72,7 @@ class Signing(models.Model):
 
 
 class SigningChange(models.Model):
-    """What a revision did to a zone's `Signing`: the state before and after it; null: there was none."""
+    """The change of a zone's `Signing` by a revision: the state before and after. Null means no state."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     revision_number = models.IntegerField()
@@ -86,9 +86,10 @@ class SigningChange(models.Model):
 
 
 class Rollover(models.Model):
-    """A current or former rollover of a zone's keys (`dnssec.rollover`): its step, and what was seen.
+    """A current or former rollover of a zone's keys (`dnssec.rollover`): its step and observations.
 
-    Times from `clock` on are those of its own clock (`rollover.steady`), except `looked_at` and what people see.
+    Times from `clock` on are measured by the rollover's own clock (`rollover.steady`), except `looked_at` and times
+    shown to people.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="rollovers", db_index=False)
@@ -144,7 +145,9 @@ class Rollover(models.Model):
 
 
 class AcceptedBreak(models.Model):
-    """A publication that a person allowed although a zone does not validate after it: the publisher lets it pass."""
+    """A publication that a person accepted although its zone then fails DNSSEC validation. The publisher doesn't stop
+    at it.
+    """
 
     publication = models.OneToOneField(
         Publication, primary_key=True, on_delete=models.CASCADE, related_name="accepted_break"
@@ -157,7 +160,7 @@ class AcceptedBreak(models.Model):
 class DnssecPolicy(models.Model):
     """A DNSSEC policy of the zones that it is attached to. `signing.policies` writes it.
 
-    `nsec3` is `[iterations, salt, opt_out, narrow]` as in a `SigningState`; null: NSEC.
+    `nsec3` is `[iterations, salt, opt_out, narrow]` as in a `SigningState`, or null for NSEC.
     """
 
     name = models.CharField(max_length=64)
@@ -187,7 +190,7 @@ class DnssecPolicy(models.Model):
 
 
 class PolicyAttachment(models.Model):
-    """A policy is for one zone, for the zones of a team, or for those with a tag."""
+    """The attachment of a policy to a zone, to a team's zones, or to zones with a tag."""
 
     policy = models.ForeignKey(DnssecPolicy, on_delete=models.PROTECT, related_name="attachments")
     zone = models.OneToOneField(Zone, null=True, on_delete=models.CASCADE, related_name="+")

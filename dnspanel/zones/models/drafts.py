@@ -15,9 +15,10 @@ from dnspanel.zones.models.zone import Zone
 class Draft(models.Model):
     """Unpublished operations over any number of zones: open in an editor, saved with a name, or discarded for a while.
 
-    A discarded draft has no name and no editor. `author` is the person who works in the draft now: each person has at
-    most one. A saved draft has no author. A draft with a name has an owner, also while another person works in it.
-    `key` is its address; `named_drafts` writes all columns except operations.
+    A discarded draft has neither a name nor an editor. `author` is the person who works in the draft now. Each person
+    is the author of at most one draft. A saved draft has no author. A named draft has an owner, even while another
+    person works in it. `key` identifies the draft in URLs. `named_drafts` writes all columns. Operations are written
+    elsewhere.
     """
 
     author = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="draft")
@@ -43,7 +44,7 @@ class Draft(models.Model):
 
 
 class DraftShare(models.Model):
-    """Access of a person, or of each member of a team, to a named draft; with `may_edit`, also to work in it."""
+    """Access of a person, or of each member of a team, to a named draft. With `may_edit` they can also work in it."""
 
     draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="shares")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
@@ -62,10 +63,10 @@ class DraftShare(models.Model):
 
 
 class Operation(models.Model):
-    """One RRset as drafted (null: deleted), and as it was when the edit began.
+    """An RRset as drafted (null: deleted), and as it was when the edit began.
 
-    Publish compares `base` with the zone's current content: equal means apply, different means a conflict that shows
-    base, theirs and mine.
+    Publishing compares `base` with the zone's current RRset. If they are equal, the operation is applied. If they
+    differ, there is a conflict that shows base, theirs and mine.
     """
 
     draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="operations")

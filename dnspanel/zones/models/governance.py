@@ -12,7 +12,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class ZoneRule(models.Model):
-    """What holds for a zone, for those with a tag, for those of a team, or for all; `publish_rules` writes it."""
+    """A rule for a zone, for zones with a tag, for a team's zones, or for all zones. `publish_rules` writes it."""
 
     zone = models.ForeignKey(Zone, null=True, on_delete=models.CASCADE, related_name="+")
     tag = models.TextField(blank=True, default="")
@@ -31,7 +31,7 @@ class ZoneRule(models.Model):
 
     @property
     def scope(self) -> str:
-        """The zones that it covers, for people."""
+        """A description of the zones that the rule covers, for people."""
         if self.zone is not None:
             return self.zone.name
         if self.tag:
@@ -60,8 +60,7 @@ _OF_ONE_SCOPE = (
 class ApprovalRule(ZoneRule):
     """A rule that changes of these zones need a number of approvals, and a ticket if one is required.
 
-    Approvals come from members of the team, and from people with at least this role; from administrators if neither
-    is set.
+    Members of the team and people with at least this role can approve. If neither is set, administrators can.
     """
 
     needed = models.SmallIntegerField()
@@ -81,9 +80,9 @@ class ApprovalRule(ZoneRule):
 
 
 class Freeze(ZoneRule):
-    """Nothing of these zones is published from one time to another: once, or again and again.
+    """A period without publications for these zones, once or repeated.
 
-    `repeats` is an RFC 5545 RRULE, or empty; it counts from `starts_at` by the clocks of `time_zone`.
+    `repeats` is an RFC 5545 RRULE or empty. It counts from `starts_at` in the local time of `time_zone`.
     """
 
     starts_at = models.DateTimeField()
@@ -99,14 +98,14 @@ class Freeze(ZoneRule):
 
 
 class WhenSilent(models.TextChoices):
-    """What becomes of a publication where a hook gives no answer that counts."""
+    """What happens to a publication if a hook gives no valid answer."""
 
     REFUSE = "refuse", gettext_lazy("refused")
     PASS = "pass", gettext_lazy("published, which the audit log says")
 
 
 class PublishHook(ZoneRule):
-    """A URL that is asked before zones are published, and may refuse. `webhooks.place_publish_hooks` writes it."""
+    """A URL that is asked before zones are published and can refuse. `webhooks.place_publish_hooks` writes it."""
 
     name = models.CharField(max_length=40, blank=True, default="", db_default="")
     url = models.TextField()  # for those alone who may govern its zones
@@ -133,12 +132,14 @@ class PublishHook(ZoneRule):
 
     @property
     def display_name(self) -> str:
-        """What people call it who may not see its URL."""
+        """The hook's name for people who aren't allowed to see its URL."""
         return f"“{self.name}”" if self.name else gettext("for {scope}").format(scope=self.scope)
 
 
 class HookReply(models.Model):
-    """What a publish hook answered about a publication or a test, the newest of each hook; `hook_health` writes it."""
+    """A hook's answer about a publication or a test. The newest answer of each hook is stored.
+    `hook_health` writes it.
+    """
 
     class Word(models.TextChoices):
         YES = "yes", gettext_lazy("yes")

@@ -21,7 +21,7 @@ class ViewPage(models.TextChoices):
 
 
 class SavedView(models.Model):
-    """A search with its order under a name, of a person, and perhaps for a team of theirs; `saved_views` writes it."""
+    """A named search with its sort order, of one person and optionally shared with a team. `saved_views` writes it."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
@@ -43,7 +43,10 @@ class SavedView(models.Model):
 
 
 class ZoneMarks(models.Model):
-    """Zones of a person's own, by id, newest first: bounded lists that `zone_marks` writes. Some may be gone."""
+    """The zones that a person pinned or opened, by id, newest first. `zone_marks` writes these bounded lists.
+
+    Some of the zones may be deleted.
+    """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
     pinned = ArrayField(models.IntegerField(), default=list)

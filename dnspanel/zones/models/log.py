@@ -1,4 +1,4 @@
-"""Tables of the log: publications, the revisions of zones in them, and what each changed."""
+"""Tables of the log: publications, the revisions of zones in them, and the changes of each revision."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class Channel(models.TextChoices):
-    """How a publication arrived."""
+    """The face or task that a publication came from."""
 
     WEB = "web", gettext_lazy("web")
     API = "api", "API"
@@ -23,10 +23,10 @@ class Channel(models.TextChoices):
 
 
 class LogHead(models.Model):
-    """The one row that hands out sequences; locking it is the last step of a publication.
+    """The only row that allocates sequences. Locking it is the last step of a publication.
 
-    PostgreSQL's own sequences become visible out of commit order, so a reader
-    of the log could skip a late commit for ever.
+    A PostgreSQL sequence is not suitable: its numbers become visible out of commit order, so a reader of the log could
+    skip a late commit forever.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
@@ -42,7 +42,7 @@ class LogHead(models.Model):
 
 
 class Epoch(models.Model):
-    """A history of the log that a person began because the one before it had forked; the first has no row."""
+    """An epoch that a person began because the history before it had forked. The first epoch has no row."""
 
     epoch = models.UUIDField(unique=True)
     began_at = models.DateTimeField()
@@ -83,7 +83,7 @@ class Publication(models.Model):
 
     @property
     def by(self) -> str:
-        """The publisher for people to read: a name, and the token's purpose; "" for the panel itself."""
+        """The publisher for people to read: a username, and the token's purpose. Empty for the panel itself."""
         if self.author is None:
             return ""
         if self.token is None:
@@ -132,12 +132,11 @@ class Revision(models.Model):
 
 
 class Change(models.Model):
-    """One RRset before and after a revision; null means absent.
+    """An RRset before and after a revision. Null means absent.
 
-    The values are those of `RRset.to_json`. A revision that
-    creates or deletes a zone stores no changes: today's state with later
-    changes undone says the same. Every other one lists the SOA, because its
-    serial moves each time.
+    The values have the format of `RRset.to_json`. A revision that creates or deletes a zone stores no changes, because
+    they follow from the current state and later changes. Every other revision includes the SOA, because its serial
+    always changes.
     """
 
     revision = models.ForeignKey(

@@ -24,7 +24,7 @@ class RequestState(models.TextChoices):
 
 
 class PublishRequest(models.Model):
-    """A request to publish a named draft after approval, or at a time. The request outlives the draft.
+    """A request to publish a named draft after approval or at a set time. The request outlives the draft.
 
     `publish_requests` writes it.
     """
@@ -65,7 +65,7 @@ class PublishRequest(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """True if it can still be published: it has not ended, and its draft exists."""
+        """True if the request can still be published: the request has not ended, and its draft exists."""
         return self.state == RequestState.OPEN and self.draft_id is not None
 
 
@@ -78,7 +78,7 @@ class Verdict(models.TextChoices):
 class RequestNote(models.Model):
     """A comment on a request, or a verdict about the draft at that time.
 
-    `seen` has a digest of each changed RRset, by zone id, name and type, so that later changes can be found.
+    `seen` has a digest of each changed RRset by zone id, name and type, so that later changes can be detected.
     """
 
     request = models.ForeignKey(PublishRequest, on_delete=models.CASCADE, related_name="notes")

@@ -1,4 +1,4 @@
-"""Tables of locks, and of what zones let TSIG keys do."""
+"""Tables of locks, and of the zone permissions of TSIG keys."""
 
 from django.conf import settings
 from django.db import models
@@ -10,7 +10,7 @@ from replication.dns import rdata
 
 
 class Lock(models.Model):
-    """What only its manager changes: a zone (no name), a name (no type) or an RRset."""
+    """A zone (no name), a name (no type) or an RRset that only the lock's manager can change."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     name = models.TextField(blank=True, default="", db_collation="C")
@@ -35,27 +35,29 @@ class Lock(models.Model):
 
     @property
     def what(self) -> str:
-        """What is locked, for people: the zone's name, an owner name, or one with its type."""
+        """The locked object for people: the zone's name, or an owner name with an optional type."""
         name = self.name or self.zone.name
         return name if self.type is None else f"{name} {rdata.type_to_text(self.type)}"
 
     @property
     def manager(self) -> str:
-        """The manager that the lock lets through, for people; "" without one."""
+        """The person or token that is allowed to change the locked object, for people to read. Empty
+        without a manager.
+        """
         if self.token is not None:
             return gettext("the token {purpose}").format(purpose=self.token.purpose)
         return self.person.username if self.person else ""
 
 
 class TsigAct(models.TextChoices):
-    """What a zone lets TSIG keys do."""
+    """The acts that a zone can allow to TSIG keys."""
 
     UPDATE = "update", "DNS UPDATE"
     TRANSFER = "transfer", gettext_lazy("zone transfer")
 
 
 class TsigPermission(models.Model):
-    """TSIG keys of this name may do this with the zone, as far as their own terms go. `tsig_permissions` writes it."""
+    """A zone's permission for TSIG keys of this name, within the keys' own limits. `tsig_permissions` writes it."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     act = models.CharField(max_length=8, choices=TsigAct)

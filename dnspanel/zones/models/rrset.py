@@ -11,11 +11,10 @@ from dnspanel.zones.models.zone import Zone
 
 
 class RRset(models.Model):
-    """One RRset of a zone: the unit of everything.
+    """An RRset of a zone: the unit of editing, comparing and pushing.
 
-    `rdata` holds canonical presentation texts, sorted by wire form, without
-    duplicates; `disabled` is the subset of them that is kept but not served.
-    A trigger (migration 0003) refuses a CNAME beside other RRsets.
+    `rdata` holds canonical presentation texts without duplicates, sorted by wire format. `disabled` is the subset that
+    is stored but not served. A trigger (migration 0003) refuses a CNAME next to other RRsets.
     """
 
     pk = models.CompositePrimaryKey("zone", "owner_key", "type")
@@ -61,9 +60,10 @@ class RRset(models.Model):
 
 
 class Expiry(models.Model):
-    """When a published RRset will be removed, and the person who set it. `expiry` writes it.
+    """The time at which a published RRset will be removed, and the person who set it. `expiry` writes it.
 
-    A trigger (migration 0031) deletes it with its RRset. It isn't in the RRset's row, so publications do not touch it.
+    A trigger (migration 0031) deletes the row with its RRset. The RRset's row doesn't include it, so that publications
+    do not touch it.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -14,7 +14,7 @@ from dnspanel.zones.models.templates import ZoneTemplate
 
 
 class RunState(models.TextChoices):
-    """Where a run over many zones is."""
+    """The state of a run over many zones."""
 
     WAITING = "waiting", gettext_lazy("waiting for a worker")
     RUNNING = "running", gettext_lazy("running")
@@ -27,9 +27,9 @@ UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
 
 
 class ZoneRun(models.Model):
-    """A run over many zones, or a dry run of it; `run_turns` has it take its turns.
+    """A run over many zones, or a dry run. `run_turns` processes it in turns.
 
-    Zones are taken in the order of their ids; `cursor` is the last one that is done.
+    Zones are processed in the order of their ids. `cursor` is the last zone processed.
     """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
@@ -60,9 +60,10 @@ class ZoneRun(models.Model):
 
 
 class PolicyRun(ZoneRun):
-    """Zones are signed as their policies say, or a dry run says what that would do; `runs.policy_runs` writes it.
+    """A run that signs zones according to their policies, or a dry run that shows the effect. `runs.policy_runs` writes
+    it.
 
-    It counts and lists zones by `policy.Act`.
+    The run counts and lists zones by `policy.Act`.
     """
 
     policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")  # its zones only
@@ -77,7 +78,9 @@ class PolicyRun(ZoneRun):
 
 
 class PolicyRunZone(models.Model):
-    """What a run found or did in a zone; of each act at most `policy_runs.MOST_LISTED` are listed, and all counted."""
+    """A zone of a policy run, with the act needed or done. All are counted, and `policy_runs.MOST_LISTED` listed per
+    act.
+    """
 
     run = models.ForeignKey(PolicyRun, on_delete=models.CASCADE, related_name="zones")
     zone_name = models.TextField(db_collation="C")
@@ -89,9 +92,10 @@ class PolicyRunZone(models.Model):
 
 
 class TemplateRun(ZoneRun):
-    """Zones are brought to a version of a template, or a dry run says what that would do; `zone_templates.runs` writes.
+    """A run that updates zones to a template version, or a dry run that shows the effect. `zone_templates.runs` writes
+    it.
 
-    It counts and lists zones by `compare.Outcome`.
+    The run counts and lists zones by `compare.Outcome`.
     """
 
     template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="runs")
@@ -111,7 +115,9 @@ class TemplateRun(ZoneRun):
 
 
 class TemplateRunZone(models.Model):
-    """What a run found or did in a zone; of each outcome a bounded number is listed, and all are counted."""
+    """A zone of a template run, with its outcome. All zones are counted, and a limited number of each outcome is
+    listed.
+    """
 
     run = models.ForeignKey(TemplateRun, on_delete=models.CASCADE, related_name="zones")
     zone_name = models.TextField(db_collation="C")
@@ -123,7 +129,7 @@ class TemplateRunZone(models.Model):
 
 
 class ZoneAct(models.TextChoices):
-    """What a run does to each of its zones."""
+    """The acts that a run can apply to each of its zones."""
 
     ADD_TAGS = "add-tags", gettext_lazy("add tags")
     REMOVE_TAGS = "remove-tags", gettext_lazy("remove tags")
@@ -134,10 +140,10 @@ class ZoneAct(models.TextChoices):
 
 
 class ChangeRun(ZoneRun):
-    """Many zones are changed alike, or a dry run says which would be; `change_runs` writes it.
+    """A run that applies the same change to many zones, or a dry run that shows the effect. `change_runs` writes it.
 
-    A run for good is over the zones that its dry run found to be changed, one that takes another back over those that
-    this one changed. It counts and lists zones by `change_runs.Outcome`.
+    A real run processes the zones that its dry run found to change. An undo run processes the zones that the original
+    run changed. Runs count and list zones by `change_runs.Outcome`.
     """
 
     act = models.CharField(max_length=11, choices=ZoneAct)
@@ -157,9 +163,9 @@ class ChangeRun(ZoneRun):
 
 
 class ChangeRunZone(models.Model):
-    """What a run found or did in a zone: every one that it changes, and of refused ones at most some.
+    """A zone of a change run, with its outcome. All changed zones are stored, and a limited number of refused zones.
 
-    `before` has what is needed to take it back; `revision` is that at which a dry run saw the zone.
+    `before` has the data for undoing the change. `revision` is the zone's revision at the time of the dry run.
     """
 
     run = models.ForeignKey(ChangeRun, on_delete=models.CASCADE, related_name="zones")

@@ -1,4 +1,4 @@
-"""Tables that searches and sorted lists read, written behind publications."""
+"""Tables for searches and sorted lists, updated after publications."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
@@ -12,7 +12,7 @@ from dnspanel.zones.models.zone import Zone
 class NamePlace(models.Model):
     """The place of a name of a large zone in natural order. `display_order` writes it after publications.
 
-    A name without RRsets may still have one.
+    A name that no longer has RRsets may still have a row.
     """
 
     pk = models.CompositePrimaryKey("zone", "place", "owner_key")
@@ -22,9 +22,9 @@ class NamePlace(models.Model):
 
 
 class SearchText(models.Model):
-    """What the RRsets of a zone say, from one name up to another; `search.texts_upkeep` writes it behind them.
+    """The searchable text of a block of a zone's RRsets. `search.texts_upkeep` writes it after publications.
 
-    The blocks of a zone follow each other without gaps: the first begins at "", the last has no end.
+    The blocks of a zone are contiguous: the first begins at the empty key, and the last has no end.
     """
 
     pk = models.CompositePrimaryKey("zone", "first_key")
@@ -45,7 +45,7 @@ class SearchText(models.Model):
 
 
 class SearchProgress(models.Model):
-    """The one row that says up to which publication the texts are written."""
+    """The only row with the last publication that the search texts include."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField()
@@ -56,9 +56,10 @@ class SearchProgress(models.Model):
 
 
 class Complaint(models.Model):
-    """The worst complaint of checks about a published RRset. `complaints_upkeep` writes it after publications.
+    """The worst complaint of the checks about a published RRset. `complaints_upkeep` writes it after publications.
 
-    With `into`, the id of another zone, it is about a name there, and only for people who may see that zone.
+    `into` is the id of another zone if the complaint is about a name there. Only people who are allowed to see that
+    zone see the complaint.
     """
 
     pk = models.CompositePrimaryKey("zone", "owner_key", "type", "into")
@@ -73,9 +74,10 @@ class Complaint(models.Model):
 
 
 class ComplaintProgress(models.Model):
-    """The one row that says up to which publication complaints are kept, and how far the walk over everything is.
+    """The only row with the last publication that complaints cover, and the progress of the walk over all RRsets.
 
-    A walk finds what became wrong without a publication of the zone; the first one is that after an upgrade.
+    The walk finds complaints that appear or disappear without a publication of the zone. The first walk runs after an
+    upgrade.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

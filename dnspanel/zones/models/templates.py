@@ -13,7 +13,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class TemplateKind(models.TextChoices):
-    """What a template is for."""
+    """The kinds of templates."""
 
     ZONE = "zone", gettext_lazy("whole zones")
     SNIPPET = "snippet", gettext_lazy("records at a name")
@@ -21,7 +21,7 @@ class TemplateKind(models.TextChoices):
 
 
 class ZoneTemplate(models.Model):
-    """Records with variables, of a team or (null) of the whole panel; `transfer.zone_templates` writes it."""
+    """Records with variables, of a team or panel-wide (team is null). `transfer.zone_templates` writes it."""
 
     name = models.CharField(max_length=64)
     kind = models.CharField(max_length=7, choices=TemplateKind)
@@ -50,7 +50,7 @@ class ZoneTemplate(models.Model):
 
 
 class TemplateVersion(models.Model):
-    """What a template said from some time on: zone-file text, and its variables. Never changed."""
+    """A numbered version of a template: zone-file text and its variables. Versions never change."""
 
     template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="versions", db_index=False)
     number = models.IntegerField()  # from 1
@@ -66,10 +66,10 @@ class TemplateVersion(models.Model):
 
 
 class TemplateLink(models.Model):
-    """A zone is kept in step with a template: it has what this version makes of these values.
+    """The link of a zone to a template: the zone has the records that this version creates from these values.
 
-    `before` lists `{"version", "values"}`, or `{}` for nothing, where that was only put into a draft: what the zone may
-    have until the draft is published. Null once this version was published for the zone by the panel itself.
+    If an update was only put into a draft, `before` lists `{"version", "values"}` (or `{}` for nothing): the states
+    that the zone may have until the draft is published. It is null after the panel published this version for the zone.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
@@ -86,7 +86,7 @@ class TemplateLink(models.Model):
 class KeptAddresses(models.Model):
     """Server names in this zone whose A and AAAA follow the addresses of nodes, with the person who set it.
 
-    The newest version of the set has the names and nodes. `transfer.zone_templates.vanity` writes it.
+    The newest version of the set has the names and nodes. `transfer.zone_templates.vanity` writes the row.
     """
 
     template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="+", db_index=False)

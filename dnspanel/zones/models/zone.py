@@ -1,4 +1,4 @@
-"""Tables of zones: what is known of each, and what new ones begin with."""
+"""Tables of zones, of serials of deleted zones, and of the defaults for new zones."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,12 +17,12 @@ TRASH_DAYS = 30  # a deleted zone can be restored for so long
 
 
 def gone_at(deleted_at: datetime) -> datetime:
-    """Return until when a deleted zone can be restored from the trash."""
+    """Return the time at which a deleted zone leaves the trash and can no longer be restored."""
     return deleted_at + timedelta(days=TRASH_DAYS)
 
 
 class NaturalName(models.TextField):  # type: ignore[type-arg]
-    """The sort key of names in lists: `natural_text` of `name`, set at each save."""
+    """A column with the natural sort key of names: `natural_text` of `name`, set at each save."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:  # noqa: FBT001  # Django passes it by position
         text = natural_text(model_instance.name)  # type: ignore[attr-defined]
@@ -35,7 +35,7 @@ class NaturalName(models.TextField):  # type: ignore[type-arg]
 
 
 class Zone(models.Model):
-    """A zone; its id is also PowerDNS's domain id and is never used twice."""
+    """A zone. Its id is also PowerDNS's domain id and is never reused."""
 
     id = models.AutoField(primary_key=True)
     name = models.TextField(db_collation="C")  # absolute, lower case, canonical
@@ -104,27 +104,27 @@ class Zone(models.Model):
 
     @property
     def soa_edits(self) -> SoaEdit:
-        """How its serial moves."""
+        """How the zone's serial changes."""
         return SoaEdit(self.soa_edit_api, self.soa_edit)
 
     @property
     def is_edited_here(self) -> bool:
-        """Whether people may change it: its primary is this panel, and it is no catalog, which follows its members."""
+        """True if people can change the zone: it isn't transferred from a primary, and it isn't a catalog."""
         return not self.transferred_from and not self.is_catalog
 
     @property
     def is_producer(self) -> bool:
-        """Whether it is a catalog of ours, which says which zones are in it."""
+        """True if the zone is a produced catalog, which lists its member zones."""
         return self.is_catalog and not self.transferred_from
 
     @property
     def is_transferable(self) -> bool:
-        """True if the zone can be transferred from here: nodes have it, or it is only for secondaries."""
+        """True if the zone can be transferred from here: nodes serve it, or it is a produced catalog."""
         return self.is_served or self.is_producer
 
     @property
     def waits_for_nodes(self) -> bool:
-        """Whether nodes get it with its next revision: they do not have it, and may."""
+        """True if nodes get the zone with its next revision: they don't serve it yet, and it isn't a catalog."""
         return not self.is_served and not self.is_catalog
 
 
@@ -133,9 +133,9 @@ PRODUCERS = Q(is_catalog=True, transferred_from="")
 
 
 class LastSerial(models.Model):
-    """The serial at which the zone of a name was deleted last: a zone that comes back begins above it.
+    """The serial that the last zone of a name had when it was deleted. A new zone of that name begins above it.
 
-    The row stays when the zone leaves the trash, because secondaries keep what they have until it expires.
+    The row stays after the zone leaves the trash, because secondaries keep their copy until it expires.
     """
 
     name = models.TextField(primary_key=True, db_collation="C")  # as `Zone.name`
@@ -151,7 +151,9 @@ class LastSerial(models.Model):
 
 
 class ZoneDefaults(models.Model):
-    """What the form of new zones begins with; one row, which `zone_defaults` writes, or none: what the settings say."""
+    """The initial values of the form for new zones. `zone_defaults` writes the only row. Without it, the settings
+    apply.
+    """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     nameservers = ArrayField(models.TextField())

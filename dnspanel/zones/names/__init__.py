@@ -1,1 +1,1 @@
-"""Zones below and above others."""
+"""The nesting of zones: zones below and above others."""

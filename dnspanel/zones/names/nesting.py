@@ -1,8 +1,8 @@
-"""Zones below and above others: the right to make a name live, and the zone that answers for a name.
+"""The nesting of zones: the right to make a name live, and the zone that answers for a name.
 
 A name server answers from the zone with the longest matching name (RFC 1034 4.3.2). So a new zone takes the names at
-and below its apex from the closest zone above it. It also becomes the parent of the zones below it, and controls their
-delegation. Both need the right to change every record of those others. Every verb that makes a name live calls
+and below its apex from the closest zone above it. It also becomes the parent of the zones below it and controls their
+delegation. Both need the right to change every record of the other zones. Every verb that makes a name live calls
 `refuse_names`.
 """
 
@@ -93,18 +93,18 @@ class Shadowed:
 def refuse_names(
     *, zone_names: Sequence[str], own: Collection[int], author: Author, signed: Collection[str] = ()
 ) -> None:
-    """Raise if the author may not make zones of these names live. `own` are their ids, if they have any by now.
+    """Raise NamesRefused if the author isn't allowed to make zones of these names live.
 
-    A DS above them must match a key of theirs, and a DS of theirs a key of the zone here below. For names that the same
-    publication will sign (`signed`), call `refuse_broken` when they are signed.
+    `own` has the ids of these zones, if they exist already. A DS above one of the zones must match one of its keys, and
+    a DS in one of the zones must match a key of the zone below. For names that the same publication will sign
+    (`signed`), call `refuse_broken` after signing.
 
-    Call this within the transaction that makes them live, after they are in their table and before the log. Authors who
-    need rights over other zones then take turns until they commit: of two who create a zone and one below it at the
-    same time, the second sees the first. An author with rights over every record of every zone never waits: such an act
-    could have come before or after.
+    Call this function in the transaction that makes the zones live, after they are written to their table and before
+    the log. Authors who need rights over other zones then take turns until they commit. If two authors create a zone
+    and a zone below it at the same time, the second sees the first. An author with rights over all records of all zones
+    never waits, since the order makes no difference for such an act.
 
-    Raise NamesRefused with the reason of each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or
-    BreaksBelow.
+    NamesRefused has the reason for each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or BreaksBelow.
     """
     if refused := refusals_for_everybody(zone_names):
         raise NamesRefused(refused)
@@ -116,17 +116,17 @@ def refuse_names(
 
 
 def refuse_broken(*, zone_names: Collection[str]) -> None:
-    """Raise NamesRefused with SignedAtParent for those of these live zones that a DS above them breaks."""
+    """Raise NamesRefused (SignedAtParent) if a DS in a zone above matches no key of one of these live zones."""
     at_parent = ds_above(zone_names) if zone_names else {}
     if at_parent and (broken := broken_by({name: above.ds for name, above in at_parent.items()})):
         raise NamesRefused({name: SignedAtParent(name, at_parent[name].zone_name) for name in broken})
 
 
 def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
-    """Return the zones here that a DS of these zones breaks, by name: the zone with the DS, the broken zone, the
-    reason.
+    """Return the zones in this panel that a DS in these zones breaks.
 
-    One query if they have no DS.
+    Each result has the name of the zone with the DS, the name of the broken zone, and the reason. Needs one query if
+    the zones have no DS.
     """
     found = store_rrsets.ds_of_zones(zone_ids) if zone_ids else {}
     served = {rrset.name: rrset.served for rrsets in found.values() for rrset in rrsets if rrset.served}
@@ -150,27 +150,28 @@ def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Au
 
 
 def take_turns(author: Author) -> None:
-    """Take turns, until the transaction ends, with other authors who need rights over other zones to make
-    names live.
+    """Wait for other authors who need rights over other zones to make names live, until the transaction ends.
+
+    Does nothing if the author has rights over all records of all zones.
     """
     if not is_unbounded(author):
         lock_names()
 
 
 def lock_names() -> None:
-    """Wait for authors who need rights over other zones to make names live, and keep them out until the commit."""
+    """Take the lock of authors who need rights over other zones to make names live. It is released at the commit."""
     with connection.cursor() as cursor:
         cursor.execute(_IN_ORDER)
 
 
 def is_unbounded(author: Author) -> bool:
-    """Return True if the author may change every record of every zone, and so may take any name."""
+    """Return True if the author is allowed to change all records of all zones, and therefore to use any name."""
     actor = None if author is None else actor_of(author)
     return author is None or (actor is not None and all(map(actor.may_everywhere, RECORD_RIGHTS)))
 
 
 def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
-    """Return why no one may have zones of some of these names, by name. Most names are free."""
+    """Return by name why zones of some of these names are not allowed for any author. Most names are allowed."""
     suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     refused: dict[str, NameRefused] = {}
     for name in zone_names:
@@ -185,10 +186,10 @@ def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
 def refusals_by_others(
     *, zone_names: Sequence[str], author: Author, own: Collection[int] = ()
 ) -> dict[str, NameOfOthers]:
-    """Return by name why other people's zones are in the way of these names; in two queries for any number of names.
+    """Return by name which other people's zones conflict with these names. Needs two queries for any number of names.
 
-    In the way are the closest zone above and every zone below, unless the author may change all of its records. The
-    message names the zone only to people who may know it.
+    The closest zone above and every zone below conflict, unless the author is allowed to change all records of that
+    zone. The message only names the zone to people who are allowed to see it.
     """
     if is_unbounded(author) or not zone_names:
         return {}
@@ -204,9 +205,8 @@ def refusals_by_others(
 
 
 def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
-    """Return the closest live zone above each of these names, if there is one; in one query.
-
-    The zones `without` (ids) do not count.
+    """Return the closest live zone above each name, where one exists. Ignore the zones `without` (ids). Needs one
+    query.
     """
     parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}

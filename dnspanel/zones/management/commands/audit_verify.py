@@ -1,4 +1,4 @@
-"""Prove that the audit log is what was chained."""
+"""Verify that the audit log matches its chain."""
 
 import argparse
 from typing import Any
