@@ -1,10 +1,10 @@
-"""Which servers the panel reads from or asks for a person: one guard for every import and comparison.
+"""Restrict the servers that the panel contacts for imports and comparisons.
 
-What the panel connects to was named by a person, and the panel's place in the network is not theirs. So jobs of
-people reach public addresses and the networks of PANEL_SOURCE_NETWORKS, on ports that such servers have. The verbs
-that make jobs check it, to say so at the field; each connection checks it again and goes to the address that was
-checked. Jobs that the operator's command line makes in the panel's own name go anywhere: a person with a shell can
-do that anyway.
+People choose these servers, but the panel may be in a network that they have no access to. So jobs of people reach only
+public addresses and the networks of PANEL_SOURCE_NETWORKS, on the ports that such servers use. The verbs that create
+jobs check the server, so that the error appears at its field. Each connection checks the server again and uses the
+address that was checked. Jobs that the operator creates at the command line in the panel's own name can reach any
+server: a person with a shell can do that anyway.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,8 +39,9 @@ _ONLY_FOR_EDITORS_OF_ALL = gettext_noop(
 
 
 def may_read_servers(author: Author) -> bool:
-    """Return True if this author may name a server to import from: the panel itself, or a person that may add
-    to every zone.
+    """Return True if this author is allowed to name a server to import from.
+
+    Allowed are the panel itself and people with the right to add records to every zone.
     """
     actor = None if author is None else actor_of(author)
     return author is None or (actor is not None and actor.may_everywhere(Right.ADD))
@@ -53,7 +54,10 @@ def refuse_servers(author: Author) -> None:
 
 
 def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) -> None:
-    """Raise Forbidden or ServerRefused unless this author's import may connect to where the parameters lead."""
+    """Raise Forbidden or ServerRefused if this author's import must not connect to the server in the parameters.
+
+    The panel's own imports and sources without a server always pass.
+    """
     if author is None or source not in SERVER_SOURCES:
         return
     refuse_servers(author)
@@ -66,7 +70,10 @@ def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) ->
 def refuse_dns_server(
     field: str, address: str, port: int, *, port_field: str, low_ports: Sequence[int] = DNS_PORTS
 ) -> None:
-    """Raise ServerRefused unless people may have the panel ask at this address, at one of these ports below 1024."""
+    """Raise ServerRefused if people must not have the panel query this address and port.
+
+    Ports below 1024 are refused unless they are in `low_ports`.
+    """
     try:
         canonical = str(ip_address(address))
     except ValueError:
@@ -76,15 +83,16 @@ def refuse_dns_server(
 
 
 def addresses_for(author: Author) -> Addresses | None:
-    """Return a function (host, port) → the addresses that this author's job connects to; None for the panel's own jobs.
+    """Return a function (host, port) → the addresses that this author's job connects to, or None for the panel's own
+    jobs.
 
-    The function raises ServerRefused for a host that is not allowed, and SourceAway for one without an address.
+    The function raises ServerRefused for a host that is not allowed, and SourceAway for a host without an address.
     """
     return None if author is None else allowed_addresses
 
 
 def every_address(host: str, port: int) -> Sequence[str]:
-    """Return all addresses of a host, wherever they are. Raise SourceAway."""
+    """Return all addresses of a host without checking whether they are allowed. Raise SourceAway if it has none."""
     try:
         return outbound.resolve_host(host, port)
     except outbound.NoAddress as exc:
@@ -92,12 +100,13 @@ def every_address(host: str, port: int) -> Sequence[str]:
 
 
 def is_allowed(address: str) -> bool:
-    """Return True if jobs of people connect to this address."""
+    """Return True if people's jobs are allowed to connect to this address."""
     return outbound.is_allowed(address, settings.SOURCE_NETWORKS)
 
 
 def allowed_addresses(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a host to which jobs of people connect. Raise ServerRefused or SourceAway."""
+    """Return the addresses of a host that people's jobs are allowed to connect to. Raise ServerRefused or SourceAway.
+    """
     try:
         name = outbound.canonical_host(host)
         return outbound.allowed_addresses(name, port, settings.SOURCE_NETWORKS)

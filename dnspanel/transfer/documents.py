@@ -1,8 +1,7 @@
-"""What travels through an import: documents out of a source, parsed zones, and faults. Pure.
+"""The data that an import passes on: documents from a source, parsed zones, and faults. Pure.
 
-Every source, whatever it reads, yields zone-file text; one parser reads all
-of it. So a value from a CSV file passes the same checks as one typed into a
-zone file.
+Every source yields zone-file text, and one parser reads all of it. So a value from a CSV file passes the same checks as
+a value in a zone file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,12 +28,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The text of one zone, as one source gave it.
+    """The text of one zone, as the source had it.
 
-    `zone` is the zone's name where the source knows it (canonical), or "" for
-    a file that has to say it itself. `lines` leads from the text's lines to
-    those of the file that `path` names, where they differ (CSV); entry 0 is
-    the first line's.
+    `zone` is the zone's canonical name if the source knows it, or "" if the text has to name it. `lines` maps the
+    text's lines to those of the file `path`, where they differ (CSV). Its entry 0 is for the first line.
     """
 
     path: str
@@ -45,11 +42,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SourceFault:
-    """Something wrong, or worth noting, at a place of a source.
+    """An error or a notable thing at a place of a source.
 
-    `line` and `column` count from 1; 0 means the file as a whole. `source` is
-    the text at fault, at most 200 characters of it. `fix` is text that could
-    stand in place of the whole line, or "". `code` is stable and names the kind.
+    `line` and `column` count from 1; 0 means the file as a whole. `source` is the faulty text, at most 200 characters.
+    `fix` is text that could replace the whole line, or "". `code` is a stable name of the kind.
     """
 
     path: str
@@ -64,13 +60,13 @@ class SourceFault:
 
     @property
     def is_loss(self) -> bool:
-        """True if the line does not come into the zone: an import says so and goes on, an edit must be refused."""
+        """True if the line is left out of the zone. An import reports that and continues; an edit must be refused."""
         return self.severity is Severity.ERROR or self.code == "out-of-zone" or self.code.endswith("-left-out")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Something of a source that zones here cannot hold yet; `kind` is a `models.KeptKind`, `value` may be secret."""
+    """Data from a source that zones here cannot hold yet. `kind` is a `models.KeptKind`, and `value` can be secret."""
 
     zone: str
     kind: str
@@ -79,11 +75,10 @@ class Kept:
 
 
 class ReadyRRset(NamedTuple):
-    """An RRset in canonical form, with its wire form and owner key: nothing has to be computed again.
+    """An RRset in canonical form, with its wire form and owner key already computed.
 
-    `texts` and `wires` correspond, are sorted by wire and hold no duplicates;
-    `disabled` is the subset of `texts` that is not served. A tuple, because a
-    bulk import has millions of them.
+    `texts` and `wires` correspond, are sorted by wire form and have no duplicates. `disabled` is the subset of `texts`
+    that is not served. It is a tuple because a bulk import has millions of RRsets.
     """
 
     name: str
@@ -103,11 +98,11 @@ MOST_OTHER_CHAINS = 3
 
 @dataclass(frozen=True, slots=True)
 class BroughtSignatures:
-    """How a zone is signed by the signatures that it brings: `entries` are the rdata of its DNSKEY records.
+    """The signing of a zone whose source already has signatures. `entries` are the rdata of its DNSKEY records.
 
-    `end` is when the first signature ends, as YYYYMMDDHHMMSS in UTC. `nsec3` is missing (None) for NSEC, and where its
-    parameters are not in the records (`nsec3_elsewhere`): a PowerDNS has them beside. `other_nsec3` are its further
-    chains.
+    `end` is the expiration of the first signature to expire, as YYYYMMDDHHMMSS in UTC. `nsec3` is None for NSEC, and
+    also if the NSEC3 parameters are not in the records (`nsec3_elsewhere`): PowerDNS keeps them separately.
+    `other_nsec3` are the zone's other NSEC3 chains.
     """
 
     nsec3: Nsec3 | None
@@ -117,8 +112,8 @@ class BroughtSignatures:
     other_nsec3: tuple[Nsec3, ...] = ()
 
     def with_chains(self, elsewhere: Sequence[Nsec3]) -> "BroughtSignatures":
-        """Return these signatures with the parameters of the NSEC3 chains that the source has beside the
-        records, served first.
+        """Return these signatures with NSEC3 parameters that the source keeps outside the records. The served chain is
+        first.
         """
         if not self.nsec3_elsewhere:
             return self
@@ -127,13 +122,11 @@ class BroughtSignatures:
 
 @dataclass(slots=True)
 class ParsedZone:
-    """What a document says; to be imported only if no fault is an error.
+    """The zone in a document. It must only be imported if none of its faults is an error.
 
-    `name` is "" when not even that could be found out. `rrsets` is sorted by
-    (key, type). `records` counts rdata, `generated` those that `$GENERATE` made.
-    `signatures` are given if they are among the RRsets.
-    `made` are the apex types (SOA, NS) that the source did not have and the
-    options asked to make: a zone that exists keeps its own.
+    `name` is "" if the zone's name could not be determined. `rrsets` is sorted by (key, type). `records` counts rdata,
+    and `generated` counts those that `$GENERATE` made. `signatures` is set if the RRsets include signatures. `made` are
+    the apex types (SOA, NS) that the source lacks and that the options asked to create: an existing zone keeps its own.
     """
 
     name: str
@@ -156,18 +149,19 @@ SERVER_SET = "server_set"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an import reads zones and what it does with them, unless a zone has a choice of its own.
+    """The way an import reads zones and applies them. A zone can have its own choice.
 
-    `new` is `create` or `skip`; `existing` is `union` (the values of both),
-    `rrsets` (RRsets of the source replace the zone's, the others stay),
-    `replace` (the zone becomes what the source says) or `skip`.
-    `ttl` replaces every TTL, else `ttl_least` and `ttl_most` bound them.
-    `nameservers` and `soa` are `keep`, `ours` (those of the set of name servers
-    that new zones of the team begin with, else the settings' defaults; with
-    `soa="ours"` the serial is kept) or `missing` (ours only where the source
-    has none, as in most CSV files). `signatures` is `drop` (records of
-    DNSSEC's own types are left out, with a warning) or `keep`: a zone that is
-    signed is imported as it is, and then nothing above changes its records.
+    `new` is `create` or `skip`. `existing` is `union` (the values of both), `rrsets` (RRsets of the source replace the
+    zone's, and the others stay), `replace` (the zone becomes what the source has) or `skip`.
+
+    `ttl` replaces every TTL. Without it, `ttl_least` and `ttl_most` bound the TTLs.
+
+    `nameservers` and `soa` are `keep`, `ours` or `missing`. `ours` means the set of name servers for new zones of the
+    team, or else the settings' defaults; with `soa="ours"` the serial is kept. `missing` uses ours only where the
+    source has none, as in most CSV files.
+
+    `signatures` is `drop` (records of DNSSEC's own types are left out, with a warning) or `keep`: a signed zone is
+    imported unchanged, and none of the options above changes its records.
     """
 
     new: str = "create"
@@ -189,30 +183,32 @@ class Options:
 
 
 class Source(Protocol):
-    """Where an import reads from. Deterministic: the same source yields the same items in the same order."""
+    """The place that an import reads from. It is deterministic: a source always yields the same items in the same
+    order.
+    """
 
     @property
     def total(self) -> int:
-        """The size of the source, in `unit`; 0 when unknown."""
+        """The size of the source in `unit`, or 0 if unknown."""
 
     @property
     def done(self) -> int:
-        """How much of it has been read."""
+        """The amount that has been read so far, in `unit`."""
 
     @property
     def unit(self) -> str:
-        """`bytes` or `zones`."""
+        """The unit of `total` and `done`: `bytes` or `zones`."""
 
     def items(self, skip: int = 0) -> Iterator["Item"]:
-        """Yield everything it has, but not the first `skip` items; raise TransferError when it cannot go on."""
+        """Yield all items of the source except the first `skip`. Raise TransferError if reading cannot continue."""
 
 
 @runtime_checkable
 class ServerSource(Source, Protocol):
-    """A source that waits for the server of another operator."""
+    """A source that waits for another operator's server."""
 
     def cut(self) -> None:
-        """End every wait for the server with an error; called from another thread."""
+        """Make every wait for the server fail. Called from another thread."""
 
 
 Item = Document | SourceFault | Kept

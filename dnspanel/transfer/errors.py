@@ -1,25 +1,25 @@
 """The errors of imports and exports.
 
-TransferError
-├── UploadRefused       an upload breaks a limit or is not what it says; carries the limit's name
-├── SourceAway          a server does not answer or refuses; worth trying again
-├── SourceRefused       a source that cannot be read at all: wrong credentials, unknown format
-│   └── ServerRefused   the panel does not connect to this server for this person; carries the field
-├── QuotaExceeded        the author, or a team of theirs, has as much as they may have
-├── PassphraseRefused   a passphrase that would not hold, or a file that has no place for keys
-├── KeyLocked           a sealed key is not opened; carries the `sealed_keys.KeyLock`
-└── WrongState          a job is not in the state for what was asked
+    TransferError
+    ├── UploadRefused       an upload breaks a limit or does not match its format; has the limit's name
+    ├── SourceAway          a server does not answer or refuses; a later attempt can succeed
+    ├── SourceRefused       a source cannot be read at all: wrong credentials, unknown format
+    │   └── ServerRefused   the panel must not connect to this server for this person; has the field
+    ├── QuotaExceeded       the author or one of the author's teams has reached a quota
+    ├── PassphraseRefused   a passphrase is too weak, or the file format has no place for keys
+    ├── KeyLocked           a sealed key was not opened; has the `sealed_keys.KeyLock`
+    └── WrongState          a job's state does not allow the request
 """
 
 from dnspanel.texts import gettext
 
 
 class TransferError(Exception):
-    """Base of all; its text is a message for people."""
+    """The base of all errors of imports and exports. Its text is a message for people."""
 
 
 class UploadRefused(TransferError):
-    """An upload, or something inside it, is refused; `limit` names the limit, e.g. `entries`, or is ""."""
+    """An upload or something inside it is refused. `limit` is the limit's name, such as `entries`, or ""."""
 
     def __init__(self, reason: str, *, limit: str = "") -> None:
         super().__init__(reason)
@@ -27,7 +27,7 @@ class UploadRefused(TransferError):
 
 
 class SourceAway(TransferError):
-    """The server that is read from does not answer."""
+    """The server that an import reads from does not answer."""
 
 
 class SourceRefused(TransferError):
@@ -35,7 +35,7 @@ class SourceRefused(TransferError):
 
 
 class ServerRefused(SourceRefused):
-    """The panel does not connect there; `field` is where the server was named, or "" where a job finds it out."""
+    """The panel must not connect to a server. `field` is the form field with the server, or "" if the job found it."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
@@ -43,15 +43,15 @@ class ServerRefused(SourceRefused):
 
 
 class QuotaExceeded(TransferError):
-    """The author, or a team of theirs, has as many imports, or as many bytes of files, as they may have."""
+    """The author or one of the author's teams has as many imports, or as many bytes of files, as the quota allows."""
 
 
 class PassphraseRefused(TransferError):
-    """Private keys are not sealed under this passphrase, or not into this kind of file."""
+    """The passphrase is too weak to seal private keys, or the file format has no place for keys."""
 
 
 class KeyLocked(TransferError):
-    """A sealed key that is not opened; `lock` is a `sealed_keys.KeyLock`."""
+    """A sealed key was not opened. `lock` is a `sealed_keys.KeyLock` with the reason."""
 
     def __init__(self, lock: str) -> None:
         super().__init__(gettext("A sealed key was not opened: {lock}.").format(lock=lock))
@@ -59,4 +59,4 @@ class KeyLocked(TransferError):
 
 
 class WrongState(TransferError):
-    """The job has moved on."""
+    """The job's state does not allow the request."""

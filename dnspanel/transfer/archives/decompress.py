@@ -1,6 +1,7 @@
-"""Compressed files as streams of chunks, counted while they flow: no header is trusted about a size.
+"""Read compressed files as streams of chunks.
 
-The kind of a file is decided by its first bytes, never by its name.
+Bytes are counted while they are unpacked, because the size in a header cannot be trusted. The first bytes of a file
+decide its format, never its name.
 """
 
 import bz2
@@ -22,11 +23,11 @@ _MOST_XZ_MEMORY = 128 << 20
 
 
 class Damaged(UploadRefused):
-    """A compressed file or an archive ends early, or is not what it says."""
+    """A compressed file or an archive that ends early or does not match its format."""
 
 
 class EntryKind(Enum):
-    """What an entry of an archive is; only files have content."""
+    """The kind of an archive's entry. Only files have content."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -41,7 +42,7 @@ class EntryKind(Enum):
 
 
 class Entry(NamedTuple):
-    """One entry of an archive, with its path as the archive has it."""
+    """One entry of an archive. The path is unchanged."""
 
     path: bytes
     kind: EntryKind
@@ -49,7 +50,7 @@ class Entry(NamedTuple):
 
 
 class Meter:
-    """How much was read from the disk and how much came out; refuses what looks like a bomb."""
+    """A counter of the bytes read from disk and unpacked, which refuses archive bombs."""
 
     def __init__(self, size: int) -> None:
         self.read = 0
@@ -57,7 +58,8 @@ class Meter:
         self._most = min(MOST_UNPACKED_BYTES, max(RATIO_FREE_BYTES, MOST_RATIO * size))
 
     def count(self, unpacked: int) -> None:
-        """Add to the count. Raises UploadRefused (limit `unpacked` or `ratio`) once it is too high."""
+        """Add unpacked bytes to the count. Raise UploadRefused (limit `unpacked` or `ratio`) if the total is too large.
+        """
         self.unpacked += unpacked
         if self.unpacked > self._most:
             limit = "unpacked" if self.unpacked > MOST_UNPACKED_BYTES else "ratio"
@@ -68,7 +70,7 @@ class Meter:
 
 
 class _Decompressor(Protocol):
-    """What bz2 and lzma offer alike."""
+    """The interface that decompressors of `bz2` and `lzma` share."""
 
     @property
     def eof(self) -> bool: ...
@@ -80,7 +82,7 @@ class _Decompressor(Protocol):
 
 
 def compression_of(first: bytes) -> str:
-    """Return `gzip`, `bzip2`, `xz` or "" by a file's first bytes."""
+    """Return the compression that a file's first bytes show: `gzip`, `bzip2`, `xz` or ""."""
     if first.startswith(b"\x1f\x8b"):
         return "gzip"
     if first[:3] == b"BZh" and first[4:10] in (b"1AY&SY", b"\x17rE8P\x90"):
@@ -89,7 +91,7 @@ def compression_of(first: bytes) -> str:
 
 
 def unpacked_chunks(file: BinaryIO, compression: str, meter: Meter) -> Iterator[bytes]:
-    """Yield what the file holds, unpacked; raises Damaged, and UploadRefused for a bomb."""
+    """Yield the unpacked content of the file. Raise Damaged, or UploadRefused for an archive bomb."""
     if compression == "gzip":
         return _decompress_gzip(file, meter)
     if compression == "bzip2":
@@ -107,7 +109,8 @@ def _plain(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
 
 
 def _decompress_gzip(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
-    """Yield the content of every member of the file, one behind the other; zeros behind the last are padding."""
+    """Yield the content of every gzip member of the file, one after the other. Zeros after the last member are padding.
+    """
     left = b""
     while True:
         stream = zlib.decompressobj(wbits=31)
@@ -151,7 +154,7 @@ def _streams(file: BinaryIO, meter: Meter, new: Callable[[], _Decompressor], kin
 
 
 def _behind(file: BinaryIO, unused: bytes, meter: Meter) -> bytes:
-    """Return what follows a finished stream, without padding."""
+    """Return the data after a finished stream, without padding."""
     while True:
         if rest := unused.lstrip(b"\0"):
             return rest

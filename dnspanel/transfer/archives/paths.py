@@ -1,4 +1,5 @@
-"""Paths in uploads and archives, normalised or refused. They are labels: no file is ever opened by one of them."""
+"""Normalize or refuse the paths in uploads and archives. Paths are only labels: the panel never opens a file by them.
+"""
 
 import fnmatch
 import itertools
@@ -23,7 +24,7 @@ _MOST_DISPLAYED = 80
 def clean_path(path: str) -> str:
     """Return the path relative to its upload, with `/` between names.
 
-    Raise UploadRefused (limit `path`) for a trick.
+    Raise UploadRefused (limit `path`) for a path that is too long or tries to leave the upload.
     """
     if len(path) * 4 > MOST_PATH_BYTES and len(path.encode(errors="surrogatepass")) > MOST_PATH_BYTES:
         raise _refusal_of_path(
@@ -48,7 +49,7 @@ def clean_path(path: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text with `%1f` in place of a byte or character that cannot be displayed or stored."""
+    """Return the text with each byte or character that cannot be displayed or stored written as `%1f`."""
     return "".join(
         f"%{ord(char) & 0xFF:02x}" if ord(char) < 32 or ord(char) == 127 or "\ud800" <= char <= "\udfff" else char
         for char in text
@@ -63,7 +64,7 @@ def _refusal_of_path(path: str, reason: str) -> UploadRefused:
 
 
 class PathIndex:
-    """All paths of an upload, to be found by what zone files and configurations call them."""
+    """An index of all paths of an upload, which finds a file by its name in a zone file or a configuration."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_name: dict[str, list[str]] = defaultdict(list)
@@ -71,14 +72,14 @@ class PathIndex:
             self._by_name[path.rpartition("/")[2]].append(path)
 
     def find_paths(self, requested: str, *in_folders: str) -> list[str]:
-        """Return the paths that `requested` may mean: none, one, or several that fit equally well.
+        """Return the paths that `requested` can mean: none, one, or several that match equally well.
 
-        Each of the folders is searched first. Else the result is the path that has most in common with it, read
-        from its end: `/etc/bind/zones/a.db` on the server may be `zones/a.db` or `a.db` here. Nothing outside the
-        upload is ever meant.
+        Each of the folders is searched first. If none has the file, the result is the path that shares the longest end
+        with `requested`: `/etc/bind/zones/a.db` on the server can be `zones/a.db` or `a.db` here. Files outside the
+        upload never match.
 
-        Paths of Windows have a drive, backslashes, which BIND's configurations
-        often double, and names in either case of letters.
+        Paths from Windows can have a drive, backslashes (often doubled in BIND's configurations), and names in any mix
+        of uppercase and lowercase.
         """
         is_of_windows = "\\" in requested or _DRIVE.match(requested) is not None
         requested, *folders = map(_with_slashes, (requested, *in_folders))
@@ -104,14 +105,14 @@ class PathIndex:
         return found
 
     def fitting(self, pattern: str) -> list[str]:
-        """Return the paths that a pattern with `*` in its last name means, sorted."""
+        """Return the paths that match a pattern with `*` in its last name, sorted."""
         name = _with_slashes(pattern).rpartition("/")[2]
         names = fnmatch.filter(self._by_name, name)
         return sorted(path for name in names for path in self._by_name[name])
 
 
 def _with_slashes(path: str) -> str:
-    """Return a path without the drive and the backslashes of Windows."""
+    """Return a path without a Windows drive and with `/` in place of backslashes."""
     path = _BACKSLASHES.sub("/", path) if "\\" in path else path
     return _DRIVE_IN_FRONT.sub("", path, count=1) if _DRIVE_IN_FRONT.match(path) else path
 

@@ -1,4 +1,6 @@
-"""A text file of an upload, perhaps compressed, line by line: in UTF-8, with the byte offset of what is not."""
+"""Read an uploaded text file, compressed or not, line by line as UTF-8. Bytes that are not UTF-8 are reported by
+offset.
+"""
 
 import codecs
 import itertools
@@ -16,7 +18,10 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class TextFile:
-    """`bad` leads from numbers of lines that are not UTF-8 to the offset of their first wrong byte."""
+    """A text file of an upload.
+
+    `bad` maps the number of each line that is not valid UTF-8 to the offset of the line's first wrong byte.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -29,10 +34,10 @@ class TextFile:
         return min(self.size, self._meter.read)
 
     def lines(self, most_bytes: int) -> Iterator[str]:
-        """Yield each line with its end; bytes that are not UTF-8 are half characters.
+        """Yield each line with its line end. Bytes that are not UTF-8 become lone surrogates (`surrogateescape`).
 
-        Raises SourceRefused for what is no text in UTF-8, or has a line of
-        more than `most_bytes`, and UploadRefused for a bomb.
+        Raise SourceRefused if the file is not UTF-8 text or has a line of more than `most_bytes`. Raise UploadRefused
+        for an archive bomb.
         """
         self._meter = Meter(self.size)
         self.bad = {}
@@ -46,7 +51,9 @@ class TextFile:
             offset += len(line)
 
     def pieces(self) -> Iterator[str]:
-        """Yield the text in pieces of any length. Raises SourceRefused with the offset of what is not UTF-8."""
+        """Yield the text in pieces of any length. Raise SourceRefused with the offset of the first byte that is not
+        UTF-8.
+        """
         self._meter = Meter(self.size)
         decoder = codecs.getincrementaldecoder("utf-8")()
         offset = 0
@@ -114,7 +121,7 @@ def _checked_beginning(chunk: bytes) -> bytes:
 
 
 def _lines_of(text: bytes) -> list[bytes]:
-    """Split text into lines that end with a line feed only: a lone carriage return may be part of a quoted cell."""
+    """Split text into lines at line feeds only: a lone carriage return can be part of a quoted cell."""
     lines = text.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])

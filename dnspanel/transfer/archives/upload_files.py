@@ -1,4 +1,4 @@
-"""The files of an upload, packed or not: path and content of each, one at a time, in a fixed order."""
+"""Read the files of an upload, packed or not: the path and content of each file, one at a time, in a fixed order."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ _REASONS = {
 
 
 class Contents:
-    """All files of one upload. Every walk over them yields the same in the same order."""
+    """All files of one upload. Every walk over them yields the same files in the same order."""
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
         self._uploads = list(zip(map(Path, paths), map(clean_path, names), strict=True))
@@ -54,13 +54,13 @@ class Contents:
         self.size = sum(_size_below(path) for path, _ in self._uploads)
 
     def is_upload_itself(self, path: str) -> bool:
-        """Return True if the path is that of the only file that was uploaded, not of a member of an archive."""
+        """Return True if the path belongs to the only uploaded file, rather than to a member of an archive."""
         return self._is_alone and path in self._own_names
 
     def walk(self, meter: Meter) -> Iterator[Content | SourceFault]:
-        """Yield (path, content) of every file, and a SourceFault for what cannot be opened.
+        """Yield (path, content) for every file, and a SourceFault for each file that cannot be opened.
 
-        Raise UploadRefused when a limit is broken, and when an archive breaks off: what it lacks is unknown.
+        Raise UploadRefused if a limit is broken or an archive is cut off, because the missing files are unknown.
         """
         count = 0
         for path, name in self._uploads:
@@ -71,9 +71,10 @@ class Contents:
                 yield entry
 
     def chunks(self, meter: Meter) -> Iterator[bytes]:
-        """Yield all that the files hold, and the headers between them: for a search that needs no file boundaries.
+        """Yield the raw content of all files, including archive headers, for a search that does not need file
+        boundaries.
 
-        Ends early where an archive is damaged; raises UploadRefused for a bomb.
+        Stop early where an archive is damaged. Raise UploadRefused for an archive bomb.
         """
         for path, _ in self._uploads:
             for file in _files_below(path) if path.is_dir() else (path,):
@@ -110,7 +111,7 @@ class Contents:
 
 
 def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) -> Iterator[Content | SourceFault]:
-    """Yield the content of a tar archive or of one file, either of them perhaps compressed."""
+    """Yield the content of a tar archive or of a single file. Both can be compressed."""
     compression = compression_of(first)
     chunks = unpacked_chunks(file, compression, meter)
     try:
@@ -213,7 +214,7 @@ def _put_before(begun: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _full_content(begun: bytes, chunks: Iterator[bytes]) -> bytes | None:
-    """Return the full content, or None if it is too much for one document."""
+    """Return the full content, or None if it is too large for one document."""
     parts, size = [begun], len(begun)
     while size <= MOST_DOCUMENT_BYTES:
         chunk = next(chunks, b"")
@@ -237,7 +238,7 @@ def _chunks_of(path: Path, meter: Meter) -> Iterator[bytes]:
 
 
 def _files_below(root: Path) -> Iterator[Path]:
-    """Yield everything in a folder except folders, in a fixed order; links to folders are not followed."""
+    """Yield everything in a folder except subfolders, in a fixed order. Links to folders are not followed."""
     for folder, folders, files in os.walk(root):
         folders.sort()
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]

@@ -1,8 +1,8 @@
-"""Zip archives: entries in the order of the central directory, each compared with its own header.
+r"""Read zip archives. Entries come in the order of the central directory, and each is compared with its own header.
 
     central directory entry              local header                 end of the directory
     offset  size                         offset  size                 offset  size
-    0       4     "PK\\1\\2"               0       4     "PK\\3\\4"       0       4     "PK\\5\\6"
+    0       4     "PK\1\2"               0       4     "PK\3\4"       0       4     "PK\5\6"
     5       1     system                 6       2     flags          10      2     entries
     8       2     flags                  8       2     method         12      4     bytes of the directory
     10      2     method                 26      2     bytes of path  16      4     offset of the directory
@@ -10,14 +10,12 @@
     28      6     of path, extra, note
     38      8     attributes, offset
 
-All numbers are little-endian; zip64 moves those that do not fit into extra
-fields.
+All numbers are little-endian. Zip64 moves numbers that do not fit into extra fields.
 
-Why not `zipfile`: it reads the whole directory into memory before anybody can
-count the entries (56 MiB for 100,000, so 1.1 GiB for as many as we take), it
-lets entries share bytes, which is how a small file becomes petabytes, and it
-does not compare the method in an entry's own header. 100,000 zone files take
-1.3 s of CPU here and 3.1 s by `zipfile` behind the same checks.
+Why not `zipfile`: it reads the whole directory into memory before the entries can be counted. That takes 56 MiB for
+100,000 entries and 1.1 GiB for the highest number that we accept. It lets entries share bytes, which is how a small
+file becomes petabytes, and it does not compare the method in an entry's own header. 100,000 zone files take 1.3 s of
+CPU here and 3.1 s with `zipfile` and the same checks.
 """
 
 import bz2
@@ -67,10 +65,9 @@ def is_zip(first: bytes) -> bool:
 
 
 def zip_entries(file: BinaryIO, meter: Meter, most_content: int) -> Iterator[Entry]:
-    """Yield every entry; those that cannot be read carry their kind instead of content.
+    """Yield every entry. An entry that cannot be read has no content, and its kind shows why.
 
-    Raises Damaged when the directory cannot be trusted, UploadRefused for too
-    many entries and for bombs.
+    Raise Damaged if the directory is inconsistent. Raise UploadRefused for too many entries or an archive bomb.
     """
     yield from _ZipReader(file, meter, most_content).entries()
 
@@ -96,7 +93,7 @@ class _ZipReader:
             yield Entry(path, EntryKind.DAMAGED) if content is None else Entry(path, EntryKind.FILE, content)
 
     def _directory(self) -> tuple[int, int, int]:
-        """Return how many entries there are, where their directory starts and where it ends."""
+        """Return the number of entries, and the offsets of the start and the end of their directory."""
         tail_at = max(0, self._size - (1 << 16) - _END.size)
         tail = os.pread(self._descriptor, self._size - tail_at, tail_at)
         found = tail.rfind(b"PK\5\6")
@@ -127,7 +124,7 @@ class _ZipReader:
         return count, start, start + size
 
     def _checked_offsets(self) -> "array[int]":
-        """Return where the entries start, in order. Raise Damaged if any two share bytes."""
+        """Return the start offsets of the entries, in order. Raise Damaged if two entries share bytes."""
         starts, sizes = array("Q"), array("Q")
         for central in self._central_entries():
             starts.append(central.offset)
@@ -184,7 +181,7 @@ class _ZipReader:
         return EntryKind.TOO_LARGE if central.unpacked > self._most_content else EntryKind.FILE
 
     def _content(self, central: _Central) -> bytes | None:
-        """Return what the entry holds, with the size and the checksum that the directory says; else None."""
+        """Return the content of the entry, or None if the directory's size, checksum or header does not match it."""
         header = os.pread(self._descriptor, _LOCAL.size + len(central.path), central.offset)
         if len(header) < _LOCAL.size:
             return None
@@ -202,8 +199,9 @@ class _ZipReader:
         return content
 
     def _unpack_entry(self, central: _Central, start: int) -> bytes | None:
-        """Return the content, unpacked at most one chunk beyond the size in the directory; None if it is of
-        another size.
+        """Return the unpacked content, or None if its size differs from the directory's.
+
+        Unpacking stops at most one chunk after the size in the directory.
         """
         if central.method == _STORED:
             if central.packed != central.unpacked:
@@ -252,7 +250,7 @@ def _decompress_bzip2(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -> tuple[int, int, int]:
-    """Return the three numbers; those that did not fit are taken from the zip64 extra field."""
+    """Return the sizes and the offset, with the numbers that did not fit taken from the zip64 extra field."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)
@@ -269,7 +267,7 @@ def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -
 
 
 def _utf8(path: bytes) -> bytes:
-    """Return the path in UTF-8. It is read as UTF-8 if it can be, else as code page 437 of the first PCs."""
+    """Return the path in UTF-8. A path that is not UTF-8 is read as code page 437 of the first PCs."""
     try:
         path.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,7 @@
-"""Answers of an old server and of our nodes, compared before a zone's delegation moves. No models here.
+"""Compare the answers of an old server and of our nodes before a zone's delegation moves. No models here.
 
-Every name and type that the zone has here is asked of both sides, and a few
-more at the apex and at a made-up name, which reveal a signed zone or a wildcard
-that we do not have.
+Both sides are asked for every name and type that the zone has here. A few more questions at the apex and at a made-up
+name reveal a signed zone or a wildcard that is missing here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +31,7 @@ _QUERIES_AT_ONCE = 4000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One question that the old server and a node answer differently; both sides as people read them."""
+    """One question that the old server and a node answer differently, with both answers as readable text."""
 
     zone: str
     name: str
@@ -44,8 +43,9 @@ class Difference:
 
 
 def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
-    """Return what to ask about a zone: each name and type once, disabled ones too, which the old server may
-    well serve.
+    """Return the questions about a zone: each name and type once.
+
+    Disabled records are included, because the old server can still serve them.
     """
     chance = Random(zone)
     probe = f"x-{chance.getrandbits(32):08x}"
@@ -60,7 +60,10 @@ def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
 def compare_zones(
     zones: Sequence[tuple[str, Sequence[Question]]], old: Server, new: Sequence[Server]
 ) -> Iterator[Difference]:
-    """Yield what the old server and each of the new ones answer differently about these zones (name, questions)."""
+    """Yield the differences between the old server's answers and each new server's answers about these zones.
+
+    Each zone is a pair (name, questions).
+    """
     flat = ((zone, question) for zone, questions in zones for question in questions)
     while queries := list(islice(flat, _QUERIES_AT_ONCE)):
         by_old, *by_new = dns_probe.ask([old, *new], [question for _, question in queries])
@@ -80,7 +83,7 @@ def _difference(zone: str, question: Question, node: str, old: Answer, new: Answ
 
 
 def _kind(zone: str, name: str, type: int, old: Answer, new: Answer) -> DifferenceKind | None:
-    """Return how the answers differ; None if they mean the same."""
+    """Return the kind of difference between the two answers, or None if they mean the same."""
     if old is new:
         return None
     if old.rcode is None or new.rcode is None:
@@ -102,19 +105,22 @@ def _kind_of_records(zone: str, name: str, type: int) -> DifferenceKind:
 
 
 def _in_zone(zone: str, answer: Answer) -> tuple[Found, ...]:
-    """Return the part of an answer that is the zone's own: where a CNAME leads out of it, servers stop or go on."""
+    """Return the part of an answer that belongs to the zone.
+
+    When a CNAME points out of the zone, some servers stop there and others add the target's records.
+    """
     return tuple(each for each in answer.found if names.is_within(each.name, zone))
 
 
 def _leaves(zone: str, name: str, old: Answer, new: Answer) -> bool:
-    """Return True if both follow aliases out of the zone: what they answer from there does not belong to the zone."""
+    """Return True if the aliases in both answers point out of the zone. Data from outside is not compared."""
     return all(_end_of_chain(name, answer) is not None for answer in (old, new)) and all(
         not names.is_within(_end_of_chain(name, answer) or zone, zone) for answer in (old, new)
     )
 
 
 def _end_of_chain(name: str, answer: Answer) -> str | None:
-    """Return where the aliases of an answer lead, or None if the name is no alias."""
+    """Return the last target of an answer's CNAME chain, or None if the name is not an alias."""
     end = None
     at = name
     for _ in answer.found:
@@ -126,7 +132,7 @@ def _end_of_chain(name: str, answer: Answer) -> str | None:
 
 
 def _text(zone: str, name: str, answer: Answer) -> str:
-    """Return an answer as people read it: its records, or why it has none."""
+    """Return an answer as readable text: its records, or the reason why it has none."""
     if answer.rcode is None:
         return answer.failure
     status = dns.rcode.to_text(dns.rcode.Rcode(answer.rcode))

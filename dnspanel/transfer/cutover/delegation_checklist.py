@@ -1,7 +1,7 @@
-"""What to do before and after a zone's delegation moves to our nodes: a checklist.
+"""Make a checklist of the steps before and after a zone's delegation moves to our nodes.
 
-It is made from the zone, the old server, and the parent's own servers, which a
-resolver leads to. What could not be asked is marked as such, not guessed.
+The checklist is made from the zone, the old server and the parent's own servers, which a resolver finds. A point that
+could not be checked is marked so, not guessed.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _MOST_LISTED = 20
 
 
 class Verdict(StrEnum):
-    """Whether a point of the checklist is fine, or something is left to do."""
+    """The result of one point of the checklist: fine, something to do, or not asked."""
 
     FINE = "fine"
     TO_DO = "to do"
@@ -34,7 +34,7 @@ _MARKS = {Verdict.FINE: "[x]", Verdict.TO_DO: "[ ]", Verdict.UNKNOWN: "[?]"}
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the checklist: a message, and its details line by line."""
+    """One point of the checklist: a message, and its details as lines."""
 
     code: str
     verdict: Verdict
@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A zone between its old server and us: our rows, the old server's SOA, and how many answers differ."""
+    """A zone as both sides have it: our rows, the old server's SOA, and the number of answers that differ."""
 
     zone: str
     rows: Sequence[Row]
@@ -60,7 +60,7 @@ class Sides:
 
 
 def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: datetime) -> list[Point]:
-    """Return the points of the checklist in the order in which people work through them."""
+    """Return the points of the checklist, in the order in which people should work through them."""
     servers = list(rdata.fold_all(rdtypes.NS, _texts(sides.rows, sides.zone, rdtypes.NS)))
     delegation = resolver.delegation(sides.zone)
     return [
@@ -74,7 +74,7 @@ def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: da
 
 
 def text_of(zone: str, points: Iterable[Point]) -> str:
-    """Return the checklist as text to send around."""
+    """Return the checklist as text that people can send to others."""
     lines: list[str] = [gettext("Delegation checklist of {zone}").format(zone=zone)]
     for point in points:
         lines.append(f"{_MARKS[point.verdict]} {point.message}")
@@ -120,7 +120,8 @@ def _serial_of(answer: Answer, zone: str) -> int | None:
 
 
 def _long_ttls(sides: Sides, now: datetime) -> Point:
-    """Warn of long TTLs: caches keep the old server's answers for the TTL, so it is lowered before the move."""
+    """Warn about long TTLs. Caches keep the old server's answers for the TTL, so it should be lowered before the move.
+    """
     long = [row for row in sides.rows if row[2] > LONG_TTL]
     if not long:
         return Point("ttl", Verdict.FINE, gettext("No TTL is longer than an hour."))
@@ -145,7 +146,7 @@ def _long_ttls(sides: Sides, now: datetime) -> Point:
 
 
 def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolver) -> Point:
-    """Check that the names of our NS records lead to our nodes, as the world resolves them today."""
+    """Check that the names in our NS records currently resolve to our nodes' addresses."""
     ours = {node.address for node in nodes}
     found = {server: resolver.addresses(server) for server in servers}
     if any(addresses is None for addresses in found.values()):
@@ -168,7 +169,7 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
 def parent_points(
     zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
 ) -> list[Point]:
-    """Check that the parent delegates to these name servers of the zone, and has these addresses of those within it."""
+    """Check that the parent delegates to the zone's name servers, and has the right glue for those inside the zone."""
     return [_delegation(servers, delegation), _glue(zone, servers, addresses, delegation)]
 
 
@@ -208,7 +209,7 @@ def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
 def _glue(
     zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
 ) -> Point:
-    """Check the glue: name servers below the zone itself can only be found if the parent has their addresses."""
+    """Check the glue. Name servers inside the zone can only be found if the parent has their addresses."""
     inside = [server for server in servers if names.is_within(server, zone)]
     if not inside:
         return Point("glue", Verdict.FINE, gettext("No glue is needed: no name server lies within the zone."))
@@ -246,5 +247,5 @@ def _ds(sides: Sides, delegation: Delegation | None) -> Point:
 
 
 def _texts(rows: Iterable[Row], name: str, type: int) -> list[str]:
-    """Return the served rdata of one RRset."""
+    """Return the rdata of one RRset that is served (not disabled)."""
     return [text for row in rows if row[0] == name and row[1] == type for text in row[3] if text not in row[4]]

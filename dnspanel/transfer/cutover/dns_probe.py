@@ -1,7 +1,7 @@
-"""Many questions to several servers at once: over UDP with EDNS, again when one gets lost, over TCP when cut short.
+"""Ask several DNS servers many questions at once.
 
-The number of questions under way is limited, so that a comparison does not
-overload a server in service.
+Questions go over UDP with EDNS. A lost question is sent again, and a truncated answer is fetched over TCP. The number
+of open questions is limited, so that a comparison does not overload a server in service.
 """
 
 import contextlib
@@ -39,10 +39,10 @@ Question = tuple[str, int]  # name and type
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server to ask; `name` is its name in messages.
+    """A server to ask. `name` is its name in messages.
 
-    `is_described` is False if people may not learn why it does not answer: else the panel would find out for them the
-    open ports of any host.
+    `is_described` is False if people must not learn why the server does not answer. Otherwise people could use the
+    panel to find the open ports of any host.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Server:
     is_described: bool = True
 
     def silence(self, reason: str) -> "Answer":
-        """Return an answer that says that the server did not answer, and why, for people that may know."""
+        """Return an answer for a server that did not answer. It has the reason only if `is_described`."""
         return Answer(None, failure=reason if self.is_described else gettext(_SILENCE))
 
 
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A server's answer to one question. Without an answer `rcode` is missing (None), and `failure` says why."""
+    """A server's answer to one question. Without an answer, `rcode` is None and `failure` has the reason."""
 
     rcode: int | None
     is_authoritative: bool = False
@@ -77,7 +77,7 @@ class Answer:
     failure: str = ""
 
     def at(self, name: str, type: int) -> Found | None:
-        """Return the RRset of this name and type in the answer section."""
+        """Return the RRset of this name and type in the answer section, or None."""
         return next((each for each in self.found if each.name == name and each.type == type), None)
 
 
@@ -88,7 +88,7 @@ def ask(
     in_flight: int = MOST_IN_FLIGHT,
     try_seconds: float = TRY_SECONDS,
 ) -> list[list[Answer]]:
-    """Ask every server every question. The result is a list of answers per server, in the order of the questions."""
+    """Ask every server every question. Return one list of answers per server, in the order of the questions."""
     with contextlib.ExitStack() as stack:
         lines = [stack.enter_context(_Line(server, questions)) for server in servers]
         _exchange(lines, max(1, in_flight // max(1, len(lines))), try_seconds)
@@ -96,7 +96,7 @@ def ask(
 
 
 class _Line:
-    """One server, the questions that wait for its answer, and the packets that came."""
+    """One server with the questions that it has not answered yet, and the packets it sent."""
 
     def __init__(self, server: Server, questions: Sequence[Question]) -> None:
         self.server = server
@@ -127,7 +127,7 @@ class _Line:
         return not self._waiting and not self._sent
 
     def send(self, most: int, now: float, try_seconds: float) -> None:
-        """Ask again what got lost, then ask on, up to `most` questions under way."""
+        """Repeat lost questions, then send new ones, until `most` questions are open."""
         for id_ in [id_ for id_, (_, _, until) in self._sent.items() if until <= now]:
             number, tries, _ = self._sent.pop(id_)
             if tries > 1:
@@ -144,7 +144,9 @@ class _Line:
             self._sent[id_] = (number, tries, now + try_seconds)
 
     def receive(self) -> None:
-        """Take the packets that have come; at most _PACKETS_AT_ONCE, however fast a server sends them."""
+        """Read the packets that have arrived, at most _PACKETS_AT_ONCE, so that a fast server does not hold up the
+        others.
+        """
         for _ in range(_PACKETS_AT_ONCE):
             try:
                 packet = self.socket.recv(65535)
@@ -159,7 +161,10 @@ class _Line:
                 self.packets[sent[0]] = packet
 
     def _fits(self, packet: bytes, number: int) -> bool:
-        """Return True if a packet answers the question, not one of an earlier round; or says that it cannot be read."""
+        """Return True if a packet answers this question and not one of an earlier round.
+
+        A packet without a question also fits: the server could not read the question.
+        """
         name, type_ = self._questions[number]
         question = names.to_wire(name) + type_.to_bytes(2, "big")
         return packet[12 : 12 + len(question)].lower() == question.lower() or packet[4:6] == b"\0\0"
@@ -179,7 +184,7 @@ def _exchange(lines: Sequence[_Line], most: int, try_seconds: float) -> None:
 
 
 def _answers(lines: Sequence[_Line], questions: Sequence[Question]) -> list[list[Answer]]:
-    """Read the packets. Servers of one kind often send the same bytes, which are read once."""
+    """Parse the packets into answers. Servers of one kind often send the same bytes, which are parsed only once."""
     found: list[list[Answer]] = [[] for _ in lines]
     cut_short: list[tuple[int, int]] = []
     for number in range(len(questions)):
@@ -222,7 +227,7 @@ def _read(packet: bytes) -> Answer:
 
 
 def answer_of(message: dns.message.Message) -> Answer:
-    """Return a message as values to compare."""
+    """Return a DNS message as an Answer, whose values can be compared."""
     return Answer(
         rcode=int(message.rcode()),
         is_authoritative=bool(message.flags & dns.flags.AA),

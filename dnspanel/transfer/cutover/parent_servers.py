@@ -1,4 +1,4 @@
-"""What a zone's parent says about it, asked of the parent's own servers, to which a resolver leads."""
+"""Look up a zone's delegation at the parent's own servers, which a resolver finds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ _USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 class Delegation:
     """The parent's side of a delegation.
 
-    Without name servers it is no delegation. `ds`: None if it could not be asked.
+    Without name servers there is no delegation. `ds` is None if the parent could not be asked for it.
     """
 
     parent: str
@@ -40,12 +40,12 @@ class Delegation:
 
 
 class Resolver:
-    """A resolver, and through it the servers of parents. Every method returns None once the resolver does not answer
-    any more.
+    """A resolver, which also finds the servers of parent zones. Every method returns None after the resolver stops
+    answering.
 
-    `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. Only addresses
-    that `allows` lets through are returned or asked: the person that chooses the resolver, or a zone's name
-    servers, chooses where these lead. Safe to use from several threads.
+    `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. Only addresses that
+    pass `allows` are returned or asked, because people choose the resolver and the zone's name servers, and so where
+    these lead. Safe to use from several threads.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Resolver:
         self._addresses: dict[str, frozenset[str] | None] = {}
 
     def addresses(self, name: str) -> frozenset[str] | None:
-        """Return the addresses of a host, those that are allowed; None if no server could be asked."""
+        """Return the allowed addresses of a host, or None if no server could be asked."""
         if name not in self._addresses:
             answers = [self._ask(name, type_) for type_ in (rdtypes.A, rdtypes.AAAA)]
             found = [
@@ -74,7 +74,7 @@ class Resolver:
         return self._addresses[name]
 
     def delegation(self, zone: str) -> Delegation | None:
-        """Return what the parent's servers say about the zone; None if none could be asked."""
+        """Return the delegation that the parent's servers have for the zone, or None if none could be asked."""
         parent = names.parent(zone)
         if parent is None:
             return None
@@ -89,7 +89,7 @@ class Resolver:
         return None
 
     def _zone_at_or_above(self, name: str) -> tuple[str, list[str]] | None:
-        """Return the zone that holds a name, and the addresses of its servers."""
+        """Return the closest zone at or above a name, and the addresses of its servers."""
         with self._lock:
             if name in self._parents:
                 return self._parents[name]
@@ -107,7 +107,7 @@ class Resolver:
         return found
 
     def _ask(self, name: str, type: int) -> Answer | None:
-        """Return what the resolver says; None if it does not answer."""
+        """Return the resolver's answer, or None if it does not answer or the answer is not usable."""
         if self._silences >= _PATIENCE:
             return None
         for address, port in self._servers:

@@ -1,8 +1,7 @@
-"""The life of a comparison of an old server with our nodes. Verbs.
+"""Create, run and cancel comparisons of an old server with our nodes. Verbs.
 
-Zones are read, asked about and recorded some at a time; nothing is asked
-while a transaction is open. A worker that dies leaves a comparison that the
-next one goes on with, after the last zone that was recorded.
+Zones are read, compared and recorded in batches. No DNS query is sent while a transaction is open. If a worker dies,
+the next one continues after the last zone that was recorded.
 """
 
 import logging
@@ -62,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """A person cancelled the comparison."""
+    """Raised when a person has cancelled the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class _Sides:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """One zone, read for its comparison."""
+    """One zone, with the rows and questions that its comparison needs."""
 
     name: str
     rows: Sequence[Row]
@@ -94,10 +93,10 @@ def create_check(  # noqa: PLR0913  # the fields of a check
     resolver: str = "",
     resolver_port: int = 53,
 ) -> CutoverCheck:
-    """Create a comparison that waits for a worker: of an import's zones, or of a selection.
+    """Create a comparison that waits for a worker. It covers an import's zones or a selection.
 
-    Raises ServerRefused for an address that the panel does not ask, WrongState
-    when the person has several unfinished ones, or when no node is active.
+    Raise ServerRefused for an address that the panel must not contact. Raise WrongState if the person has several
+    unfinished comparisons, or if no node is active.
     """
     allowed_servers.refuse_dns_server("server", server, port, port_field="port")
     if resolver:
@@ -130,7 +129,7 @@ def create_check(  # noqa: PLR0913  # the fields of a check
 def check_for(person: access.Person, pk: int) -> CutoverCheck:
     """Return the comparison.
 
-    Raise Forbidden for a person without the right to edit zones, and Unknown for one that does not see it.
+    Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see it.
     """
     access.require(person, Permission.EDIT)
     check = job_rights.checks_visible_to(person).filter(pk=pk).first()
@@ -140,9 +139,9 @@ def check_for(person: access.Person, pk: int) -> CutoverCheck:
 
 
 def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> None:
-    """Cancel a comparison: it goes no further, and what it found stays.
+    """Cancel a comparison. Its results so far remain.
 
-    Raise Unknown for a person that does not see it, and WrongState for a comparison that has ended.
+    Raise Unknown for a person who is not allowed to see the comparison, and WrongState if it has ended.
     """
     check_for(by, check.pk)
     if not _unfinished_check(check.pk).update(state=RunState.CANCELLED, ended_at=now):
@@ -150,12 +149,15 @@ def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> Non
 
 
 def unfinished_checks() -> list[int]:
-    """Return the ids of comparisons that have not ended and need a worker."""
+    """Return the ids of the comparisons that have not ended and need a worker."""
     return list(CutoverCheck.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
 
 
 def run_check(check_id: int, *, parent_port: int = 53) -> str:
-    """Compare every zone of the comparison, unless it has ended, or it is the turn of another worker or person."""
+    """Compare every zone of the comparison, and return a summary for the log.
+
+    Do nothing if the comparison has ended, another worker runs it, or its author has too many jobs that read servers.
+    """
     author_id = _unfinished_check(check_id).values_list("author", flat=True).first()
     if not places.may_read(author_id):
         return f"comparison={check_id}: other servers are being asked for its author"
@@ -186,7 +188,7 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
 
 
 def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
-    """Select the zones that are compared: those its author may see."""
+    """Return the zones of a comparison that its author is allowed to see."""
     author = job_rights.actor_of_job(check)
     zones = Zone.objects.none() if author is None else zones_visible_to(author)
     if check.job_id is None:
@@ -198,7 +200,7 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
 
 
 def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
-    """Return the servers of a comparison, their addresses checked again. Raise ServerRefused or Forbidden."""
+    """Return the servers of a comparison, after checking their addresses again. Raise ServerRefused or Forbidden."""
     allowed_servers.refuse_dns_server("", check.server, check.port, port_field="")
     if check.resolver:
         allowed_servers.refuse_dns_server("", check.resolver, check.resolver_port, port_field="")
@@ -237,7 +239,7 @@ def _compare(check: CutoverCheck, parent_port: int) -> None:
 
 
 def _batches(zones: "QuerySet[Zone]") -> Iterator[list[_Read]]:
-    """Yield zones by name, some at a time."""
+    """Yield the zones by name, in batches."""
     after = ""
     while True:
         found = list(zones.filter(name__gt=after).order_by("name").values_list("name", "rrset_count")[:_ZONES_AT_ONCE])

@@ -1,13 +1,11 @@
-"""Zones as BIND zone files, alone or as a tar with the lists that BIND, NSD and Knot DNS load them by.
+"""Write zones as BIND zone files, single or in a tar with the lists that BIND, NSD and Knot DNS use to load them.
 
-Everything is one record per line with its TTL, so that a zone file can be
-searched and compared line by line. Nothing is lost: a disabled record is the
-comment `;!disabled name ttl IN TYPE rdata`, an RRset's comment ends its
-first line, and its tags and the comments of its values are a comment below it
-(`transfer.noted`). Types that only PowerDNS knows are written as RFC 3597 says, with
-a whole-line comment above that shows them as people write them. A zone that is
-served with the signatures that it came with ends in the NSEC or NSEC3 records
-that these are over: any server can serve the file as it is.
+Each line is one record with its TTL, so that a zone file can be searched and compared line by line. Nothing is lost. A
+disabled record is the comment `;!disabled name ttl IN TYPE rdata`. An RRset's comment ends its first line. An RRset's
+tags and the comments of its values are a comment after it (`transfer.noted`). Types that only PowerDNS knows are
+written in the form of RFC 3597, after a comment line with their readable form. A zone that is served with the
+signatures of its source ends with the NSEC or NSEC3 records that they cover, so that any server can serve the file
+unchanged.
 """
 
 import hashlib
@@ -51,7 +49,8 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 
 
 def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
-    """Return the complete lines of an RRset with this text as their owner; `generic` types as RFC 3597 writes them."""
+    """Return the complete lines of an RRset with `owner` as their owner. Types in `generic` use the form of RFC 3597.
+    """
     _, type_, ttl, texts, disabled, comment, notes = row
     if type_ == rdtypes.RRSIG and not (disabled or comment or notes):
         return "".join(f"{owner} {ttl_of_signature(text)} IN RRSIG {text}\n" for text in texts)
@@ -62,7 +61,8 @@ def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
 
 
 def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iterator[str]:
-    """Yield the lines of an RRset with disabled records, a comment or notes, or a type that not every server knows."""
+    """Yield the lines of an RRset that has disabled records, a comment, notes, or a type that some servers do not know.
+    """
     _, type_, ttl, texts, disabled, comment, notes = row
     if is_generic:
         yield from (f"; {head}{text}\n" for text in texts)
@@ -77,13 +77,13 @@ def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iter
 
 
 def generic_text(type: int, text: str) -> str:
-    """Return an rdata in the form of RFC 3597, which every server reads whatever the type."""
+    """Return an rdata in the form of RFC 3597, which every server can read for any type."""
     wire = rdata.to_wire(type, text)
     return f"\\# {len(wire)} {wire.hex()}"
 
 
 def _one_line(comment: str) -> str:
-    """Return a comment without line breaks."""
+    """Return a comment with its line breaks replaced by spaces."""
     return _UNFIT_FOR_COMMENTS.sub(" ", comment).strip()
 
 
@@ -93,10 +93,10 @@ def _mnemonic(type: int) -> str:
 
 
 def file_name(zone: str) -> str:
-    """Return a file name for the zone, one for each, that is legal everywhere.
+    """Return the zone's unique file name, which is valid on all file systems.
 
-    Characters but letters, digits, `.`, `_` and `-` become `=HH`; of a very
-    long name only the beginning is kept, and a digest of the full name.
+    Characters other than letters, digits, `.`, `_` and `-` become `=HH`. A very long name is cut and ends with a digest
+    of the full name.
     """
     stem = "=2E" if zone == names.ROOT else _UNSAFE.sub(lambda found: f"={ord(found[0]):02X}", zone[:-1])
     if len(stem) > _MOST_FILE_NAME - len(".zone"):
@@ -109,14 +109,15 @@ def _path(zone: str) -> str:
 
 
 def _quoted_name(zone: str) -> str:
-    """Return the name as it is written between quotes: without a quote of its own, which a backslash would
-    not escape for every reader.
+    r"""Return the name in a form that is safe between quotes.
+
+    A quote inside the name becomes `\034`, because some readers do not accept `\"`.
     """
     return zone.replace('\\"', "\\034")
 
 
 def named_conf(zones: Iterable[str]) -> Iterator[str]:
-    """Yield statements for BIND's named.conf. BIND only warns of names that it would refuse in a host's record."""
+    """Yield statements for BIND's named.conf. They make BIND only warn about names that it would refuse for hosts."""
     yield f"// Zones for BIND 9: include this file in named.conf. {LISTS_HELP}\n"
     for zone in zones:
         yield f'zone "{_quoted_name(zone)}" {{ type primary; file "{_path(zone)}"; check-names warn; }};\n'
@@ -140,7 +141,7 @@ LISTS = {"named.conf": named_conf, "nsd.conf": nsd_conf, "knot.conf": knot_conf}
 
 
 class ZoneArchive:
-    """A tar of zone files while it is written; memory holds one zone at most, and of a large one only the beginning."""
+    """A tar writer for zone files. It keeps at most one zone in memory, and of a large zone only the beginning."""
 
     def __init__(self, out: Out, mtime: int) -> None:
         self._out = out
@@ -152,7 +153,7 @@ class ZoneArchive:
         self.add_file(_path(zone.name), zone_lines(zone))
 
     def add_file(self, path: str, lines: Iterable[str]) -> None:
-        """Add a file of text to the archive."""
+        """Add a text file to the archive."""
         text = self._text
         text.seek(0)
         text.truncate()
@@ -166,13 +167,13 @@ class ZoneArchive:
         self._out.write(bytes(-size % _BLOCK))
 
     def close(self) -> None:
-        """Complete the archive."""
+        """Write the end of the archive."""
         self._out.write(bytes(2 * _BLOCK))
         self._text.close()
 
 
 def _join_lines(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
-    """Join lines into larger pieces, as bytes."""
+    """Yield the lines joined into larger pieces, as bytes."""
     iterator = iter(lines)
     pending: list[str] = []
     for line in iterator:
@@ -184,7 +185,7 @@ def _join_lines(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
 
 
 def _header(path: str, size: int, mtime: int) -> bytes:
-    """Return a tar header (ustar): what `tarfile` makes, without its search for what might not fit."""
+    """Return a tar header (ustar) like that of `tarfile`, but without its slow checks of the fields."""
     fields = (
         path.encode().ljust(100, b"\0"),
         b"0000644\0",
@@ -203,5 +204,5 @@ def _header(path: str, size: int, mtime: int) -> bytes:
 
 
 def _octal(number: int) -> bytes:
-    """Return twelve bytes: octal digits, or GNU's binary form of what these cannot hold."""
+    """Return a size in 12 bytes, as octal digits or in GNU's binary form if it is too large for them."""
     return b"%011o\0" % number if number < 8**11 else b"\x80" + number.to_bytes(11, "big")

@@ -1,18 +1,16 @@
-r"""Zones as CSV: one line per record, UTF-8, quoted as RFC 4180 says.
+r"""Write zones as CSV: one line per record, in UTF-8, quoted as in RFC 4180.
 
     zone,name,type,ttl,value,disabled,comment,value_comment,tags
 
-A spreadsheet takes a cell that begins with `= + - @`, a tab or a carriage
-return for a formula. So that a TXT record does not run on the desk of its reader, and
-the way back stays exact:
+A spreadsheet reads a cell that begins with `= + - @`, a tab or a carriage return as a formula. These rules keep the
+text of a TXT record from being run by its reader's spreadsheet, and still let an import restore the exact value:
 
-- Names, and values that begin with a name, write such a first character as
-  the `\DDD` escape of zone files: any reader of names reads the same name.
-  So they do with `#`, at which many readers of CSV skip the line.
-- Other values that would begin so (base64 may begin with `+`) are written as
-  RFC 3597 says, `\# length hex`.
-- A comment or tag that begins so, or with an apostrophe, gets one apostrophe before
-  it; the reader takes one off wherever a comment begins with one.
+- In names, and in values that begin with a name, such a first character is written as the `\DDD` escape of zone files.
+  Any reader of names reads the same name. The same is done for `#`, because many CSV readers skip such a line.
+- Other values that would begin with such a character (base64 can begin with `+`) are written in the form of RFC 3597,
+  `\# length hex`.
+- A comment or tag that begins with such a character or with an apostrophe gets one apostrophe before it. The reader
+  removes one apostrophe at the start of a comment.
 """
 
 import csv
@@ -38,7 +36,7 @@ _BEGINS_WITH_NAME = frozenset(
 
 
 def header() -> str:
-    """Return the first line."""
+    """Return the header line."""
     return ",".join(COLUMNS) + "\r\n"
 
 
@@ -69,17 +67,17 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 
 
 def harmless_cell(value: object) -> object:
-    """Return a value as a cell that no spreadsheet runs, in a table that is not read back."""
+    """Return a value as a cell that no spreadsheet runs, for a table that is never imported."""
     return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULA else value
 
 
 def safe_comment(comment: str) -> str:
-    """Return a comment as a cell that no spreadsheet runs."""
+    """Return a comment as a cell that no spreadsheet runs. `plain_comment` restores it."""
     return "'" + comment if comment[0] in _FORMULA or comment[0] == "'" else comment
 
 
 def plain_comment(cell: str) -> str:
-    """Return the comment that `safe_comment` made a cell of."""
+    """Return the comment from a cell that `safe_comment` made."""
     return cell.removeprefix("'")
 
 

@@ -1,8 +1,7 @@
-"""The life of an export: requested, written by a worker, kept for a day, deleted. Verbs.
+"""Create, write, keep (for a day) and delete exports. Verbs.
 
-The job holds what was requested and its progress; the file appears under its
-name when it is complete. A worker that dies leaves a job that the next one
-writes from the beginning.
+The job has the request and its progress. The file gets its final name when it is complete. If a worker dies, the next
+one writes the file from the beginning.
 """
 
 import logging
@@ -49,16 +48,16 @@ logger = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """A person cancelled the export."""
+    """Raised when a person has cancelled the export."""
 
 
 def exports_directory() -> Path:
-    """Return the directory of finished exports."""
+    """Return the directory of the exported files."""
     return Path(settings.TRANSFER_DIR) / "exports"
 
 
 def export_path(job: ExportJob) -> Path:
-    """Return the path of the file of an export that is done."""
+    """Return the file path of a finished export."""
     return exports_directory() / f"{job.pk}.{export_file.suffix(job.format)}.gz"
 
 
@@ -71,13 +70,14 @@ def create_export(
     options: QueryOptions | None = None,
     keys_passphrase: str = "",
 ) -> ExportJob:
-    """Create an export that waits for a worker; without an author it is the panel's own, of all zones.
+    """Create an export that waits for a worker. Without an author it is the panel's own export of all zones.
 
-    With a passphrase it has the private DNSSEC keys, sealed under that: only in JSON, and only for a person that
-    may export the keys of every zone in it. The passphrase is kept encrypted until the export has ended.
+    With a passphrase, the export includes the private DNSSEC keys, sealed with the passphrase. That needs JSON, and a
+    person who is allowed to export the keys of every zone in it. The passphrase is stored encrypted until the export
+    ends.
 
-    Raise WrongState to a person with several unfinished ones, Forbidden to a token that sees only parts of
-    zones, PassphraseRefused, and RightMissing, which names a zone whose keys are not for the author.
+    Raise WrongState if the person has several unfinished exports, Forbidden for a token that sees only parts of zones,
+    PassphraseRefused, or RightMissing with a zone whose keys the author must not export.
     """
     job_rights.refuse_partial_visibility(author)
     if keys_passphrase:
@@ -111,16 +111,16 @@ def create_export(
 
 
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
-    """Cancel an export. It is not written any further, and leaves no file. Raise WrongState for one that has ended."""
+    """Cancel an export, which then leaves no file. Raise WrongState if it has ended."""
     if not _unfinished_job(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
         raise WrongState(gettext("This export has ended already."))
 
 
 def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
-    """Open the file of an export. Raise Unknown if there is no file, or no file any longer.
+    """Open the file of an export. Raise Unknown if the file does not exist or was deleted.
 
-    An export with keys is only for a person that may still export the keys of every zone in it. Raise RightMissing,
-    or Unknown for a person that does not see such a zone any longer.
+    For an export with keys, the person must still have the right to export the keys of every zone in it. Raise
+    RightMissing otherwise, or Unknown if the person no longer sees such a zone.
     """
     try:
         if job.state != RunState.DONE or job.forgotten_at is not None:
@@ -136,12 +136,12 @@ def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
 
 
 def unfinished_exports() -> list[int]:
-    """Return the ids of exports that have not ended and need a worker."""
+    """Return the ids of the exports that have not ended and need a worker."""
     return list(ExportJob.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
 
 
 def run_export(job_id: int) -> str:
-    """Write the export, unless it has ended or another worker is at it; return what came of it."""
+    """Write the export, unless it has ended or another worker writes it. Return a summary for the log."""
     job = _unfinished_job(job_id).select_related("author", "token").first()
     if job is None:
         return f"export={job_id}: nothing to do"
@@ -165,7 +165,9 @@ def run_export(job_id: int) -> str:
 
 
 def forget_old_exports(*, now: datetime) -> int:
-    """Delete files of exports that ended a day ago, and files that belong to no export; return how many."""
+    """Delete the files of exports that ended a day ago, and files without an export. Return the number of deleted
+    files.
+    """
     ExportJob.objects.filter(ended_at__lt=now - KEPT, forgotten_at=None).update(forgotten_at=now)
     if not exports_directory().is_dir():
         return 0
@@ -182,14 +184,15 @@ def _unfinished_job(job_id: int) -> "QuerySet[ExportJob]":
 
 
 def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
-    """Return True if no other worker writes it; the lock holds until the connection's transaction ends, or
-    its process.
+    """Return True if no other worker writes this export.
+
+    The lock is held until the connection's transaction or the process ends.
     """
     return try_lock_until_commit(conn, Lock.EXPORT, job_id)
 
 
 def zones_of(job: ExportJob) -> "QuerySet[Zone]":
-    """Select the zones that the export is about and that its author may see."""
+    """Return the zones of the export that its author is allowed to see."""
     return Selection.from_json(job.selection).among(_zones_of(job_rights.actor_of_job(job)))
 
 
@@ -203,7 +206,10 @@ def _refuse_keys(zone_name: str | None) -> None:
 
 
 def _sealer_of(conn: "psycopg.Connection[Any]", job: ExportJob, zones: "QuerySet[Zone]") -> Sealer | None:
-    """Return what seals the keys, if the export has any. Raise RightMissing, as of the moment that is exported."""
+    """Return the sealer for the keys, or None if the export has none.
+
+    Raise RightMissing if, in the exported snapshot, the author must not export the keys of a zone.
+    """
     if job.secret is None:
         return None
     hidden = job_rights.zones_with_hidden_keys(zones, job_rights.actor_of_job(job))
@@ -244,9 +250,9 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
 
 
 def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
-    """Mark the export as done, and record in the audit log the person that has the keys in it.
+    """Mark the export as done, and record an export of keys in the audit log with the person who gets them.
 
-    Return False if it was cancelled before.
+    Return False if it was cancelled first.
     """
     counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
     keyed = {"keyed_zones": tally.keyed}
@@ -259,7 +265,7 @@ def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: da
 
 
 def _teller(job_id: int) -> Any:
-    """Return a function that records twice a second how far the export is, and raises once it is cancelled."""
+    """Return a function that records the export's progress twice a second, and raises _Stopped after a cancellation."""
     told_at = time.monotonic()
 
     def tell(tally: Tally) -> None:
@@ -275,7 +281,7 @@ def _teller(job_id: int) -> Any:
 
 @contextmanager
 def _file(path: Path) -> Iterator[Any]:
-    """Open a new file that appears under its name once it is complete and synced to disk, or not at all."""
+    """Open a new file that gets its final name only when it is complete and synced to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     try:

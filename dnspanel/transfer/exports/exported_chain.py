@@ -1,6 +1,7 @@
-"""The NSEC or NSEC3 records of a zone that is exported with the signatures that it came with, as lines of a zone file.
+"""Write the NSEC or NSEC3 records of a zone that is exported with the signatures of its source.
 
-PowerDNS makes them, so that they are not among the zone's RRsets. Each has the TTL that its signature says that it had.
+PowerDNS computes these records, so they are not among the zone's RRsets. Each record has the original TTL from its
+signature.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,9 @@ from replication.dns import names, rdata, rdtypes
 
 
 class Chain:
-    """The chain of one zone that is signed so, and others that it has. A few hundred bytes are kept for each name."""
+    """The NSEC or NSEC3 chain that a presigned zone is served with, and its other chains. Each name needs some hundred
+    bytes.
+    """
 
     def __init__(self, zone: str, state: SigningState) -> None:
         self._zone, self._nsec3 = zone, state.denial
@@ -25,7 +28,7 @@ class Chain:
         self._ttl_of_parameters: int | None = None
 
     def take(self, row: Row) -> None:
-        """Note an RRset; they come in the order of their owners."""
+        """Add an RRset. RRsets must come in the order of their owners."""
         name, type_, _, texts, disabled, *_ = row
         served = [text for text in texts if text not in disabled] if disabled else texts
         if not served:
@@ -37,7 +40,7 @@ class Chain:
             self._take_ttls(key, served)
 
     def lines(self) -> Iterator[str]:
-        """Yield the records, one a line; the parameters first for NSEC3."""
+        """Yield the records, one per line. For NSEC3, the parameters come first."""
         yield from self._own_lines()
         for record in self._others.records():
             yield f"{self._owner(record.owner)} {record.ttl} IN {rdata.type_to_text(record.type)} {record.text}\n"
@@ -57,7 +60,7 @@ class Chain:
             yield f"{head} 1 {int(self._nsec3.opt_out)} {parameters} {after} {_types(link.types)}".rstrip() + "\n"
 
     def _take_ttls(self, key: bytes, texts: Sequence[str]) -> None:
-        """Take the TTLs that signatures were made for: the fourth word of each (RFC 4034 section 3.1.4)."""
+        """Store the original TTLs from the signatures: the fourth field of each (RFC 4034 section 3.1.4)."""
         for text in texts:
             covered, _, _, ttl, _ = text.split(" ", 4)
             if covered == self._type:

@@ -1,7 +1,7 @@
-"""Zones read from PostgreSQL for an export: one query, however many zones, through a server-side cursor.
+"""Read zones from PostgreSQL for an export with one query, for any number of zones, through a server-side cursor.
 
-Zones come by name, their RRsets in canonical order with the SOA first. One
-zone may have millions of RRsets, so nothing is collected here.
+Zones are ordered by name, and their RRsets are in canonical order with the SOA first. One zone can have millions of
+RRsets, so nothing is collected here.
 """
 
 import json
@@ -28,15 +28,15 @@ _number = count(1)
 
 
 class Out(Protocol):
-    """Where an export's bytes go: the one method of a file that is needed."""
+    """The one method of a file that an export writes to."""
 
     def write(self, data: bytes, /) -> Any: ...
 
 
 class ExportedZone(NamedTuple):
-    """A zone and its rows, which can be read once, before the next zone is fetched.
+    """A zone and its rows, which can only be read once and before the next zone is fetched.
 
-    `presigned` is how it is signed if it is served with the signatures that it came with.
+    `presigned` is the zone's signing state if it is served with the signatures of its source.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ExportedZone(NamedTuple):
 
 @contextmanager
 def snapshot() -> "Iterator[psycopg.Connection[Any]]":
-    """Open a connection of its own on which everything is read as of one moment, and nothing can be written."""
+    """Open a separate read-only connection that sees the database as of one moment."""
     own = connection.copy()
     try:
         own.connect()
@@ -63,7 +63,7 @@ def snapshot() -> "Iterator[psycopg.Connection[Any]]":
 
 
 def zone_names(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iterator[str]:
-    """Yield the names of these zones in order."""
+    """Yield the names of these zones, sorted."""
     with suppress(EmptyResultSet):  # a person who may see nothing
         sql, parameters = zones.order_by("name").values_list("name").query.sql_with_params()
         for (name,) in fetch_rows(conn, sql, parameters):
@@ -96,7 +96,7 @@ def fetch_rows(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[A
 
 
 def soa_first(zone: str, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the same rows, but the SOA before the apex's types of lower numbers, as zone files have it."""
+    """Yield the rows with the SOA before the apex's types of lower numbers, as in zone files."""
     pending: list[Row] = []
     for row in rows:
         if row[0] == zone and row[1] < rdtypes.SOA:

@@ -1,4 +1,4 @@
-"""Which zones an export or a comparison is about."""
+"""The choice of zones for an export or a comparison."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from replication.dns import names
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Zones by canonical name, or all that a search finds; neither means every zone."""
+    """A choice of zones: by canonical name, or by a search. Without both it means every zone."""
 
     names: tuple[str, ...] = ()
     search: str = ""
@@ -26,14 +26,14 @@ class Selection:
         return cls(tuple(stored.get("names", ())), stored.get("search", ""))
 
     def among(self, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
-        """Select those of `zones` that are meant."""
+        """Return the zones of `zones` that are selected."""
         if self.names:
             return zones.filter(name__in=self.names)
         return found_zones(zones, self.search)
 
     @property
     def title(self) -> str:
-        """How a page names it."""
+        """The selection's title on pages."""
         if len(self.names) == 1:
             return names.display(self.names[0])
         if self.names:

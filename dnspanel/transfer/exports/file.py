@@ -1,4 +1,4 @@
-"""An export as a file: zones, a format, and where the bytes go."""
+"""Write zones as a file in one of the export formats."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -28,14 +28,16 @@ _SUFFIXES = {
 
 
 def suffix(export_format: str) -> str:
-    """Return the suffix of such a file that is not compressed."""
+    """Return the file name suffix of an export format, without the suffix of a compression."""
     return _SUFFIXES[ExportFormat(export_format)]
 
 
 @dataclass(slots=True)
 class Tally:
-    """How far an export has come; `records` are lines in a query file, `keys` private keys that were sealed, those of
-    the `keyed` zones."""
+    """The progress of an export.
+
+    `records` counts lines in a query file. `keys` counts the sealed private keys, which belong to the `keyed` zones.
+    """
 
     zones: int = 0
     records: int = 0
@@ -54,11 +56,11 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
     sealer: Sealer | None = None,
     watch: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """Write the zones to `out`, in memory that does not depend on how many they are.
+    """Write the zones to `out`, with memory use that does not depend on their number.
 
-    With a sealer JSON has the private keys of all these zones: the caller checks that the reader may have them.
-    The connection is in a transaction (or `export_rows.snapshot`). `watch`
-    is called after each zone with the tally, and may raise to stop it.
+    With a sealer, JSON includes the private keys of all these zones: the caller must check that the reader is allowed
+    to have them. The connection must be in a transaction (or come from `exported_rows.snapshot`). `watch` is called
+    with the tally after each zone, and can raise an error to stop the export.
     """
     tally = Tally()
     found = _watch_zones(read_zones(conn, zones), tally, watch)
@@ -128,7 +130,7 @@ def _watch_zones(zones: Iterable[ExportedZone], tally: Tally, watch: Callable[[T
 
 
 def _count_zones(zones: Iterable[ExportedZone], tally: Tally) -> Iterator[ExportedZone]:
-    """Yield the same zones, and add what is read of them to the tally."""
+    """Yield the same zones, and add their rows to the tally as they are read."""
     for zone in zones:
         yield zone._replace(rows=_counted_rows(zone.rows, tally))
 
@@ -140,7 +142,7 @@ def _counted_rows(rows: Iterable[Row], tally: Tally) -> Iterator[Row]:
 
 
 class Gzip:
-    """A stream that compresses into another one; `close` completes it and leaves the other open."""
+    """A stream that compresses into another stream. `close` completes it and leaves the other stream open."""
 
     def __init__(self, out: Out, mtime: int, level: int = GZIP_LEVEL) -> None:
         self._out = out

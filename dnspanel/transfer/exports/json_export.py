@@ -1,14 +1,13 @@
-"""Zones as JSON: one object per line and zone, RRsets as PowerDNS's API has them.
+"""Write zones as JSON: one line with one object per zone, with RRsets in the form of PowerDNS's API.
 
     {"zone": name, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled", "comment"}],
                                "comments": [{"content"}], "tags": […]}],
      "dnssec": {"nsec3param": "1 0 0 -" or null, "narrow", "cds": "2,4", "cdnskey",
                 "keys": [{"flags", "algorithm", "active", "published", "dnskey": rdata, "sealed"}]}}
 
-Names are absolute, contents canonical presentation text, types mnemonics. Zones
-that are not signed have no "dnssec", keys without their private parts no "sealed",
-RRsets and records without tags and comments of their own no such members. A zone that is
-served with the signatures that it came with has no keys, and "presigned": true.
+Names are absolute, contents are canonical presentation text, and types are mnemonics. Unsigned zones have no "dnssec".
+Keys without a private part have no "sealed". RRsets and records without tags or comments have no such members. A zone
+that is served with the signatures of its source has no keys, and has "presigned": true.
 """
 
 import json
@@ -25,7 +24,7 @@ _member = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def zone_line(zone: ExportedZone, dnssec: dict[str, Any] | None = None) -> Iterator[str]:
-    """Yield the zone's line, in pieces; `dnssec` is what `signings.Signings` has of it."""
+    """Yield the zone's line in pieces. `dnssec` is the zone's value from `signings.Signings`."""
     opening = f'{{"zone":{_quoted(zone.name)},"rrsets":['
     for name, type_, ttl, texts, disabled, comment, notes in zone.rows:
         noted = parse_notes(notes)

@@ -1,8 +1,7 @@
-"""Query files for dnsperf and queryperf, made from zones: `name TYPE` per line.
+"""Make query files for dnsperf and queryperf from zones: `name TYPE` per line.
 
-Only what nodes serve is queried: no disabled records; A and AAAA where an
-ALIAS or LUA record computes them; a made-up label where the zone has a
-wildcard. Everything random comes from the seed: the same zones and options
+Only data that nodes serve is queried. Disabled records are left out. An ALIAS or LUA record that computes addresses
+becomes A and AAAA. A wildcard becomes a made-up label. Random choices come from the seed: the same zones and options
 make the same file.
 """
 
@@ -26,12 +25,11 @@ _MADE_UP = "x-{:08x}"
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """What a query file holds.
+    """The options of a query file.
 
-    `sample` is how many of the zones' names and types (0: all, in order);
-    `each_zone_alike` gives every zone the same chance of being sampled,
-    instead of every name and type. Of all lines, `random_percent` are made-up
-    names below the same zones, which do not exist.
+    `sample` is the number of names and types to draw from the zones (0: all, in order). `each_zone_alike` gives every
+    zone the same chance of being sampled, instead of every name and type. `random_percent` is the percentage of lines
+    with made-up names below the same zones, which do not exist.
     """
 
     sample: int = 0
