@@ -1,1 +1,1 @@
-"""Face 1: two HTTP APIs and dyndns2, all three translations of the same verbs."""
+"""Face 1: two HTTP APIs and dyndns2. All three call the same verbs."""

@@ -1,10 +1,10 @@
-"""The API as a Django app: it has tables of its own."""
+"""The Django app of the APIs, which has its own tables."""
 
 from django.apps import AppConfig
 
 
 class ApiConfig(AppConfig):
-    """The two APIs."""
+    """The configuration of the Django app `dnspanel.api`."""
 
     name = "dnspanel.api"
     label = "api"

@@ -1,4 +1,4 @@
-"""Authentication of APIs: a token and nothing else, so no cookie of a browser can act here."""
+"""Authentication of API requests, by token only. Browser cookies have no effect."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # views import this module
 
 
 class TokenAuthentication(BaseAuthentication):
-    """The token in `X-API-Key` or `Authorization: Bearer`; then `request.auth` is the `Actor`."""
+    """Authentication by the token in `X-API-Key` or `Authorization: Bearer`. Sets `request.auth` to the `Actor`."""
 
     kind = TokenKind.API
 
@@ -43,14 +43,14 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class HasToken(BasePermission):
-    """Deny by default: no view of an API answers without a token, unless it says so itself."""
+    """A permission class that denies by default: a view requires a token unless it declares otherwise."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return isinstance(request.auth, Actor)
 
 
 def secret_in(request: Request | HttpRequest) -> str:
-    """Return the secret that a request carries in one of the headers for it, or nothing."""
+    """Return the token secret from `X-API-Key` or `Authorization: Bearer`, or "" if the request has neither."""
     if key := request.META.get("HTTP_X_API_KEY", ""):
         return str(key)
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
@@ -58,18 +58,18 @@ def secret_in(request: Request | HttpRequest) -> str:
 
 
 def refusal(address: str | None) -> str:
-    """Return what both APIs say about every invalid token. The reason stays secret: an attacker would learn from it."""
+    """Return the error text for an invalid token. It hides the reason, because an attacker could learn from it."""
     return f"This token is not valid: unknown, expired, revoked, or not allowed from your address, {address}."
 
 
 def _other_scheme(scheme: str) -> str:
-    """Return what is said about an Authorization header with another scheme; what follows it can be a secret."""
+    """Return the error text for an unsupported Authorization scheme. Leave out the credentials, which can be secret."""
     displayed = f"`{scheme} …`" if scheme.isascii() and scheme.isalnum() and len(scheme) < 20 else "that"
     return f"Send the token as `Authorization: Bearer dnsp_…` or `X-API-Key: dnsp_…`, not as {displayed}."
 
 
 def password_in(request: Request | HttpRequest) -> tuple[str, str] | None:
-    """Return user name and password of HTTP Basic authentication, as dyndns2 clients send them."""
+    """Return the user name and password from HTTP Basic authentication, which dyndns2 clients send."""
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
     if scheme.lower() != "basic":
         return None

@@ -1,14 +1,15 @@
-"""Middleware: JSON of the APIs travels compressed for clients that accept it.
+"""Middleware that compresses JSON responses of the APIs for clients that accept gzip.
 
-Only what is below `/api/` and `/scim/`. BREACH needs a browser that sends a secret of its own accord, and an attacker
-whose text comes back beside it: the APIs take a token in a header that no browser adds by itself, and read no cookie,
-so no attacker can make another person's browser send such a request. Pages read cookies: `web.frame.compressed_pages`
-protects them.
+It covers only paths below `/api/` and `/scim/`. The BREACH attack needs a browser that sends a secret automatically,
+and a response that contains the attacker's text. The APIs read no cookies and take a token from a header that no
+browser adds automatically. So an attacker can't make another person's browser send such a request. Pages read cookies:
+`web.frame.compressed_pages` protects them.
 
-The entity tag stays as it is. It names the state of a resource and not the bytes of an answer, there are no ranges, and
-clients send it back in If-Match. A proxy that compresses makes it weak; `etag` takes that for the same tag.
+The entity tag doesn't change. It identifies the state of a resource, not the bytes of a response. There are no ranges,
+and clients send the tag back in If-Match. A proxy that compresses makes the tag weak. `etag` treats the weak tag as
+equal.
 
-Streams pass through: exports are compressed files, or are read while they are written.
+Streamed responses are not compressed: exports are compressed files, or are sent while they are read.
 """
 
 import gzip
@@ -24,7 +25,7 @@ _PATHS = ("/api/", "/scim/")
 
 
 class CompressedAnswersMiddleware:
-    """Compress the JSON of the APIs."""
+    """Middleware that compresses the APIs' JSON responses."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -41,7 +42,7 @@ class CompressedAnswersMiddleware:
 
 
 def accepts_gzip(header: str) -> bool:
-    """Return whether this Accept-Encoding names gzip, and not with the weight 0."""
+    """Return True if this Accept-Encoding header names gzip with a weight other than 0."""
     for coding in header.lower().split(","):
         name, _, parameters = coding.partition(";")
         if name.strip() in ("gzip", "x-gzip"):

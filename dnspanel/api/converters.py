@@ -1,4 +1,4 @@
-"""The URL converter of names, which may have slashes: zones of classless reverse delegation (RFC 2317) do."""
+"""The URL converter for names, which can contain slashes (zones of classless reverse delegation, RFC 2317)."""
 
 from replication.dns import names
 
@@ -8,10 +8,10 @@ LONGEST = 6 * names.MAX_WIRE
 
 
 class NameInPathConverter:
-    """`<name:zone_id>`: one part of a path or several, given to the view as they stand.
+    """The converter `<name:zone_id>`, which matches one or more path parts and passes them to the view unchanged.
 
-    A client that writes a slash as `%2F` sends the same as one that leaves it: it is decoded before the URL is looked
-    up. So a URL that ends in a name must stand behind those that have something after it.
+    `%2F` is decoded before the URL is resolved, so it is equal to a slash. Therefore a URL pattern that ends in a name
+    must come after the patterns that continue after the name.
     """
 
     regex = rf"[\s\S]{{1,{LONGEST}}}"  # a line end too: whatever is no name is refused by the API, in its own form

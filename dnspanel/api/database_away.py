@@ -1,4 +1,4 @@
-"""How the APIs say that PostgreSQL is away, each in its own form, for exceptions that no view of theirs has met."""
+"""Error responses of each API for an unreachable PostgreSQL, for exceptions that no view handled."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -12,28 +12,28 @@ TEXT = "text/plain; charset=utf-8"
 
 
 def answer_v1(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return PowerDNS's form of an error."""
+    """Return status 503 as an error in PowerDNS's format."""
     return database_away.finish(request, exc, v1.answer({"error": database_away.sentence(exc)}, 503))
 
 
 def answer_v2(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return problem details."""
+    """Return status 503 as problem details (RFC 9457)."""
     return database_away.finish(request, exc, problems.answer(problems.unavailable(exc)))
 
 
 def answer_scim(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return SCIM's form of an error."""
+    """Return status 503 as a SCIM error."""
     fault = ScimFault(503, database_away.sentence(exc))
     return database_away.finish(request, exc, scim.answer_fault(fault, {}))
 
 
 def answer_dyndns(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return dyndns2's word for trouble of the server."""
+    """Return status 503 with `911`, the dyndns2 code for a server error."""
     return database_away.finish(request, exc, HttpResponse("911\n", status=503, content_type="text/plain"))
 
 
 def answer_text(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return a sentence."""
+    """Return status 503 with one sentence of plain text."""
     return database_away.finish(
         request, exc, HttpResponse(database_away.sentence(exc) + "\n", status=503, content_type=TEXT)
     )

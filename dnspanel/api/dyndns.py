@@ -1,21 +1,20 @@
-"""dyndns2: the one URL at which routers say which addresses they have.
+"""dyndns2: the URL where routers report their current addresses.
 
     GET /nic/update?hostname=home.example.test&myip=192.0.2.7,2001:db8::7
 
-The user name does not matter (where `hostname` is missing it is the host),
-the password is a token. One line per host answers, in the words of the
-protocol: `good` and `nochg` with the addresses, `nohost`, `notfqdn`,
-`numhost`, `dnserr`, `badauth`, `abuse`, `911`.
+The password is a token. The user name is ignored, except that it is the host name if `hostname` is missing. The
+response has one line per host, with the codes of the protocol: `good` and `nochg` with the addresses, `nohost`,
+`notfqdn`, `numhost`, `dnserr`, `badauth`, `abuse`, `911`.
 
-What becomes of each address family:
+The parameters change each address family as follows:
 
-- addresses: these and no others;
-- a prefix (`2001:db8:1::/56`): each address keeps its last bits and gets the
-  prefix, which is how all hosts behind a router move;
-- nothing said, or `preserve`: it stays;
-- an empty parameter, while the other family has an address: its records go,
-  because the router has no such address now;
-- nothing said about either: the caller's address.
+- addresses: they replace all addresses of the family;
+- a prefix (`2001:db8:1::/56`): each address gets the prefix and keeps its last
+  bits, so all hosts behind a router move;
+- no parameter, or `preserve`: the family doesn't change;
+- an empty parameter while the other family has an address: the family's records
+  are deleted, because the router has no such address now;
+- no parameter for either family: the caller's address is used.
 """
 
 import logging
@@ -65,17 +64,17 @@ logger = logging.getLogger(__name__)
 
 
 class NotAnAddress(ApiError):
-    """An address parameter holds something else."""
+    """An address parameter that isn't an address a host can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """A family has these addresses and no others; none: its RRset goes."""
+    """The complete new addresses of a family. If empty, the RRset is deleted."""
 
     texts: tuple[str, ...]
 
     def rrset_after(self, host: str, type_: int, current: RRset | None) -> RRset | None:
-        """Return the RRset as it becomes; its TTL and comment stay."""
+        """Return the RRset with the new addresses. TTL and comment don't change."""
         if current is not None and set(current.served) == set(self.texts):
             return current
         return _rrset(host, type_, current, self.texts)
@@ -83,12 +82,12 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """The addresses of a family move to this network and keep their host bits."""
+    """A network that the addresses of a family move to. Addresses keep their host bits."""
 
     network: IPv4Network | IPv6Network
 
     def rrset_after(self, host: str, type_: int, current: RRset | None) -> RRset | None:
-        """Return the RRset as it becomes; None without an RRset before."""
+        """Return the RRset with its addresses moved to the network. Return None if there was no RRset."""
         if current is None or all(ip_address(text) in self.network for text in current.served):
             return current
         return _rrset(host, type_, current, map(self._move_address, current.served))
@@ -104,9 +103,9 @@ Intents = Mapping[int, Addresses | Prefix]  # by record type; a type that is mis
 @csrf_exempt
 @require_http_methods(["GET", "POST"])
 def update(request: HttpRequest) -> HttpResponse:
-    """Give the hosts these addresses.
+    """Set the addresses of the given hosts.
 
-    This view denies by itself: without a token the answer is `badauth` and nothing else.
+    This view denies access itself: without a token it returns only `badauth`.
     """
     try:
         actor = _actor(request)
@@ -132,7 +131,7 @@ def update(request: HttpRequest) -> HttpResponse:
 
 
 def hosts_in(request: HttpRequest) -> list[str]:
-    """Return the host names as sent; the user name where no parameter has any."""
+    """Return the host names as sent, or the user name if no parameter contains a host name."""
     for parameter in _HOST_PARAMETERS:
         if given := _items(_all_of(request, parameter)):
             return given
@@ -141,19 +140,19 @@ def hosts_in(request: HttpRequest) -> list[str]:
 
 
 def _all_of(request: HttpRequest, parameter: str) -> list[str]:
-    """Return what a parameter says in the URL and in the body."""
+    """Return all values of a parameter, from the URL and from the body."""
     return [*request.GET.getlist(parameter), *request.POST.getlist(parameter)]
 
 
 def _items(texts: Iterable[str]) -> list[str]:
-    """Return what parameters list; one that is given twice counts both times."""
+    """Return the comma-separated items of all these values. Repeated items are all included."""
     return [item.strip() for text in texts for item in text.split(",") if item.strip()]
 
 
 def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
-    """Return what to do with each family. Raise NotAnAddress if no parameter has an address that a host can have.
+    """Return the requested change for each family. Raise NotAnAddress if no address is one that a host can have.
 
-    An address that no host on the Internet has is passed over: routers that have no other address send fe80::1.
+    Other addresses that no host on the Internet has are ignored, because routers without a global address send fe80::1.
     """
     if "yes" in (text.lower() for text in parameters.get("offline", ())):
         return {rdtypes.A: Addresses(()), rdtypes.AAAA: Addresses(())}
@@ -169,7 +168,7 @@ def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
 
 @dataclass(slots=True)
 class _Families:
-    """What the parameters of a request have for each family, by record type; `unusable`: an address of no host."""
+    """The parsed parameters of a request by record type. `unusable` is an address that no host can have."""
 
     addresses: dict[int, list[str]] = field(default_factory=dict)
     empty: set[int] = field(default_factory=set)
@@ -177,7 +176,7 @@ class _Families:
     unusable: str = ""
 
     def add(self, type_: int, items: Sequence[str]) -> None:
-        """Take the items of one parameter, which is meant for records of this type."""
+        """Add the items of one parameter that is meant for records of this type."""
         if "preserve" in items:
             self.preserved.add(type_)
         if not items:
@@ -201,14 +200,17 @@ def _read_families(parameters: Mapping[str, Sequence[str]]) -> _Families:
 
 
 def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetime) -> list[str]:
-    """Return one line per host, in their order; what can be published is, in one publication."""
+    """Update the hosts in one publication and return one response line per host, in the given order.
+
+    Hosts that can't be updated don't prevent the update of the others.
+    """
     order = [(host, _owner_name(host)) for host in hosts]
     found = _publish(actor, {name for _, name in order if name is not None}, intents, now)
     return ["notfqdn" if name is None else found[name] for _, name in order]
 
 
 def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) -> dict[str, str]:
-    """Return the line of each owner name. One that may not be changed does not keep the others from it."""
+    """Publish the changes and return the response line of each owner name. Skip names that are refused."""
     zones = _zones_of(actor, owners)
     lines = dict.fromkeys(owners - zones.keys(), "nohost")
     while zones:
@@ -259,7 +261,7 @@ def _line(name: str, outcome: Outcome, intents: Intents) -> str:
 
 
 def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
-    """Return the owner names that this is about (all of them if it says none), and what is said of them."""
+    """Return the owner names that the error concerns (all if it names none) and their response line."""
     about: set[str] = set()
     line = "dnserr"
     if isinstance(exc, PublishingOnHold):
@@ -274,7 +276,7 @@ def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str
 
 
 def _zones_of(actor: Actor, owners: set[str]) -> dict[str, Zone]:
-    """Return the zone of each owner name: the one with the longest name that the actor may know about."""
+    """Return the zone of each owner name: the zone with the longest matching name that the actor is allowed to see."""
     around = {name: [name, *ancestors_within(name, names.ROOT)] for name in owners}
     candidates = {candidate for above in around.values() for candidate in above}
     found = access.zones_visible_to(actor).filter(name__in=candidates).order_by(Length("name").desc())
@@ -292,9 +294,9 @@ def _owner_name(host: str) -> str | None:
 
 
 def _intent(items: list[str]) -> Addresses | Prefix:
-    """Return what is asked for.
+    """Return the change that these items request.
 
-    Addresses count before a prefix: a router sends both when it has both, and the first are its own.
+    Addresses take precedence over a prefix. A router that sends both means the addresses for itself.
     """
     addresses = tuple(str(ip_address(item)) for item in items if "/" not in item)
     return Addresses(addresses) if addresses else Prefix(ip_network(items[0], strict=False))
@@ -311,9 +313,9 @@ def _type_of(text: str) -> int:
 
 
 def _is_of_a_host(text: str) -> bool:
-    """Return whether a host on the Internet, or in a private network, can have the address or prefix.
+    """Return True if a host on the Internet or in a private network can have this address or prefix.
 
-    None has 0.0.0.0, 127.0.0.1, fe80::1, or an address of a group (RFC 1122 3.2.1.3, RFC 4291 2.5 and 2.7).
+    No host has 0.0.0.0, 127.0.0.1, fe80::1 or a multicast address (RFC 1122 3.2.1.3, RFC 4291 2.5 and 2.7).
     """
     try:
         address = ip_network(text, strict=False).network_address
@@ -358,7 +360,7 @@ def _has_spent_all(request: HttpRequest, actor: Actor) -> bool:
 
 
 def _caller(request: HttpRequest) -> str:
-    """Return the address that the request comes from; nothing where a proxy says none."""
+    """Return the address of the client, or "" if a proxy doesn't pass it."""
     try:
         address = ip_address(request.META.get("REMOTE_ADDR", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the APIs refuse, as one tree of its own; errors of zones, accounts and others are translated in the views.
+"""The exceptions of the APIs as one tree. Views translate errors of zones, accounts and other packages.
 
 ApiError
 ├── Refusal               (v1.view) an answer with a status in PowerDNS's words
@@ -12,4 +12,4 @@ ApiError
 
 
 class ApiError(Exception):
-    """A request that an API does not carry out in this form."""
+    """The base class of the APIs' exceptions: a request that can't be carried out as sent."""

@@ -1,4 +1,4 @@
-"""JSON as both APIs read it: what means nothing, or cannot be stored, is refused before anybody looks at it."""
+"""The JSON parser of both APIs. It rejects ambiguous JSON and values that can't be stored before a view sees them."""
 
 import json
 from collections import Counter
@@ -6,10 +6,10 @@ from typing import Any
 
 
 def parse_json(text: str) -> Any:
-    """Return the value that the text says.
+    """Parse JSON text and return its value.
 
-    Raise ValueError with what is wrong: no JSON, NaN and Infinity included, a member that is named twice, half a
-    character, a zero byte; RecursionError if it is nested too deeply.
+    Raise ValueError with the reason if the text is invalid: not JSON, NaN or Infinity, a member that is named twice, a
+    lone surrogate, a zero byte. Raise RecursionError if it is nested too deeply.
     """
     value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object_of)
     if "\\u" in text:  # else there can be no such character
@@ -18,7 +18,7 @@ def parse_json(text: str) -> Any:
 
 
 def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object with these members; a second one of a name would silently take the place of the first."""
+    """Return the object with these members. Raise ValueError for a duplicate name, because one value would be lost."""
     found = dict(pairs)
     if len(found) < len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
@@ -31,7 +31,7 @@ def _refuse_constant(word: str) -> None:
 
 
 def _refuse_unstorable(value: Any) -> None:
-    """Raise ValueError for a text that is not one: with half a character, or the one that PostgreSQL cannot store."""
+    """Raise ValueError if a text has a lone surrogate or a zero byte, which PostgreSQL can't store."""
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("a text contains a zero byte")

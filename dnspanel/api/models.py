@@ -1,4 +1,4 @@
-"""What the APIs remember: answers that a retry gets again, and what PowerDNS's API lets one say of a zone."""
+"""The tables of the APIs: remembered responses for retries, and PowerDNS attributes of zones that API v1 keeps."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from dnspanel.zones.models import Zone
 
 
 class RememberedAnswer(models.Model):
-    """The answer to a request with an Idempotency-Key; null `status`: the request is under way."""
+    """The response to a request with an Idempotency-Key. If `status` is null, the request is still in progress."""
 
     token = models.ForeignKey(Token, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
@@ -24,9 +24,9 @@ class RememberedAnswer(models.Model):
 
 
 class PowerdnsZone(models.Model):
-    """The parts of a zone that a client of API v1 set and that have no meaning here, so that it reads them back.
+    """Zone attributes without effect here that a client of API v1 set, stored so that the client can read them.
 
-    There is a row only for zones with such parts.
+    There is a row only for zones with such attributes.
     """
 
     zone = models.OneToOneField(Zone, on_delete=models.CASCADE, primary_key=True, related_name="powerdns")

@@ -1,1 +1,1 @@
-"""SCIM 2.0: people and groups for a directory elsewhere, under `/scim/v2`."""
+"""SCIM 2.0 under `/scim/v2`: an external directory manages people and groups."""

@@ -1,8 +1,8 @@
-"""What a body of SCIM says of a person or a group: POST, PUT and PATCH (RFC 7644, 3.3 and 3.5). Pure.
+"""Parser of SCIM bodies that describe people and groups: POST, PUT and PATCH (RFC 7644, 3.3 and 3.5). Pure.
 
-The shapes are those that directories send. Entra writes "True" and "False", `Add` and `Replace`, and names of parts
-with dots in a value without a path; Okta sends all members again. Attributes that are not kept are passed over, as
-section 3.3 allows, whether the schema knows them or not. Only the path of a PATCH must name an attribute that is known.
+It accepts the formats that directories send. Entra writes "True" and "False", `Add` and `Replace`, and attribute names
+with dots in a value without a path. Okta resends all members. Attributes that aren't stored are ignored, as section 3.3
+allows, whether or not they are in the schema. Only the path of a PATCH must name a known attribute.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ _NAME_PARTS_NOT_KEPT = frozenset({"formatted", "middlename", "honorificprefix", 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One of a PATCH; `path`: None where the value is an object of attributes."""
+    """One operation of a PATCH. `path` is None if the value is an object of attributes."""
 
     op: str  # add, replace or remove
     path: Path | None
@@ -56,9 +56,10 @@ class Operation:
 
 
 def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
-    """Return the person that a POST describes, or a PUT with the terms of before. Raise ScimFault.
+    """Return the person that a POST describes, or a PUT if `before` has the person's current terms. Raise ScimFault.
 
-    A person whose state is not said keeps it. A user name that is a mail address is the person's, if none is said.
+    If the body doesn't have `active`, the current state is kept. A user name that is a mail address becomes the
+    person's mail address if the body has no other.
     """
     terms = PersonTerms("", "", active=before.active if before else True)
     for path, value in _attributes(body):
@@ -74,7 +75,7 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
 
 
 def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> PersonTerms:
-    """Return the person after a PATCH. Raise ScimFault."""
+    """Return the person after a PATCH. Raise ScimFault if an operation isn't allowed."""
     for path, value, op, is_named in _steps(operations):
         if path.attribute in _READ_ONLY:
             raise ScimFault(400, f"{path.attribute} is not yours to change.", "mutability")
@@ -89,7 +90,7 @@ def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> Perso
 
 
 def group_in(body: Any) -> GroupTerms:
-    """Return the group that a POST or PUT describes. Raise ScimFault."""
+    """Return the group that a POST or PUT describes. Raise ScimFault if it is invalid."""
     terms = GroupTerms("")
     for path, value in _attributes(body):
         if path.attribute not in _READ_ONLY:
@@ -100,7 +101,7 @@ def group_in(body: Any) -> GroupTerms:
 
 
 def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTerms:
-    """Return the group after a PATCH. Raise ScimFault."""
+    """Return the group after a PATCH. Raise ScimFault if an operation isn't allowed."""
     for path, value, op, is_named in _steps(operations):
         # Okta names the id of the group in the value of a rename.
         if path.attribute in _READ_ONLY - {"id"}:
@@ -112,7 +113,7 @@ def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTe
 
 
 def operations_in(body: Any) -> list[Operation]:
-    """Return the operations of a PATCH. Raise ScimFault."""
+    """Return the operations of a PATCH. Raise ScimFault if the body isn't valid."""
     fields = {name.lower(): value for name, value in _object(body).items()}
     if fields.get("schemas") != [PATCH]:
         raise ScimFault(400, f"schemas has to be [{PATCH}].", "invalidSyntax")
@@ -139,7 +140,7 @@ def _operation(value: Any) -> Operation:
 
 
 def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bool]]:
-    """Yield one attribute after the other, and whether the path of an operation names it."""
+    """Yield each change as path, value, operation, and True if the operation's path names the attribute."""
     for operation in operations:
         if operation.path is not None:
             yield operation.path, operation.value, operation.op, True
@@ -149,7 +150,7 @@ def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bo
 
 
 def _attributes(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the attributes of an object, without those whose names no schema can have: nothing here keeps them."""
+    """Yield the attributes of an object. Skip names that no schema can have, because such attributes aren't stored."""
     for name, member in _object(value).items():
         try:
             path = parse_path(name)
@@ -159,9 +160,9 @@ def _attributes(value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool) -> PersonTerms:
-    """Return the terms with this value in this place; what is not kept changes nothing.
+    """Return the terms with this attribute set. Attributes that aren't stored change nothing.
 
-    Raise ScimFault for an attribute that nothing here knows if `must_know`.
+    If `must_know` is set, raise ScimFault for an unknown attribute.
     """
     attribute, part = path.attribute, path.part
     if attribute in _NOT_KEPT or attribute.startswith("urn:"):
@@ -186,7 +187,7 @@ def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool)
 
 
 def _mail(path: Path, value: Any) -> str | None:
-    """Return the one address that a person has: the primary, or the first; None where none is said."""
+    """Return the person's mail address: the primary one, or else the first. Return None if the value has none."""
     if any(term.attribute == "type" and term.value != "work" for term in path.terms) or path.part not in ("", "value"):
         return None
     if path.part == "value":
@@ -201,7 +202,7 @@ def _mail(path: Path, value: Any) -> str | None:
 
 
 def _normalize_mail(mail: str) -> str:
-    """Return the address in its canonical spelling, as it is kept; as it is, where it has none."""
+    """Return the mail address in its canonical spelling, or unchanged if it has none."""
     return canonical_mail(mail) or mail
 
 

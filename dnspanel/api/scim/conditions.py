@@ -1,4 +1,4 @@
-"""Versions of SCIM's resources (RFC 7644, section 3.14): `ETag`, `If-Match` and `If-None-Match`."""
+"""Versions of SCIM resources (RFC 7644, section 3.14): `ETag`, `If-Match` and `If-None-Match`."""
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -10,14 +10,15 @@ from dnspanel.api.v2.http.etag import condition_in
 
 
 def refuse_moved(request: Request, resource: Resource) -> None:
-    """Raise ScimFault when the request is about another version than this one, and Problem for an invalid header."""
+    """Raise ScimFault if the request's condition doesn't match this version. Raise Problem if the header is invalid."""
     if not condition_in(request).holds(resource["meta"]["version"]):
         raise ScimFault(412, "It has changed since you read it.")
 
 
 def answer_resource(request: Request, resource: Resource, status: int = 200) -> HttpResponse:
-    """Return the parts of the resource that are wanted, with its version and place; 304 where the reader has
-    that version.
+    """Return the requested attributes of the resource, with ETag. Return 304 if the client has this version.
+
+    Status 201 adds the resource's URL as `Location`.
     """
     meta = resource["meta"]
     headers = {"ETag": meta["version"]}

@@ -1,4 +1,4 @@
-"""What this SCIM server can do (RFC 7644, section 4; RFC 7643, sections 5 to 7)."""
+"""The discovery endpoints of the SCIM server (RFC 7644, section 4; RFC 7643, sections 5 to 7)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,10 +18,10 @@ _CORE = "urn:ietf:params:scim:schemas:core:2.0:"
 
 
 class ServiceProviderConfig(ScimView):
-    """What is supported."""
+    """The SCIM features that this server supports."""
 
     def get(self, request: Request) -> HttpResponse:
-        """Read it."""
+        """Return the supported SCIM features."""
         config = {
             "schemas": [f"{_CORE}ServiceProviderConfig"],
             "patch": {"supported": True},
@@ -44,34 +44,34 @@ class ServiceProviderConfig(ScimView):
 
 
 class ResourceTypes(ScimView):
-    """Users and groups."""
+    """The resource types of this server: users and groups."""
 
     def get(self, request: Request) -> HttpResponse:
-        """List them."""
+        """List the resource types."""
         return _list(request, list(_resource_types().values()))
 
 
 class OneResourceType(ScimView):
-    """One of them."""
+    """One resource type, `User` or `Group`."""
 
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Read it."""
+        """Return one resource type."""
         return _one(_resource_types(), name)
 
 
 class Schemas(ScimView):
-    """The attributes of users and groups."""
+    """The schemas of users and groups."""
 
     def get(self, request: Request) -> HttpResponse:
-        """List them."""
+        """List the schemas."""
         return _list(request, list(_schemas().values()))
 
 
 class OneSchema(ScimView):
-    """One of them."""
+    """One schema."""
 
     def get(self, request: Request, urn: str) -> HttpResponse:
-        """Read it."""
+        """Return one schema."""
         return _one(_schemas(), urn)
 
 
@@ -99,7 +99,7 @@ def _meta(kind: str, path: str) -> Mapping[str, str]:
 
 
 def _attribute(name: str, description: str, kind: str = "string", **other: Any) -> Mapping[str, Any]:
-    """Return an attribute that clients may write, unless `other` says otherwise."""
+    """Return the definition of an attribute that clients can write, unless `other` overrides that."""
     texts = {"caseExact": False, "uniqueness": "none"} if kind in ("string", "reference") else {}
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""What a SCIM request is refused for (RFC 7644, section 3.12). Pure."""
+"""The errors of SCIM requests (RFC 7644, section 3.12). Pure."""
 
 from dnspanel.api.errors import ApiError
 
