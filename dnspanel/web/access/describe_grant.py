@@ -108,7 +108,7 @@ def limits_of(grant: Grant) -> str:
 
 
 def shorten_list(texts: Collection[str]) -> str:
-    """Return the first few texts, and how many more there are."""
+    """Return the first MOST_NAMED texts, separated by commas, and the number of the others."""
     first = list(texts)[:MOST_NAMED]
     more = len(texts) - len(first)
     names = ", ".join(first)

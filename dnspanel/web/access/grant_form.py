@@ -140,7 +140,10 @@ def teams_known_to(person: access.Person) -> list[Team]:
 
 
 def zone_ids(person: access.Person, text: str) -> frozenset[int]:
-    """Return the ids of the zones named in a text. Raise ValidationError if the person isn't allowed to see one."""
+    """Return the ids of the zones named in a text.
+
+    Raise ValidationError if a name is invalid, or isn't a zone that the person is allowed to see.
+    """
     requested, wrong = [], []
     for word in dict.fromkeys(split_list(text)):
         try:

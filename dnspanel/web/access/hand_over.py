@@ -1,4 +1,4 @@
-"""Views of service accounts, and of handing over a person's things when they leave."""
+"""Views of service accounts, and of handing over tokens, webhooks, drafts and publish hooks of a person who leaves."""
 
 from django import forms
 from django.contrib import messages
@@ -55,7 +55,7 @@ def service_account(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Hand over the selected things of a person to another account."""
+    """Hand over the selected tokens, webhooks, drafts and publish hooks of a person to another account."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     to_id = id_in(request.POST.get("to", ""))
@@ -90,7 +90,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
 
 
 def receivers_for(person: User) -> list[User]:
-    """Return the active accounts that this person's things can be handed over to, service accounts first."""
+    """Return the active accounts that a person's tokens and other things can go to, service accounts first."""
     others = User.objects.filter(is_active=True).exclude(pk=person.pk)
     return list(others.order_by("-is_service", "username")[:MOST_RECEIVERS])
 

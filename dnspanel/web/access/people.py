@@ -124,7 +124,10 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Link this account and the account named `other` as one person's. An empty `other` removes the link."""
+    """Record that this account and the account named `other` belong to the same person.
+
+    An empty `other` removes this record.
+    """
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     name = request.POST.get("other", "").strip()

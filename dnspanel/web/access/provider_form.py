@@ -1,4 +1,4 @@
-"""The fields that all kinds of sign-in providers share: the people who use it, and the rights of their groups."""
+"""The form fields that every kind of sign-in provider has: its users, and the rights of their groups."""
 
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,7 @@ def attribute_field(
 
 
 class CommonForm(PanelForm):
-    """The fields that all kinds of sign-in providers share: the people who use it, and the rights of their groups."""
+    """The form fields that every kind of sign-in provider has: its users, and the rights of their groups."""
 
     name = forms.CharField(label=gettext_lazy("Name on the button"), max_length=40)
     slug = forms.CharField(

@@ -116,7 +116,7 @@ class ExplainRightsForm(AboutRRsetForm):
 
 
 class WhoMayForm(AboutRRsetForm):
-    """A person or token, and an RRset of one zone. If `who` is empty, the person who asks."""
+    """A person or token, and an RRset of one zone. An empty `who` means the person who asks."""
 
     who = forms.CharField(
         label=gettext_lazy("Who"),
@@ -150,7 +150,10 @@ class WhoMayForm(AboutRRsetForm):
         return at
 
     def since(self) -> Since | None:
-        """Return changes of rights after the requested time that affect the verdict. The form must be valid."""
+        """Return the changes of the person's rights over the zone since the requested time.
+
+        Return None if no time was requested. The form must be valid.
+        """
         who, at = self.cleaned_data["who"], self.cleaned_data["at"]
         if at is None:
             return None
@@ -165,7 +168,10 @@ class WhoMayForm(AboutRRsetForm):
 
 
 def person_or_token(text: str, reader: Actor) -> User | Token:
-    """Return the person or token with this name. Raise ValidationError if the reader isn't allowed to see one."""
+    """Return the person or token with this name.
+
+    Raise ValidationError if there isn't one that the reader is allowed to see.
+    """
     person = people_visible_to(reader).filter(has_username(text)).first()
     if person is not None:
         return person

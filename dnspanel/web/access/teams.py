@@ -265,7 +265,7 @@ def person_grant(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
-    """Revoke a grant, after a confirmation if needed."""
+    """Revoke a grant, after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     row = grant_edit.grant_by_id(grant_id)
     if (question := _about_taking(request, row)) is not None:

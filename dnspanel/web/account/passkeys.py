@@ -132,7 +132,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def lead_on(request: HttpRequest, path: str, **more: object) -> HttpResponse:
-    """Lead to the next page of a sign-in: by a redirect, or as JSON for the dialog on top of a page."""
+    """Return a redirect to the next page of a sign-in, or its path as JSON for the dialog on top of a page."""
     if get_adapter().is_ajax(request):
         return JsonResponse({"location": path, **more}, encoder=DjangoJSONEncoder)
     return redirect(path)

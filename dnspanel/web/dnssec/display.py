@@ -255,7 +255,7 @@ class SigningSync:
 
 
 def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:
-    """Return the nodes' progress for the publication that last changed the signing, of the revision `number`."""
+    """Return the nodes' progress with the publication that last changed the signing, as the revision `number`."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     nodes = [_node(status, publication.sequence) for status in active]
     return SigningSync(publication.sequence, number, sync_of(publication.sequence, statuses), nodes)

@@ -63,7 +63,7 @@ class DisplayRollover:
 
     @property
     def steps(self) -> list[DisplayStep]:
-        """All steps of the rollover, forward or back."""
+        """The steps of the rollover's path: forward, or back if it was canceled."""
         return [DisplayStep(_step_label(self.row, step), word) for step, word in rollover_queries.steps_of(self.row)]
 
     @property

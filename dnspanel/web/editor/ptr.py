@@ -99,7 +99,7 @@ def _tick(request: PanelRequest, rrsets: Iterable[RRset], pairs: Sequence[Pair])
 def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) -> PtrTick | None:
     """Return the checkbox for a row's form, or None for types other than A and AAAA.
 
-    It is set if PTRs of the addresses already point to the name.
+    The checkbox is set if PTRs of the addresses already point to the name.
     """
     if type_text.strip().upper() not in ("", "A", "AAAA"):
         return None

@@ -154,7 +154,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
 
 
 def _with_messages(rows: Iterable[DisplayRow], messages: Mapping[Key, str]) -> list[DisplayRow]:
-    """Return the rows with warnings of the published RRsets' checks, unless the draft has warnings of its own."""
+    """Return the rows with warnings about the published RRsets. Warnings about the draft take precedence."""
     if not messages:
         return list(rows)
     return [replace(row, warned=row.warned or capitalize(messages.get(row.row.change.key, ""))) for row in rows]
@@ -167,7 +167,7 @@ def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRs
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Return, by column, why a large zone can't be sorted by it. Empty if a filter is active."""
+    """Return the reasons why this large zone can't be sorted, by column. Empty if a filter is active."""
     if filters.text or filters.in_draft:
         return {}
     return {

@@ -40,7 +40,7 @@ class Outside:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_targets(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the draft's targets outside the panel, and the delegations. A POST looks one group of them up."""
+    """Show the draft's targets outside the panel, and the delegations. A POST looks up one of these two lists."""
     zone = access.zone_for_editing(request.user, zone_name)
     outside, delegations = _outside(request, zone), _delegations(request, zone)
     looks: dict[str, TargetLook] = {}

@@ -86,7 +86,7 @@ class DrainForm(PanelForm):
 
 
 class NewNodeForm(PanelForm):
-    """The name, role, group, tags and addresses of a new node."""
+    """The name, role, schema, group, tags and addresses of a new node."""
 
     name = forms.CharField(
         max_length=63,

@@ -40,7 +40,7 @@ _AFTER = {Choice.TAKE_OVER.value: gettext_lazy("Taken over"), Choice.KEEP.value:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The CSS classes and icon that show where a zone exists."""
+    """The CSS classes, icon and text that show where a zone exists."""
 
     row_class: str
     tone: str
@@ -194,7 +194,7 @@ def _display(zone: AheadZone) -> DisplayZone:
 
 
 def _display_rrset(zone: AheadZone, rrset: AheadRRset) -> DisplayDiff:
-    """Return the diff from the panel's RRset to the node's, which is the change if the node's is taken over."""
+    """Return the diff from the panel's RRset to the node's. Taking over the node's data would make this change."""
     here = RRset.from_json(rrset.name, rrset.type, rrset.here) if rrset.here else None
     on_node = RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
     return DisplayDiff(zone.name, diff(Change(rrset.name, rrset.type, here, on_node)))

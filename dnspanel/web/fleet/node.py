@@ -155,7 +155,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
 
 
 def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
-    """Return zones found to differ on the node that the person is allowed to read.
+    """Return the node's recorded differences in zones that the person is allowed to read, newest first.
 
     Administrators also get zones that the panel doesn't have.
     """

@@ -24,7 +24,10 @@ _MOST_DIGITS = 18
 
 @require_safe
 def delivery(request: PanelRequest) -> HttpResponse:
-    """Show how far each group is released, and why not further. Every two seconds, htmx fetches the changing part."""
+    """Show up to which publication each group is released, and why not further.
+
+    Every two seconds, htmx fetches only the changing part.
+    """
     access.require(request.user, Permission.FLEET)
     context = {
         "view": rollout_status(now=timezone.now()),

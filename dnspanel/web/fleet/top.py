@@ -24,7 +24,7 @@ MOST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class TopRow:
-    """One row of a list. `type` is empty if the list doesn't count queries by type."""
+    """One row of a list. `type` is empty if the list doesn't count queried names."""
 
     what: str
     type: str

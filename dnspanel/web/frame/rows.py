@@ -180,7 +180,7 @@ class DisplayRow(PatternRow):
 
     @property
     def has_pattern(self) -> bool:
-        """True if the row has no remarks, as most rows, so that it can be rendered from a cached pattern."""
+        """True if the row has no remarks, as most rows. A pattern can then render it (see `PatternRow`)."""
         return self.has_plain_values and not self.has_notes
 
     @property

@@ -1,4 +1,4 @@
-"""The view of people and tokens with rights over a zone, and why. Shows only people that the reader can know."""
+"""The view of people and tokens with rights over a zone, and why, limited to people that the reader can know."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

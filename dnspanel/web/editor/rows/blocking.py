@@ -1,7 +1,7 @@
 """Rows of a draft that block publishing or have warnings, marked in the editor and counted in the draft bar.
 
-They come from the plan that the review shows. The plan is computed for each page and each change of the draft, so a
-large draft isn't checked here, only in the review.
+These rows come from the plan that the review shows. The plan is computed for each page and each change of the draft.
+Therefore a large draft isn't checked here, only in the review.
 """
 
 from collections.abc import Iterable

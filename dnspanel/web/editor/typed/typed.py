@@ -1,7 +1,7 @@
 """The side panel of an RRset: the fields of its type, and its values as text on another tab.
 
-It changes only the draft, by the same verb as a row. Each request carries all input, so that tabs, types and values can
-be changed without a script as well.
+The panel changes only the draft, by the same verb as a row. Each request carries all input, so that tabs, types and
+values can be changed without a script as well.
 """
 
 import json
