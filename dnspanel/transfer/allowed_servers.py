@@ -92,7 +92,10 @@ def addresses_for(author: Author) -> Addresses | None:
 
 
 def every_address(host: str, port: int) -> Sequence[str]:
-    """Return all addresses of a host without checking whether they are allowed. Raise SourceAway if it has none."""
+    """Return all addresses of a host without checking whether they are allowed.
+
+    Raise SourceAway if it has none.
+    """
     try:
         return outbound.resolve_host(host, port)
     except outbound.NoAddress as exc:
@@ -105,7 +108,9 @@ def is_allowed(address: str) -> bool:
 
 
 def allowed_addresses(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a host that people's jobs are allowed to connect to. Raise ServerRefused or SourceAway.
+    """Return the addresses of a host that people's jobs are allowed to connect to.
+
+    Raise ServerRefused or SourceAway.
     """
     try:
         name = outbound.canonical_host(host)

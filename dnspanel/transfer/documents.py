@@ -60,13 +60,19 @@ class SourceFault:
 
     @property
     def is_loss(self) -> bool:
-        """True if the line is left out of the zone. An import reports that and continues; an edit must be refused."""
+        """True if the line is left out of the zone.
+
+        An import reports that and continues; an edit must be refused.
+        """
         return self.severity is Severity.ERROR or self.code == "out-of-zone" or self.code.endswith("-left-out")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Data from a source that zones here cannot hold yet. `kind` is a `models.KeptKind`, and `value` can be secret."""
+    """Data from a source that zones here cannot hold yet.
+
+    `kind` is a `models.KeptKind`, and `value` can be secret.
+    """
 
     zone: str
     kind: str
@@ -112,8 +118,9 @@ class BroughtSignatures:
     other_nsec3: tuple[Nsec3, ...] = ()
 
     def with_chains(self, elsewhere: Sequence[Nsec3]) -> "BroughtSignatures":
-        """Return these signatures with NSEC3 parameters that the source keeps outside the records. The served chain is
-        first.
+        """Return these signatures with NSEC3 parameters that the source keeps outside the records.
+
+        The served chain is first.
         """
         if not self.nsec3_elsewhere:
             return self
@@ -183,8 +190,9 @@ class Options:
 
 
 class Source(Protocol):
-    """The place that an import reads from. It is deterministic: a source always yields the same items in the same
-    order.
+    """The place that an import reads from.
+
+    It is deterministic: a source always yields the same items in the same order.
     """
 
     @property

@@ -58,7 +58,9 @@ class Meter:
         self._most = min(MOST_UNPACKED_BYTES, max(RATIO_FREE_BYTES, MOST_RATIO * size))
 
     def count(self, unpacked: int) -> None:
-        """Add unpacked bytes to the count. Raise UploadRefused (limit `unpacked` or `ratio`) if the total is too large.
+        """Add unpacked bytes to the count.
+
+        Raise UploadRefused (limit `unpacked` or `ratio`) if the total is too large.
         """
         self.unpacked += unpacked
         if self.unpacked > self._most:
@@ -109,7 +111,9 @@ def _plain(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
 
 
 def _decompress_gzip(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
-    """Yield the content of every gzip member of the file, one after the other. Zeros after the last member are padding.
+    """Yield the content of every gzip member of the file, one after the other.
+
+    Zeros after the last member are padding.
     """
     left = b""
     while True:

@@ -1,4 +1,6 @@
-"""Normalize or refuse the paths in uploads and archives. Paths are only labels: the panel never opens a file by them.
+"""Normalize or refuse the paths in uploads and archives.
+
+Paths are only labels: the panel never opens a file by them.
 """
 
 import fnmatch

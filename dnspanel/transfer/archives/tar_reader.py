@@ -184,8 +184,9 @@ class _TarReader:
         self._at = end + (-size % BLOCK)
 
     def _pass_over_sparse_headers(self, header: bytes) -> None:
-        """Skip the other blocks of an old GNU sparse file's map. Byte 482 (later 504) shows whether another block
-        follows.
+        """Skip the other blocks of an old GNU sparse file's map.
+
+        Byte 482 (later 504) shows whether another block follows.
         """
         more = header[482]
         while more:
@@ -264,8 +265,9 @@ def _path_of(header: bytes) -> bytes:
 
 
 def _checksum_is_right(header: bytes) -> bool:
-    """Return True if the header's checksum is correct. A few old programs summed signed bytes, so both sums are
-    accepted.
+    """Return True if the header's checksum is correct.
+
+    A few old programs summed signed bytes, so both sums are accepted.
     """
     try:
         stated = int(header[148:156].partition(b"\0")[0].strip() or b"0", 8)

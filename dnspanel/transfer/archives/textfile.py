@@ -1,5 +1,6 @@
-"""Read an uploaded text file, compressed or not, line by line as UTF-8. Bytes that are not UTF-8 are reported by
-offset.
+"""Read an uploaded text file, compressed or not, line by line as UTF-8.
+
+Bytes that are not UTF-8 are reported by offset.
 """
 
 import codecs
@@ -51,8 +52,9 @@ class TextFile:
             offset += len(line)
 
     def pieces(self) -> Iterator[str]:
-        """Yield the text in pieces of any length. Raise SourceRefused with the offset of the first byte that is not
-        UTF-8.
+        """Yield the text in pieces of any length.
+
+        Raise SourceRefused with the offset of the first byte that is not UTF-8.
         """
         self._meter = Meter(self.size)
         decoder = codecs.getincrementaldecoder("utf-8")()

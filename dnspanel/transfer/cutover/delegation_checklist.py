@@ -120,7 +120,9 @@ def _serial_of(answer: Answer, zone: str) -> int | None:
 
 
 def _long_ttls(sides: Sides, now: datetime) -> Point:
-    """Warn about long TTLs. Caches keep the old server's answers for the TTL, so it should be lowered before the move.
+    """Warn about long TTLs.
+
+    Caches keep the old server's answers for the TTL, so it should be lowered before the move.
     """
     long = [row for row in sides.rows if row[2] > LONG_TTL]
     if not long:

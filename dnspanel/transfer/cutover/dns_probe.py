@@ -184,7 +184,10 @@ def _exchange(lines: Sequence[_Line], most: int, try_seconds: float) -> None:
 
 
 def _answers(lines: Sequence[_Line], questions: Sequence[Question]) -> list[list[Answer]]:
-    """Parse the packets into answers. Servers of one kind often send the same bytes, which are parsed only once."""
+    """Parse the packets into answers.
+
+    Servers of one kind often send the same bytes, which are parsed only once.
+    """
     found: list[list[Answer]] = [[] for _ in lines]
     cut_short: list[tuple[int, int]] = []
     for number in range(len(questions)):

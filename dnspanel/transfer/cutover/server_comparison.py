@@ -200,7 +200,10 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
 
 
 def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
-    """Return the servers of a comparison, after checking their addresses again. Raise ServerRefused or Forbidden."""
+    """Return the servers of a comparison, after checking their addresses again.
+
+    Raise ServerRefused or Forbidden.
+    """
     allowed_servers.refuse_dns_server("", check.server, check.port, port_field="")
     if check.resolver:
         allowed_servers.refuse_dns_server("", check.resolver, check.resolver_port, port_field="")

@@ -49,7 +49,9 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 
 
 def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
-    """Return the complete lines of an RRset with `owner` as their owner. Types in `generic` use the form of RFC 3597.
+    """Return the complete lines of an RRset with `owner` as their owner.
+
+    Types in `generic` use the form of RFC 3597.
     """
     _, type_, ttl, texts, disabled, comment, notes = row
     if type_ == rdtypes.RRSIG and not (disabled or comment or notes):
@@ -61,8 +63,7 @@ def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
 
 
 def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iterator[str]:
-    """Yield the lines of an RRset that has disabled records, a comment, notes, or a type that some servers do not know.
-    """
+    """Yield the lines of an RRset that has disabled records, a comment, notes, or a type that some servers do not know."""
     _, type_, ttl, texts, disabled, comment, notes = row
     if is_generic:
         yield from (f"; {head}{text}\n" for text in texts)
@@ -117,7 +118,10 @@ def _quoted_name(zone: str) -> str:
 
 
 def named_conf(zones: Iterable[str]) -> Iterator[str]:
-    """Yield statements for BIND's named.conf. They make BIND only warn about names that it would refuse for hosts."""
+    """Yield statements for BIND's named.conf.
+
+    They make BIND only warn about names that it would refuse for hosts.
+    """
     yield f"// Zones for BIND 9: include this file in named.conf. {LISTS_HELP}\n"
     for zone in zones:
         yield f'zone "{_quoted_name(zone)}" {{ type primary; file "{_path(zone)}"; check-names warn; }};\n'
@@ -141,7 +145,10 @@ LISTS = {"named.conf": named_conf, "nsd.conf": nsd_conf, "knot.conf": knot_conf}
 
 
 class ZoneArchive:
-    """A tar writer for zone files. It keeps at most one zone in memory, and of a large zone only the beginning."""
+    """A tar writer for zone files.
+
+    It keeps at most one zone in memory, and of a large zone only the beginning.
+    """
 
     def __init__(self, out: Out, mtime: int) -> None:
         self._out = out

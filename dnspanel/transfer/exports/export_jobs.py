@@ -165,8 +165,9 @@ def run_export(job_id: int) -> str:
 
 
 def forget_old_exports(*, now: datetime) -> int:
-    """Delete the files of exports that ended a day ago, and files without an export. Return the number of deleted
-    files.
+    """Delete the files of exports that ended a day ago, and files without an export.
+
+    Return the number of deleted files.
     """
     ExportJob.objects.filter(ended_at__lt=now - KEPT, forgotten_at=None).update(forgotten_at=now)
     if not exports_directory().is_dir():

@@ -15,8 +15,9 @@ from replication.dns import names, rdata, rdtypes
 
 
 class Chain:
-    """The NSEC or NSEC3 chain that a presigned zone is served with, and its other chains. Each name needs some hundred
-    bytes.
+    """The NSEC or NSEC3 chain that a presigned zone is served with, and its other chains.
+
+    Each name needs some hundred bytes.
     """
 
     def __init__(self, zone: str, state: SigningState) -> None:
