@@ -1,1 +1,1 @@
-"""Everything that changes how zones are signed; what is only read is in `dnssec`."""
+"""Verbs that change how zones are signed. The package `dnssec` has the reads and the pure parts."""

@@ -1,4 +1,4 @@
-"""Rollovers that DNSSEC policies ask for: by a run, because keys are too old, or to the first DS. Verbs."""
+"""Begin rollovers that DNSSEC policies require: in a run, for keys that are too old, or to the first DS. Verbs."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,24 +26,24 @@ logger = logging.getLogger(__name__)
 
 
 def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None) -> Rollover:
-    """Begin a rollover for a run of policies. Raise the errors of `rollovers.begin`."""
+    """Begin a rollover in a run of policies. Raise the errors of `rollovers.begin`."""
     return rollovers.begin(zone=zone, kind=kind, acting=acting, algorithm=algorithm)
 
 
 def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """Begin rollovers of zones whose policies ask for it. Return their number.
+    """Begin rollovers of zones whose policies require one. Return their number.
 
-    The panel itself is the author. Each zone has one at a time: that of the records' key before that of the parent's,
-    if they are too old; otherwise the one that leads to the first DS. The reason of a refusal is stored with the zone's
-    signing, until the rollover begins or is no longer due.
+    The panel itself is the author. Each zone has one rollover at a time: first that of the ZSK, then that of the key
+    that the DS names, if they are too old; otherwise the rollover to the first DS. The reason of a refusal is stored
+    with the zone's signing, until the rollover begins or is no longer due.
     """
     return _begin(_in_batches(Zone.objects.filter(deleted_at=None, signing__is_signed=True)), now, most)
 
 
 def begin_first_ds(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """Begin rollovers of zones that only wait for their first DS. It costs little, so it may be called often.
+    """Begin rollovers of zones that wait only for their first DS. Cheap, so that it can run often.
 
-    Refused zones wait for `begin_due_rollovers`. At most `most` of them are checked often at a time.
+    Refused zones wait for `begin_due_rollovers`. At most `most` rollovers are checked often at a time.
     """
     if not DnssecPolicy.objects.filter(first_ds=True).exists():
         return 0

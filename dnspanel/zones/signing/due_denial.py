@@ -1,7 +1,7 @@
-"""The second half of a change between two NSEC3 chains, if the process died after the first half. Verbs.
+"""Finish changes between two NSEC3 chains whose second half is missing because the process died. Verbs.
 
 Two chains at once would mix their rows, so the first publication switches to NSEC and stores the target chain in the
-zone's state; the second one follows at once. A second half that is missing after DUE_AFTER is carried out here. If a
+zone's state; the second publication follows at once. If it is missing after DUE_AFTER, it is published here. If a
 person chooses another denial in between, nothing is due.
 """
 
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out_due(*, now: datetime) -> int:
-    """Switch zones that were left with NSEC to their target chain. Return their number.
+    """Switch zones from an interim NSEC to their due NSEC3 chain. Return their number.
 
-    Each zone has its own publication by the panel itself. Running twice, late or never does no harm.
+    The panel itself publishes each zone separately. Idempotent, and safe to run late or never.
     """
     due = Signing.objects.filter(
         state__has_key=DUE_NSEC3, changed_at__lte=now - DUE_AFTER, zone__deleted_at=None

@@ -1,4 +1,4 @@
-"""Which zones wait for the rollover that leads to their first DS to begin by itself, as their policies say."""
+"""Select the zones whose rollover to the first DS must begin automatically, as their policies require."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -21,7 +21,8 @@ LONG_WAIT = timedelta(hours=1)
 def candidates() -> "QuerySet[Zone]":
     """Select signed zones whose policies set the first DS automatically, without an earlier refusal.
 
-    They never had a DS, as far as is known, nor a rollover to or from one. `awaiting_first_ds` leaves out more.
+    As far as the panel knows, these zones never had a DS, nor a rollover to or from one. `awaiting_first_ds` filters
+    further.
     """
     policies = DnssecPolicy.objects.filter(first_ds=True)
     followed = Q(pk__in=[])
@@ -31,10 +32,11 @@ def candidates() -> "QuerySet[Zone]":
 
 
 def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> frozenset[int]:
-    """Return those of these zones (ids) whose policy's terms set the first DS automatically, and for which that is due.
+    """Return the ids of zones whose terms set the first DS automatically, and that are due for it.
 
-    A person who cancelled it, or removed a DS, decided otherwise. A parent outside the panel finds the DS only in CDS
-    or CDNSKEY records: without them there is nothing to wait for. A few queries, and none if no terms ask for it.
+    Zones where a person cancelled the rollover or removed a DS are left out, because that was a decision. A parent
+    outside the panel finds the DS only through CDS or CDNSKEY records: zones without them are left out, too. A few
+    queries, and none if no terms ask for it.
     """
     following = [zone for zone in zones if zone.pk in terms and terms[zone.pk].first_ds]
     if not following:
@@ -51,14 +53,15 @@ def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> froz
 
 
 def room_for_first_ds(most: int, now: datetime) -> int:
-    """Return how many more such rollovers may begin, so that at most `most` are checked often."""
+    """Return how many more rollovers to a first DS can begin, so that at most `most` are checked often."""
     mine = Rollover.objects.filter(ended_at=None, kind=Kind.SECURE, started_by=None)
     return max(most - mine.exclude(waits_long(now)).count(), 0)
 
 
 def waits_long(now: datetime) -> Q:
-    """Return the condition for rollovers begun by the panel whose parent elsewhere has not set the first DS
-    for long.
+    """Return the condition for rollovers to a first DS that have waited for an outside parent since LONG_WAIT ago.
+
+    Only rollovers that the panel began itself count.
     """
     return Q(
         kind=Kind.SECURE,
@@ -82,7 +85,7 @@ def _leaves(cds: str) -> bool:
 
 
 def _delegated_here(zone_names: Sequence[str]) -> dict[str, bool]:
-    """Return those of these zones that a zone here delegates, and whether it has a DS for them."""
+    """Return for each name that a zone of this panel delegates whether that zone has a DS for it."""
     found = {}
     for name, (_, rrsets) in (nesting.rrsets_above(zone_names) if zone_names else {}).items():
         ds, ns = (rrsets.get((name, type)) for type in (rdtypes.DS, rdtypes.NS))

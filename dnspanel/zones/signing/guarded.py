@@ -1,4 +1,4 @@
-"""Changes of how zones are signed that people and programs ask for: refused where answers would not validate. Verbs."""
+"""Change how zones are signed, on behalf of people and programs, unless answers would not validate. Verbs."""
 
 from collections.abc import Sequence
 
@@ -23,10 +23,10 @@ def change_guarded(
     *,
     rollover: Rollover | None = None,
 ) -> list[Publication]:
-    """Sign the zones as `decide` says: see `publish_state.change_signing`.
+    """Sign the zones as `decide` returns, like `publish_state.change_signing`, with further checks.
 
-    Also raise DnssecRefused for a presigned zone, for answers that would not validate any longer, and for changed keys
-    under a rollover other than `rollover`. An emergency may break what it breaks.
+    Raise DnssecRefused for a presigned zone, for answers that would no longer validate, and for changed keys during a
+    rollover other than `rollover`. An emergency rollover may break validation.
     """
     above: dict[str, DsAbove] | None = None
     rolled: dict[int, str] = {}
@@ -56,7 +56,7 @@ def change_guarded(
 
 
 def _refuse_under_rollover(zone: Zone, kind: str, state: SigningState, after: SigningState) -> None:
-    """Raise DnssecRefused where a rollover of this kind, which is under way, needs what would change."""
+    """Raise DnssecRefused if the change affects keys, CDS or a DS that the current rollover needs."""
     if after.keys != state.keys:
         raise DnssecRefused(
             gettext(

@@ -1,4 +1,4 @@
-"""Publishing new weekly signatures to secondaries, by a new serial. Verbs.
+"""Move the serials of signed zones every week, so that secondaries transfer the new signatures. Verbs.
 
 PowerDNS signs answers by weeks that begin on Thursdays: a signature is valid from a week before to two weeks after the
 start of its week. Nodes sign automatically. A secondary has the signatures of its last transfer, and transfers again
@@ -22,9 +22,9 @@ from replication.dns.rrset import Change
 
 
 def publish_new_signatures(*, zone_ids: Collection[int], before: datetime, now: datetime) -> Publication | None:
-    """Move the serial of each of these zones, unless it was published since `before`.
+    """Move the serial of each zone that was last published before `before`, in one publication.
 
-    The panel itself is the author, in one publication; None if there is nothing to do. Idempotent.
+    The panel itself is the author. Return None if nothing changes. Idempotent.
     """
     with transaction.atomic(durable=True):
         zones = [

@@ -1,7 +1,7 @@
-"""Other signers of a zone (RFC 8901, model 2): adding and removing their keys. Verbs.
+"""Add and remove keys of a zone's other signers (RFC 8901, model 2). Verbs.
 
-Each signer has its own private keys, and signs the answers of its own servers. The DNSKEY records of each have the keys
-of all, so that resolvers can check the answers of one by the DNSKEY records of another.
+Each signer has its own private keys, and signs the answers of its own servers. The DNSKEY RRset of each signer has the
+keys of all signers, so that resolvers can validate the answers of one signer with the DNSKEY RRset of another.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,12 +25,12 @@ Decide = Callable[[list[OtherKey]], list[OtherKey]]
 
 
 def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | None:
-    """Add this key of another signer to the zone's answers, with its CDS and CDNSKEY if the zone has those.
+    """Add a key of another signer to the zone's answers, with its CDS and CDNSKEY if the zone has such records.
 
-    `text` is a DNSKEY record of the zone, with its owner. None if it exists already. Raise RightMissing, NotSigned,
-    BadPublicKey, and DnssecRefused for a key of another algorithm than the zone's (RFC 4035 section 2.2: all records
-    must be signed by each algorithm of the DNSKEY RRset), one of the panel's own, one too many, and while a node does
-    not answer with such records.
+    `text` is a DNSKEY record of the zone, with its owner. Return None if the key exists already. Raise RightMissing,
+    NotSigned, BadPublicKey. Raise DnssecRefused for a key of another algorithm than the zone's (RFC 4035 section 2.2:
+    all records must be signed by each algorithm of the DNSKEY RRset), for one of the panel's own keys, for too many
+    keys, and while a node does not answer with such records.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     read = key_files.read_public(text)
@@ -52,9 +52,9 @@ def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | Non
 def remove_other_key(
     *, zone: Zone, tag: int, acting: Acting, in_transaction: InTransaction = nothing
 ) -> Publication | None:
-    """Remove this key of another signer from the zone's answers, with its CDS and CDNSKEY.
+    """Remove a key of another signer from the zone's answers, with its CDS and CDNSKEY.
 
-    `in_transaction` runs in the same transaction. Raise RightMissing, and KeyUnknown if there is no such key.
+    `in_transaction` runs in the same transaction. Raise RightMissing, and KeyUnknown if no key has this tag.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
 

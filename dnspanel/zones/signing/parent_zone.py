@@ -1,4 +1,4 @@
-"""The DS records that a zone of this panel holds for another one: what its name servers may answer. Verbs."""
+"""Read and change the DS records of a zone whose parent is a zone of this panel. Verbs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -24,9 +24,10 @@ _FIRST_DIGEST = "2"
 
 @dataclass(frozen=True, slots=True)
 class AnsweredDs:
-    """What the nodes may answer of a parent here: each DS RRset, () for none; and the largest TTL of late.
+    """The DS RRsets that nodes may answer for a zone whose parent is in this panel, and the largest recent TTL.
 
-    `nameservers` are those of its NS records, with the addresses that zones here have for each; () where none has it.
+    `sets` has each possible DS RRset; () means no DS. `nameservers` has the targets of the parent's NS records, with
+    their addresses in zones of this panel, or () without any.
     """
 
     parent_id: int
@@ -37,9 +38,9 @@ class AnsweredDs:
 
 
 def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | None:
-    """Return the DS RRsets of the zone that nodes may answer once they have everything up to the sequence `acked`.
+    """Return the DS RRsets of the zone that nodes may answer if they have acknowledged the sequence `acked`.
 
-    None if the parent isn't a zone of this panel.
+    Return None if the parent isn't a zone of this panel.
     """
     parent = parent_here(zone_name)
     if parent is None:
@@ -74,9 +75,9 @@ def replace_ds(  # noqa: PLR0913  # a change of a DS, and who makes it
     now: datetime,
     first: bool = False,
 ) -> Publication | None:
-    """Add the DS records `add` to the parent here and delete those of `remove`. None if nothing had to change.
+    """Add and remove DS records in the parent zone of this panel. Return None if nothing changes.
 
-    Only the digest types of the parent's DS RRset are added. A parent without any DS does not change, since no person
+    Only the digest types of the parent's DS RRset are added. A parent without any DS does not change, because no person
     asked for trust in the zone, unless this is the `first` one: then SHA-256 is used, with the TTL of the NS. Raise
     RightMissing, and the refusals of a publication.
     """
@@ -109,7 +110,7 @@ def replace_ds(  # noqa: PLR0913  # a change of a DS, and who makes it
 
 
 def _with_addresses(hosts: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return each host's addresses in the closest zone here, at or above it."""
+    """Return the addresses of each host from the closest zone of this panel at or above its name."""
     above = nesting.zones_above(hosts)
     apexes = dict(Zone.objects.filter(name__in=list(hosts), deleted_at=None).values_list("name", "pk"))
     owners: dict[int, tuple[str, set[str]]] = {pk: (name, {name}) for name, pk in apexes.items()}

@@ -1,6 +1,6 @@
-"""DNSSEC policies are made, changed and deleted, and attached to zones, tags and teams. Verbs.
+"""Create, change and delete DNSSEC policies, and attach them to zones, tags and teams. Verbs.
 
-A change publishes nothing: zones are signed as their policies say by a run (`policy_runs`), and by rollovers.
+A change of a policy publishes nothing. Zones follow their policies through runs (`policy_runs`) and rollovers.
 """
 
 from dataclasses import asdict, dataclass
@@ -31,7 +31,7 @@ MOST_DAYS = 3650
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a policy is attached to: one of these."""
+    """The target of an attachment: a zone, a team or a tag."""
 
     zone: Zone | None = None
     team: Team | None = None
@@ -46,7 +46,7 @@ class Target:
 
     @property
     def key(self) -> dict[str, Any]:
-        """The lookup of its row."""
+        """The lookup of the attachment's row."""
         if self.zone is not None:
             return {"zone": self.zone}
         return {"team": self.team} if self.team is not None else {"tag": self.tag}
@@ -54,7 +54,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """The tags and teams that a policy is for; None: as they are."""
+    """The tags and teams to attach a policy to. None leaves them unchanged."""
 
     tags: tuple[str, ...] | None = None
     teams: tuple[Team, ...] | None = None
@@ -64,7 +64,7 @@ AS_IT_IS = Attached()
 
 
 def require_signer_of_all(by: Author) -> None:
-    """Raise Forbidden unless the author may sign every zone, and so may set how zones are signed."""
+    """Raise Forbidden unless the author has the right to sign every zone, which policies require."""
     actor = None if by is None else actor_of(by)
     if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
         raise Forbidden(Permission.EDIT, gettext("DNSSEC policies require the right `dnssec` on all zones."))
@@ -73,7 +73,7 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """Create a policy. As the default it replaces the former default. Raise Forbidden, PolicyRefused."""
+    """Create a policy. With `is_default` it replaces the former default. Raise Forbidden, PolicyRefused."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
@@ -111,7 +111,7 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
     by: Author,
     now: datetime,
 ) -> DnssecPolicy:
-    """Change the policy. Zones do not change until a run. Raise Forbidden, PolicyRefused, PolicyUnknown."""
+    """Change a policy. Zones change only in the next run. Raise Forbidden, PolicyRefused, PolicyUnknown."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}
@@ -133,9 +133,9 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
 
 
 def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_by: DnssecPolicy | None = None) -> None:
-    """Delete the policy. Its attachments, and its role as default, move to `replaced_by`.
+    """Delete a policy. Its attachments, and its role as default, move to `replaced_by`.
 
-    Raise Forbidden, PolicyUnknown, and PolicyRefused while it is attached and nothing replaces it.
+    Raise Forbidden, PolicyUnknown, and PolicyRefused if the policy is attached and nothing replaces it.
     """
     require_signer_of_all(by)
     with transaction.atomic():
@@ -164,11 +164,11 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
 
 
 def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Target:
-    """Attach the policy to this zone, tag or team, replacing an earlier one.
+    """Attach a policy to a zone, tag or team, and replace an earlier attachment.
 
-    Return the target, with its tag in canonical form. Raise RightMissing for a zone that the person may not sign,
-    Forbidden for tags and teams if the person may not sign every zone, PolicyRefused for an invalid tag, PolicyUnknown,
-    Unknown.
+    Return the target, with its tag in canonical form. Raise RightMissing for a zone that the person is not allowed to
+    sign, Forbidden for tags and teams if the person is not allowed to sign every zone, PolicyRefused for an invalid
+    tag, PolicyUnknown, Unknown.
     """
     to = _require_right(by, to)
     with transaction.atomic():
@@ -196,7 +196,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
 
 
 def detach(*, target: Target, by: Author, now: datetime) -> None:
-    """Detach any policy from this zone, tag or team. A second call changes nothing. Raise the errors of `attach`."""
+    """Detach any policy from a zone, tag or team. Idempotent. Raise the errors of `attach`."""
     target = _require_right(by, target)
     with transaction.atomic():
         row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()
@@ -205,7 +205,7 @@ def detach(*, target: Target, by: Author, now: datetime) -> None:
 
 
 def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: datetime) -> None:
-    """Attach the policy to these tags and teams, and to no others."""
+    """Attach the policy to the given tags and teams, and detach it from all others."""
     rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
     present = {str(target): target for target in (Target(team=row.team, tag=row.tag) for row in rows)}
     targets = [Target(tag=tag) for tag in attached.tags or ()] + [Target(team=team) for team in attached.teams or ()]
@@ -224,7 +224,7 @@ def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: dat
 
 
 def _require_right(by: Author, target: Target) -> Target:
-    """Return the target, with its tag in canonical form, if the author may decide about it."""
+    """Return the target, with its tag in canonical form. Raise the errors of `attach` if the author lacks the right."""
     if target.zone is not None:
         access.require_right(by, target.zone, Right.DNSSEC)
         return target
@@ -262,7 +262,7 @@ def _checked_name(name: str) -> str:
 
 
 def _columns(terms: Terms) -> dict[str, object]:
-    """Return the columns of the terms. Raise PolicyRefused."""
+    """Return the columns that store the terms. Raise PolicyRefused."""
     faults = {name: [message] for name, message in _faults(terms).items()}
     if faults:
         raise PolicyRefused(faults)

@@ -1,4 +1,4 @@
-"""Zones are signed as their policies say, many in one publication. Verbs."""
+"""Sign zones as their policies require, many in one publication. Verbs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,14 +33,14 @@ _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM g
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The author, and a function that begins the rollovers of policies; None: rollovers are only reported."""
+    """The author, and a function that begins the rollovers of policies. With None, rollovers are only reported."""
 
     acting: Acting
     begin_rollover: BeginRollover | None = None
 
 
 def nothing(findings: Findings) -> None:
-    """Write nothing else."""
+    """Do nothing. The default for `in_transaction`."""
 
 
 def follow_policies(
@@ -50,7 +50,7 @@ def follow_policies(
     applying: Applying,
     in_transaction: InTransaction = nothing,
 ) -> tuple[list[Publication], Findings]:
-    """Sign zones as their policies say, as far as that needs no rollover. The policies are by zone id.
+    """Sign zones as their policies require, as far as that needs no rollover. `applied` has the policies by zone id.
 
     Return the publications, those of rollovers first, and the differences by zone id. A refused difference changes
     nothing. `in_transaction` gets the differences in the transaction of the last publication, even if nothing changes.
@@ -65,7 +65,10 @@ def follow_policies(
 
 
 class _Work:
-    """What becomes of the zones of one call; the keys of all are numbered and stored in one query each."""
+    """The state of one call of `follow_policies`.
+
+    The keys of all zones get their ids, and are stored, in one query each.
+    """
 
     def __init__(
         self, zones: Sequence[Zone], applied: Mapping[int, Applied], applying: Applying, in_transaction: InTransaction
@@ -82,7 +85,7 @@ class _Work:
         self._new_keys: list[ZoneKey] = []
 
     def begin_rollovers(self) -> None:
-        """Begin the rollovers that policies begin automatically. Note the reason of a refusal."""
+        """Begin the rollovers that the policies require. Record the reason of a refusal."""
         if self._applying.begin_rollover is None:
             return
         states = signing_of_zones([zone.pk for zone in self._zones])
@@ -107,7 +110,7 @@ class _Work:
         return replace(difference, message=gettext("{message} It has begun.").format(message=difference.message))
 
     def decide(self, zone: Zone, state: SigningState) -> SigningState:
-        """Return the state of the zone that its policy asks for."""
+        """Return the signing state that the zone's policy requires."""
         if self._above is None:
             self._above = ds_above([each.name for each in self._zones])
             self._wildcards = wildcard_cuts([each.pk for each in self._zones])

@@ -1,7 +1,7 @@
-"""Zones that are served with the signatures that they came with: when these end, and how a zone loses them. Verbs.
+"""Presigned zones: the end of their signatures, and how to drop these. Verbs.
 
-The panel has no keys of such a zone, and PowerDNS signs nothing of it (its metadata PRESIGNED). Nothing in the zone can
-change but by an import of all of it, with new signatures.
+A presigned zone is served with its original signatures. The panel has no keys of it, and PowerDNS does not sign it (its
+metadata PRESIGNED). The zone can change only by an import of the whole zone, with new signatures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ ENDS_SOON = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """Other signatures of a zone that came signed: its revision that has them, over which chain, until when."""
+    """New signatures of a presigned zone: the revision that has them, their NSEC3 chain, and their end."""
 
     zone_id: int
     revision: int
@@ -43,17 +43,17 @@ class Renewed:
 
 
 def signatures_end(zone: Zone) -> datetime | None:
-    """Return when the first signature of a presigned zone ends; None for any other zone."""
+    """Return the time when the first signature of a presigned zone expires. Return None for any other zone."""
     return Signing.objects.filter(pk=zone.pk).values_list("signatures_end", flat=True).first()
 
 
 def end_of(text: str) -> datetime:
-    """Parse the time in the fifth word of an RRSIG (RFC 4034 section 3.2)."""
+    """Parse the expiration time of an RRSIG, the fifth word of its rdata (RFC 4034 section 3.2)."""
     return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
 
 
 def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
-    """Record new signatures of presigned zones. Call it in the transaction that publishes them, with their RRsets."""
+    """Record new signatures of presigned zones. Call it in the transaction that publishes the RRsets."""
     before = signing_of_zones([each.zone_id for each in zones])
     after = with_row_ids(
         {
@@ -71,11 +71,11 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
 def drop_signatures(
     *, zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction = nothing
 ) -> Publication | None:
-    """Serve the presigned zones unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records: all of them, or none.
+    """Serve presigned zones unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records: all of them, or none.
 
-    In one publication, or in pieces if one zone is large. Raise Unknown, RightMissing, NotSigned for a zone that isn't
-    presigned, and DnssecRefused while the zone above, here, has a DS, and for several large zones. A DS in a parent
-    elsewhere must be removed before: the person has to check that. `in_transaction` runs in the same (last)
+    Publish once, or in pieces if one zone is large. Raise Unknown, RightMissing, and NotSigned for a zone that isn't
+    presigned. Raise DnssecRefused while a parent zone of this panel has a DS, and for several large zones. A DS in a
+    parent elsewhere must be removed before: the person has to check that. `in_transaction` runs in the same (last)
     transaction.
     """
     for zone in zones:
@@ -103,7 +103,7 @@ def drop_signatures(
 
 
 def without_signatures(zones: Sequence[Zone]) -> dict[int, tuple[SigningState, SigningState]]:
-    """Return each zone's signing, and its signing without the original signatures. Write nothing.
+    """Return for each zone its signing state before and after its original signatures are dropped. Write nothing.
 
     Raise NotSigned, DnssecRefused as `drop_signatures`.
     """

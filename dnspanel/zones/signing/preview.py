@@ -1,6 +1,6 @@
-"""What a change of the signing of many zones would come to, without making it: for dry runs, and to name every refusal.
+"""Preview a change of the signing of many zones, for dry runs, with every refusal.
 
-Nothing is written and no key is made, so what is foreseen may be otherwise a moment later.
+Nothing is written and no key is generated. The result can differ a moment later.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from dnspanel.zones.signing.sign import RequestedSigning, refuse_nsec3
 
 @dataclass(frozen=True, slots=True)
 class SigningPlan:
-    """The planned signing of one zone. `refusal` is the obstacle, if any, and then nothing changes."""
+    """The planned signing of one zone. If `refusal` has a reason, nothing changes."""
 
     zone: Zone
     before: SigningState
@@ -34,7 +34,10 @@ class SigningPlan:
 
 
 def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: Person) -> list[SigningPlan]:
-    """Return what `sign.settle_zones` would do with each of these zones. Raise DnssecRefused if no zone allows it."""
+    """Return the effect of `sign.settle_zones` on each zone.
+
+    Raise DnssecRefused for parameters that no zone may have.
+    """
     refuse_nsec3(requested.nsec3)
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])
@@ -54,7 +57,7 @@ def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: 
 
 
 def plan_dropping(*, zones: Sequence[Zone], person: Person) -> list[SigningPlan]:
-    """Return what `presigned.drop_signatures` would do with each of these presigned zones."""
+    """Return the effect of `presigned.drop_signatures` on each presigned zone."""
     plans = []
     for zone in zones:
         try:
@@ -68,6 +71,6 @@ def plan_dropping(*, zones: Sequence[Zone], person: Person) -> list[SigningPlan]
 
 
 def _keys_to_make(requested: RequestedSigning) -> list[KeyState]:
-    """Return stand-ins of new keys, with ids that no key has."""
+    """Return stand-ins for new keys, with negative ids."""
     new = requested.new_keys
     return [KeyState(-index, new.algorithm, flags) for index, flags in enumerate(new.flags, 1)]

@@ -1,4 +1,4 @@
-"""Rollovers of zones begin, go on step by step, are cancelled and end; `rollover` decides, and this stores. Verbs."""
+"""Begin, advance, cancel and end rollovers of zones. `rollover` decides, and this module stores. Verbs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look at a rollover found, by its own clock."""
+    """The findings of one check of a rollover, in the time of the rollover's own clock."""
 
     clock: datetime
     looked_at: datetime
@@ -63,11 +63,13 @@ def begin(
     bits: int | None = None,
     emergency: bool = False,
 ) -> Rollover:
-    """Begin a rollover of this kind. New keys are like the old ones, or of `algorithm` in a rollover of the algorithm.
+    """Begin a rollover of this kind. New keys have the old algorithm, or `algorithm` in a rollover of the algorithm.
 
-    A rollover to a DS uses the signing keys; a parent here then gets the DS, which needs the right to add it.
+    A rollover to a DS uses the signing keys. If the parent is in this panel, the DS is added there, which needs the
+    right to add it.
 
-    Raise RightMissing, NotSigned, BadKey, DnssecRefused if it is not possible, or another one is in progress.
+    Raise RightMissing, NotSigned, BadKey, and DnssecRefused if the rollover is impossible, or another one is in
+    progress.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     ttls = served_ttls(zone, now=acting.now)
@@ -101,13 +103,13 @@ def begin(
 
 
 def breakage(*, zone: Zone, kind: Kind, now: datetime) -> str:
-    """Describe what an emergency rollover of this kind breaks."""
+    """Describe the outage that an emergency rollover of this kind causes in the zone."""
     ttls = served_ttls(zone, now=now)
     return rollover.breakage(kind, rollover.Ttls(ttls.records, ttls.keys, None))
 
 
 def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
-    """Publish the due step, as the panel itself. None if another worker was first, or nothing had to change.
+    """Publish the due step, with the panel as author. Return None if another worker was first, or nothing changes.
 
     Raise DnssecRefused if the zone would not validate, PublishingOnHold.
     """
@@ -127,11 +129,11 @@ def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
 
 
 def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: int | None = None) -> Rollover:
-    """Cancel the zone's rollover (only that of `rollover_id`): it goes back.
+    """Cancel the zone's rollover, so that it returns to the old keys. With `rollover_id`, cancel only that rollover.
 
-    `withdrawn`: a person confirms that the new DS is no longer on its way.
+    Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent.
 
-    Raise RightMissing, and DnssecRefused if there is no way back, or not yet.
+    Raise RightMissing, and DnssecRefused if the rollover cannot go back, or not yet.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
@@ -156,7 +158,10 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
 
 def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
-    """Store a check of a rollover and its outcome in the row. Return False if another check came in between."""
+    """Store the findings of a check and its outcome in the rollover's row.
+
+    Return False if another check was stored in between.
+    """
     now = look.looked_at
     values: dict[str, object] = {
         "clock": look.clock,
@@ -199,9 +204,9 @@ def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
 
 
 def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, datetime]) -> None:
-    """Store why the due step was refused, and that a person is needed. `before` is what it waited for, and since when.
+    """Store the reason why the due step was refused, and mark the rollover as stuck: a person must act.
 
-    A hold needs only the person who decides about it.
+    `before` is the earlier reason to wait, and its time. A rollover that only waits for the end of a hold isn't stuck.
     """
     message = gettext("What comes next was refused: {refusal}").format(refusal=refusal)
     waits_for, since = before
@@ -213,7 +218,7 @@ def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, d
 
 
 def inputs_of(row: Rollover, state: SigningState) -> Inputs:
-    """Return the known facts of a rollover as inputs of its state machine."""
+    """Return the known facts of a rollover as inputs for its state machine."""
     return Inputs(
         kind=Kind(row.kind),
         step=Step(row.step),
@@ -235,7 +240,7 @@ def inputs_of(row: Rollover, state: SigningState) -> Inputs:
 
 
 def with_look(inputs: Inputs, look: Look) -> Inputs:
-    """Return the inputs after a check."""
+    """Return the inputs with the findings of a new check."""
     return replace(
         inputs,
         now=look.clock,
@@ -269,9 +274,10 @@ def _keys_to_replace(
 
 
 def _refuse_trust(zone: Zone, author: Author) -> None:
-    """Raise DnssecRefused if a DS of only the panel's keys would do harm or exists, RightMissing if it cannot be added.
+    """Raise DnssecRefused if the zone has other signers or a DS already.
 
-    RightMissing concerns a parent here that the author may not change.
+    A DS of only the panel's keys would break the answers of other signers. Raise RightMissing if the parent is in this
+    panel and the author is not allowed to add the DS there.
     """
     if other_keys_of(zone):
         raise DnssecRefused(
@@ -320,7 +326,10 @@ def _new_keys(  # noqa: PLR0913  # the state before a rollover, and the new term
 
 
 def _pair(algorithm: int, bits: int | None, flags: int, tags: set[int]) -> key_material.KeyPair:
-    """Generate a key with a tag that no key of the zone has: DS of the parent are distinguished by tags."""
+    """Generate a key with a tag that no other key of the zone has.
+
+    Tags distinguish the DS records at the parent. Raise DnssecRefused after _TRIES attempts.
+    """
     for _ in range(_TRIES):
         pair = key_material.generate(algorithm, bits)
         if key_material.key_tag(flags, algorithm, pair.public) not in tags:
@@ -381,7 +390,7 @@ def _lock_rollover(rolled: Rollover) -> Rollover | None:
 
 
 def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: datetime) -> SigningState:
-    """Move the row to the step, in the transaction that publishes it. Return the new state."""
+    """Move the rollover's row to the step, in the transaction that publishes the step. Return the new state."""
     after = act.state
     if rollover.has_cds_again(Kind(row.kind), act.step):
         after = replace(after, cds=row.cds_before, cdnskey=row.cdnskey_before)
@@ -398,14 +407,17 @@ def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: da
 
 
 def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:
-    """Mark keys that the zone no longer has. Their private parts are deleted later (`sign.forget_deleted_keys`)."""
+    """Mark keys as deleted that the zone no longer has.
+
+    `sign.forget_deleted_keys` deletes their private parts later.
+    """
     lost = {key.id for key in before.keys} - {key.id for key in after.keys}
     if lost:
         ZoneKey.objects.filter(zone=zone, pk__in=lost, deleted_at=None).update(deleted_at=now)
 
 
 def _displayed_columns(rolled: Rollover, look: Look, outcome: Outcome) -> dict[str, object]:
-    """Return the columns for people."""
+    """Return the columns that pages display: the reason to wait, its times, and the DS to add or remove."""
     displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": []}
     if isinstance(outcome, Act):
         return displayed  # what the step is refused for, if it was before, stays until it is taken

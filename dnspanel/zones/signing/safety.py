@@ -1,4 +1,4 @@
-"""States that would make a zone bogus: answers that do not validate along the chain of trust."""
+"""Refuse signing states that would make a zone bogus: its answers would not validate along the chain of trust."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from replication.dns import rdtypes
 
 @dataclass(frozen=True, slots=True)
 class ParentHere:
-    """The zone of this panel that delegates another one, and the DS records that it holds for it."""
+    """The zone of this panel that delegates another zone, and its DS records for that zone."""
 
     zone_id: int
     name: str
@@ -43,12 +43,12 @@ def refuse_bogus(
     ds: Sequence[str],
     wildcards: Mapping[int, str] | None = None,
 ) -> None:
-    """Raise DnssecRefused if the zone would not validate any more; `ds` is what the parent holds, as far as known.
+    """Raise DnssecRefused if the zone would no longer validate. `ds` are the known DS records at the parent.
 
-    A zone that is signed needs a key that signs and can be seen. With a DS, at least one DS must lead to such a key,
-    and there must be one for every algorithm that the DS name (RFC 6840 section 5.11). What was not so before either
-    is no reason to refuse. A zone that is signed from now on cannot delegate a wildcard; `wildcards` are the
-    `wildcard_cuts` of many zones, where they are known.
+    A signed zone needs a key that signs and is published. With a DS, at least one DS must match such a key, and the
+    zone needs a key for every algorithm of the DS (RFC 6840 section 5.11). A condition that was not met before is no
+    reason to refuse. A newly signed zone must not delegate a wildcard; pass `wildcards` (of `wildcard_cuts`) if they
+    are known.
     """
     if _is_signed_here(after) and not _is_signed_here(before):
         refuse_to_sign(zone, wildcards)
@@ -92,9 +92,9 @@ def refuse_bogus(
 
 
 def refuse_presigned(zone: Zone, state: SigningState) -> None:
-    """Raise DnssecRefused for a zone that is served with the signatures that it came with: no key here signs it.
+    """Raise DnssecRefused if the panel doesn't decide about the zone's signing.
 
-    And for one whose primary is elsewhere, which signs it or does not.
+    These are presigned zones, zones whose primary is elsewhere, and produced catalog zones.
     """
     if zone.transferred_from:
         raise DnssecRefused(transferred_reason(zone.name, zone.transferred_from))
@@ -109,7 +109,7 @@ def refuse_presigned(zone: Zone, state: SigningState) -> None:
 
 
 def refuse_leaving(zone: Zone, act: str) -> None:
-    """Raise DnssecRefused if the zone has other signers. `act` is what they prevent."""
+    """Raise DnssecRefused if the zone has other signers. `act` names the refused act in the message."""
     if other_keys_of(zone):
         raise DnssecRefused(
             gettext(
@@ -120,7 +120,7 @@ def refuse_leaving(zone: Zone, act: str) -> None:
 
 
 def _is_signed_here(state: SigningState) -> bool:
-    """Return whether nodes sign the answers, as opposed to serving signatures that the zone came with."""
+    """Return True if nodes sign the answers, as opposed to serving original signatures."""
     return state.is_signed and not state.presigned
 
 
@@ -130,6 +130,6 @@ def _published_signers(state: SigningState) -> list[KeyState]:
 
 
 def _is_named(zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes]) -> bool:
-    """Return True if a DS matches a visible signing key."""
+    """Return True if a DS matches a key that signs and is published."""
     keys = [(key.flags, key.algorithm, public[key.id]) for key in _published_signers(state) if key.id in public]
     return any(key_material.is_named_by(zone_name, *key, ds) for key in keys)

@@ -1,6 +1,6 @@
-"""Sign zones, change how they are signed, and unsign them. Verbs.
+"""Sign zones, change their signing, and unsign them. Verbs.
 
-Keys are made and stored in the transaction that publishes them; private parts are encrypted with PANEL_MASTER_KEY.
+Keys are generated and stored in the transaction that publishes them. Private parts are encrypted with PANEL_MASTER_KEY.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ DIGEST_LIST = frozenset(("0", "1", "2", "4"))
 
 @dataclass(frozen=True, slots=True)
 class NewKeys:
-    """The first keys of a zone: one for everything, or a KSK and a ZSK (`split`)."""
+    """The first keys of a zone: one CSK, or a KSK and a ZSK (`split`)."""
 
     algorithm: int = key_material.DEFAULT_ALGORITHM
     bits: int | None = None
@@ -42,7 +42,7 @@ class NewKeys:
 
     @property
     def flags(self) -> tuple[int, ...]:
-        """Of each key."""
+        """The flags of each new key."""
         return (KSK_FLAGS, ZSK_FLAGS) if self.split else (KSK_FLAGS,)
 
 
@@ -66,8 +66,7 @@ class RequestedSigning:
         return not self.sets_denial or (self.nsec3 == state.denial and state.due_nsec3 is None)
 
     def of(self, zone: Zone, state: SigningState, keys_made: Sequence[KeyState]) -> SigningState:
-        """Return the signing of a zone in this state after the request. `keys_made` are the new keys of an unsigned
-        zone.
+        """Return the signing state after the request. `keys_made` are the new keys of an unsigned zone.
 
         Raise NotSigned for NSEC3, CDS or CDNSKEY in a zone without keys, DnssecRefused for too many keys.
         """
@@ -103,7 +102,7 @@ def sign(
     split: bool = False,
     nsec3: Nsec3 | None = None,
 ) -> list[Publication]:
-    """Sign each of the zones with a new key: one for everything, or a KSK and a ZSK (`split`).
+    """Sign each zone with new keys: one CSK, or a KSK and a ZSK (`split`).
 
     Signed zones do not change. Raise Unknown, RightMissing, BadKey, DnssecRefused.
     """
@@ -121,10 +120,11 @@ def sign(
 
 
 def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
-    """Sign the zone, which the open transaction has created, with a new default key, as the last step of it.
+    """Sign the zone that the open transaction has created with a new default key. Call it as the last step.
 
-    A zone that its policy has signed keeps those keys, and its NSEC3 if it has that. Raise RightMissing, and
-    DnssecRefused for parameters that resolvers treat as insecure and for a zone that delegates a wildcard.
+    A zone that is signed already because of its policy keeps those keys, and its NSEC3 if it has that. Raise
+    RightMissing. Raise DnssecRefused for parameters that resolvers treat as insecure, and for a zone that delegates a
+    wildcard.
     """
     refuse_nsec3(nsec3)
 
@@ -142,7 +142,7 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
 def settle(
     *, zone: Zone, requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """Sign the zone as requested: with new keys if it was not signed, with this denial of existence, CDS and CDNSKEY.
+    """Sign the zone as requested, with new keys if it was unsigned, and set its denial of existence, CDS and CDNSKEY.
 
     `in_transaction` runs in the same transaction, even if nothing changes. Raise Unknown, RightMissing, BadKey,
     NotSigned for NSEC3 in a zone that stays unsigned, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
@@ -153,7 +153,7 @@ def settle(
 def settle_zones(
     *, zones: Sequence[Zone], requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """Sign many zones as requested, all of them or none. See `settle`."""
+    """Sign many zones as requested, all of them or none. Works like `settle`."""
     refuse_nsec3(requested.nsec3)
     if requested.cds is not None:
         digest_list(requested.cds)
@@ -171,22 +171,22 @@ def settle_zones(
 
 
 def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
-    """Generate and store new keys of the zone."""
+    """Generate and store new keys for the zone."""
     pairs = [(flags, key_material.generate(new_keys.algorithm, new_keys.bits)) for flags in new_keys.flags]
     return [KeyState(_store(zone, flags, pair, acting).pk, pair.algorithm, flags) for flags, pair in pairs]
 
 
 def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
-    """Stop signing the zones and delete their keys; permanently after KEPT_AFTER_DELETION.
+    """Stop signing the zones, and delete their keys: for good after KEPT_AFTER_DELETION.
 
-    Raise Unknown, RightMissing, and DnssecRefused while a zone of this panel has a DS for one of them, or one has other
-    signers. A DS in a parent elsewhere must be removed before: the person has to check that.
+    Raise Unknown and RightMissing. Raise DnssecRefused while a parent zone of this panel has a DS for one of the zones,
+    or if one has other signers. A DS in a parent elsewhere must be removed before: the person has to check that.
     """
     return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
 
 
 def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
-    """Set the zone's denial of existence to NSEC3 with these parameters, or to NSEC (None).
+    """Set the zone's denial of existence to NSEC3 with the given parameters, or to NSEC (None).
 
     Raise NotSigned for a zone without keys, DnssecRefused for parameters that resolvers treat as insecure (RFC 9276).
     """
@@ -208,10 +208,10 @@ def set_cds(
     cdnskey: bool | None = None,
     in_transaction: InTransaction = nothing,
 ) -> list[Publication]:
-    """Set the zone's CDS records (digest types as "2" or "2,4"; "0": delete; empty: none), and CDNSKEY on or off.
+    """Set the digest types of the zone's CDS records, and whether it has CDNSKEY records (RFC 7344, RFC 8078).
 
-    None means no change. RFC 7344, 8078. `in_transaction` runs in the same transaction, even if nothing changes. Raise
-    NotSigned, DnssecRefused.
+    `cds` is "2" or "2,4", "0" to ask for deletion of the DS, or empty for no CDS. None means no change.
+    `in_transaction` runs in the same transaction, even if nothing changes. Raise NotSigned, DnssecRefused.
     """
     digests = None if cds is None else digest_list(cds)
 
@@ -225,7 +225,10 @@ def set_cds(
 
 
 def digest_list(cds: str) -> str:
-    """Return the digest types of CDS records as stored: "2" or "2,4". Raise DnssecRefused."""
+    """Return the digest types of CDS records in the stored form: "2" or "2,4".
+
+    Raise DnssecRefused if one is invalid.
+    """
     if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
         raise DnssecRefused(
             gettext("CDS records have the digest types 1, 2 or 4, or 0 for a request to delete the DS.")
@@ -235,7 +238,7 @@ def digest_list(cds: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyTexts:
-    """The texts of a key that a person brings: the private key, and the `.key` file that BIND keeps beside it."""
+    """The texts of an existing key: the private-key text, and BIND's `.key` file."""
 
     private_text: str | None = None
     public_text: str | None = None
@@ -252,11 +255,11 @@ def add_key(  # noqa: PLR0913  # the fields of a key
     active: bool = True,
     published: bool = True,
 ) -> ZoneKey:
-    """Add a key to the zone, a new one or that of the texts, and return it.
+    """Add a new key, or the one in `texts`, to the zone. Return the key.
 
-    With a public text, the flags are those that the public text says.
-    Raises BadKey, BadPublicKey for one that does not belong to the private key or to the zone, and DnssecRefused for a
-    key that the zone has, for one too many, and where the zone would not validate.
+    A public text in `texts` decides the flags. Raise BadKey, and BadPublicKey if the public text does not belong to the
+    private key or to the zone. Raise DnssecRefused if the zone has the key already, has too many keys, or would not
+    validate.
     """
     private_text, public_text = texts.private_text, texts.public_text
     pair = key_material.generate(algorithm, bits) if private_text is None else key_material.read(private_text)
@@ -279,7 +282,10 @@ def add_key(  # noqa: PLR0913  # the fields of a key
 
 
 def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
-    """Return the key that this publication gave the zone. For a form sent twice, it is that of the first time."""
+    """Return the key that this publication added to the zone.
+
+    For a form sent twice, `publication` is the first one, and so is the key.
+    """
     numbers = Revision.objects.filter(publication=publication.pk, zone=zone).values("number")
     change = SigningChange.objects.filter(zone=zone, revision_number__in=numbers).first()
     before = SigningState.from_json(change.before if change else None)
@@ -306,7 +312,7 @@ def set_key(
 ) -> list[Publication]:
     """Set whether the key signs, and whether it is in the DNSKEY RRset. None means no change.
 
-    `in_transaction` runs first in the same transaction. Raise KeyUnknown, DnssecRefused.
+    `in_transaction` runs first, in the same transaction. Raise KeyUnknown, DnssecRefused.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -327,9 +333,9 @@ def set_key(
 def delete_key(
     *, zone: Zone, key_id: int, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """Delete the zone's key. Its private part is deleted after KEPT_AFTER_DELETION.
+    """Delete a key of the zone. Its private part is deleted after KEPT_AFTER_DELETION.
 
-    Nodes delete it with the publication. To go back, the key must have been exported. `in_transaction` runs first in
+    Nodes delete the key with the publication. Only an exported key can be added again. `in_transaction` runs first, in
     the same transaction. Raise KeyUnknown, DnssecRefused.
     """
 
@@ -345,16 +351,16 @@ def delete_key(
 def forget_deleted_keys(*, now: datetime) -> int:
     """Delete the private parts of keys that were deleted more than KEPT_AFTER_DELETION ago. Return their number.
 
-    Until then the publisher may have to rewrite files in their state before the deletion.
+    Before that, the publisher may need them to rewrite files in their state before the deletion.
     """
     old = ZoneKey.objects.filter(deleted_at__lt=now - KEPT_AFTER_DELETION, private_encrypted__isnull=False)
     return old.update(private_encrypted=None)
 
 
 def export_key(*, zone: Zone, key_id: int, by: Actor | User, now: datetime) -> str:
-    """Return the private-key text and record the reader in the audit log.
+    """Return the private-key text, and record the export in the audit log.
 
-    Raise RightMissing if the person may not export keys, KeyUnknown.
+    Raise RightMissing if the person is not allowed to export keys, KeyUnknown.
     """
     with transaction.atomic():
         text = queries.private_text(zone=zone, key_id=key_id, person=by)
@@ -370,7 +376,7 @@ def _with_new_key(
     algorithm: int = key_material.DEFAULT_ALGORITHM,
     bits: int | None = None,
 ) -> SigningState:
-    """Return the state with a key generated and stored here."""
+    """Generate and store a key, and return the state with this key."""
     if len(state.keys) >= MOST_KEYS:
         raise DnssecRefused(gettext("{name} has {most_keys} keys already.").format(name=zone.name, most_keys=MOST_KEYS))
     key = _store(zone, flags, key_material.generate(algorithm, bits), acting)
@@ -383,7 +389,10 @@ def _without_keys(zone: Zone, state: SigningState, acting: Acting) -> SigningSta
 
 
 def _forget(zone: Zone, key_ids: Sequence[int], acting: Acting) -> None:
-    """Mark keys in the transaction that publishes without them, so that a rollback leaves no private part deleted."""
+    """Mark keys as deleted, in the transaction that publishes the zone without them.
+
+    No private part is deleted yet, so that a rollback loses nothing.
+    """
     ZoneKey.objects.filter(zone=zone, pk__in=key_ids, deleted_at=None).update(deleted_at=acting.now)
 
 
@@ -394,7 +403,7 @@ def _store(zone: Zone, flags: int, pair: KeyPair, acting: Acting) -> ZoneKey:
 
 
 def refuse_nsec3(nsec3: Nsec3 | None) -> None:
-    """Raise DnssecRefused for parameters that resolvers take for insecure."""
+    """Raise DnssecRefused for NSEC3 parameters that make resolvers treat the zone as insecure (RFC 9276)."""
     if nsec3 is None:
         return
     if not 0 <= nsec3.iterations <= MOST_ITERATIONS or len(nsec3.salt) > LONGEST_SALT:

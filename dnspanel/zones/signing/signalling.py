@@ -1,4 +1,4 @@
-"""Signalling names (RFC 9615): whether a zone has them for the zones whose name servers it names. Verbs.
+"""Signaling names (RFC 9615): request the records that authenticate a zone's first DS under its name servers. Verbs.
 
 `fleet.dnssec.signalling_names` writes and removes the records.
 """
@@ -18,9 +18,9 @@ from dnspanel.zones.signing.safety import refuse_presigned
 
 
 def set_signalling(*, zones: Sequence[Zone], signals: bool, acting: Acting) -> None:
-    """Request signalling names for the zones within minutes, or their removal.
+    """Request signaling names for the zones, or their removal. It happens within minutes.
 
-    Raise RightMissing, and NotSigned for a zone that isn't signed, because no parent would trust its names.
+    Raise RightMissing, and NotSigned for a zone that isn't signed, because no parent would trust its signaling names.
     """
     with transaction.atomic():
         for zone in zones:
@@ -43,5 +43,5 @@ def set_signalling(*, zones: Sequence[Zone], signals: bool, acting: Acting) -> N
 
 
 def has_signalling(zone: Zone) -> bool:
-    """Return True if signalling names are requested for the zone."""
+    """Return True if signaling names are requested for the zone."""
     return Signing.objects.filter(zone=zone, signalling=True).exists()
