@@ -1,4 +1,4 @@
-"""RRsets of all zones that a person sees, found by a search; a bounded amount of work for each page."""
+"""Search RRsets in all zones that a person can see, with a bounded amount of work for each page."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ _BEHIND_ALL_TYPES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An RRset and its zone; for `has:warning`, what the checks say against it."""
+    """An RRset that the search found, with its zone and its place. For `has:warning`, it also has the complaints."""
 
     zone: Zone
     rrset: RRset
@@ -54,11 +54,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """Some RRsets, and the place to continue after (or None).
+    """A page of found RRsets, and the place after which the next page begins (or None).
 
-    `looked_to` is the zone that the search reached if the page ends because that was enough work; more may follow even
-    if the page has few rows. The newest publications of `left_out` zones are not known yet, and those of `unchecked`
-    zones were not checked.
+    `looked_to` is the zone that the search reached, if the page ends because of the bound on work: more results may
+    follow even if the page has few rows. The newest publications of `left_out` zones are not in the search texts yet,
+    and those of `unchecked` zones were not checked.
     """
 
     rows: tuple[Found, ...]
@@ -76,7 +76,7 @@ class _Block(NamedTuple):
 
 
 def place_of(text: str) -> Place:
-    """Parse the place of a URL. Return BEFORE_ALL for anything else."""
+    """Parse a place from a URL. Return BEFORE_ALL if it is invalid."""
     zone_id, _, rest = text.partition("-")
     key, _, type_ = rest.partition("-")
     try:
@@ -89,7 +89,7 @@ def place_of(text: str) -> Place:
 def rrsets_found(
     *, person: Person, search: Search, now: datetime, after: Place = BEFORE_ALL, limit: int = 50
 ) -> FoundPage:
-    """Return the RRsets that match the search, in zones that the person sees.
+    """Return the RRsets that match the search, in zones that the person can see.
 
     A word that is only in the name of the zone finds the zone, not its RRsets. Raise SearchTooGeneral for complaints
     before the checks have covered everything.
@@ -165,7 +165,7 @@ def _blocks(
 
 
 def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
-    """Return the first blocks that together have `most` RRsets; at least one."""
+    """Return the first blocks that together have at least `most` RRsets, or all blocks if they have fewer."""
     total = 0
     for count, block in enumerate(blocks, start=1):
         total += block.rrsets
@@ -175,7 +175,7 @@ def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
 
 
 def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Zone]") -> "QuerySet[StoredRRset]":
-    """Select the RRsets of these blocks that match and come after a place."""
+    """Select the matching RRsets of the blocks that come after a place."""
     complete = []
     within = Q()
     for zone_id, first_key, end_key in _ranges(blocks):
@@ -195,7 +195,7 @@ def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Z
 
 
 def _ranges(blocks: list[_Block]) -> list[tuple[int, bytes, bytes | None]]:
-    """Return zone, first key and key after the last of these blocks. Consecutive blocks become one range."""
+    """Return the blocks as ranges (zone id, first key, end key). Consecutive blocks become one range."""
     ranges: list[tuple[int, bytes, bytes | None]] = []
     for block in blocks:
         if ranges and ranges[-1][0] == block.zone_id and ranges[-1][2] == block.first_key:
@@ -206,7 +206,7 @@ def _ranges(blocks: list[_Block]) -> list[tuple[int, bytes, bytes | None]]:
 
 
 def by_more_than_the_zone(rows: Rows, words: tuple[Term, ...]) -> Rows:
-    """Select RRsets that match one of the words themselves, not only by their zone's name."""
+    """Select RRsets that match a word in their own name, values or comment, not only in their zone's name."""
     words = tuple(word for word in words if not word.negated)
     if not words or not all(isinstance(word.meaning, str) for word in words):
         return rows
@@ -228,7 +228,7 @@ def _name_of(block: _Block) -> str:
 
 
 class _Seen:
-    """Whether the person sees an RRset of a zone that they see."""
+    """A function that returns True if the person can see an RRset. Its zone must be visible to the person."""
 
     def __init__(self, person: Person) -> None:
         self._person = person

@@ -1,4 +1,4 @@
-"""The terms of a search as conditions on RRsets, on those that are published and on those of a draft alike."""
+"""Conditions on RRsets for the terms of a search. They work for published RRsets and for operations of a draft."""
 
 import unicodedata
 from contextlib import suppress
@@ -47,10 +47,10 @@ _INTERNATIONAL = "xn--"
 
 
 def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
-    """Select those of these RRsets, or operations of a draft, that match every word and every filter of RRsets.
+    """Select the RRsets, or operations of a draft, that match every word and every filter of RRsets.
 
-    For an operation, the resulting RRset counts, and for `has:warning` the published one. Terms only about zones are
-    for `zone_conditions`. `known` are the zones that the client may see.
+    For an operation, the resulting RRset must match; for `has:warning`, the published one. Terms that concern only
+    zones are left to `zone_conditions`. `known` are the zones that the client can see.
     """
     warned_zones.refuse_unless_known(search)
     rows = with_texts(rows)
@@ -99,10 +99,9 @@ def with_texts(rows: Rows) -> Rows:
 
 
 def condition(term: Term) -> Q:
-    """Return the condition for RRsets that match this term, which concerns more than the zone and isn't about
-    complaints.
+    """Return the condition for RRsets that match one term. A negation is ignored.
 
-    A negation is ignored.
+    The term must concern more than the zone, and must not be `has:warning`.
     """
     match term.filter, term.meaning:
         case Filter.WORD, meaning:
@@ -134,7 +133,7 @@ def _has_word(meaning: Meaning) -> Q:
 
 
 def within(span: Span, column: str) -> Q:
-    """Return the condition for rows whose number in this column is in the span."""
+    """Return the condition for rows whose number in this column is within the span."""
     found = Q()
     if span.low is not None:
         found &= Q(**{f"{column}__gte": span.low})
@@ -144,7 +143,7 @@ def within(span: Span, column: str) -> Q:
 
 
 def in_name(text: str, column: str = "name") -> Q:
-    """Return the condition for names with the text, as stored or as displayed."""
+    """Return the condition for names that contain the text, as stored or as displayed."""
     text = comparable_text(text)
     if text.isascii():  # names are stored in lower case
         return Q(**{f"{column}__contains": text})
@@ -155,12 +154,15 @@ def in_name(text: str, column: str = "name") -> Q:
 
 
 def in_values(text: str) -> Q:
-    """Return the condition for values with the text, in any case; non-ASCII letters also as their bytes."""
+    """Return the condition for values that contain the text, in any case.
+
+    Non-ASCII letters also match in their escaped form.
+    """
     return Q(lines__icontains=escaped_bytes(text))
 
 
 def in_comment(text: str) -> Q:
-    """Return the condition for comments, also of values, with the text, in any case."""
+    """Return the condition for comments of RRsets and of values that contain the text, in any case."""
     return ~Q(said="") & Q(said__icontains=text)
 
 
@@ -171,7 +173,7 @@ def has_tag(text: str) -> Q:
 
 
 def has_value(text: str) -> Q:
-    """Return the condition for RRsets with this value, as a person types it."""
+    """Return the condition for RRsets with this whole value, in the form in which a person typed it."""
     found = Q()
     for spelling in rdata_spellings(text):
         # Names are the same in any capitals, and no other value ends in a dot without quotes.
@@ -186,7 +188,7 @@ def holds_address(address: Address) -> Q:
 
 
 def holds_address_in(network: Network) -> Q:
-    """Return the condition for A or AAAA RRsets with an address of this network."""
+    """Return the condition for A or AAAA RRsets with an address in this network."""
     network_text = Cast(Value(str(network)), TextField())
     inside = Func(F("type"), F("lines"), network_text, function="rrset_within", output_field=BooleanField())
     # Few others begin so, and that is seen sooner.
@@ -194,11 +196,11 @@ def holds_address_in(network: Network) -> Q:
 
 
 def displayed_name_contains(text: str, column: str = "name") -> Q:
-    """Return the condition for names that have the text, in lower case, in their own script."""
+    """Return the condition for international names whose displayed (Unicode) form contains the lowercase text."""
     displayed = Func(F(column), function="name_displayed", output_field=TextField())
     return Q(**{f"{column}__contains": _INTERNATIONAL}) & Q(Contains(displayed, Value(text)))
 
 
 def comparable_text(text: str) -> str:
-    """Return a text in the form for comparing with names in their own script."""
+    """Return the text in lowercase and in Unicode form NFC, for comparison with displayed names."""
     return unicodedata.normalize("NFC", text.lower())

@@ -1,9 +1,9 @@
-"""Search texts of RRsets, in blocks with an index of trigrams: they show which blocks may have a search's results.
+"""Search texts of RRsets, in blocks with a trigram index, which tells a search where to look.
 
-An index of trigrams on RRsets themselves makes every write three times as slow. So a worker writes one text for each
+A trigram index on the RRsets themselves makes every write three times as slow. So a worker writes one text for each
 small zone, or for some hundred names of a large one, a moment after they are published (`texts_upkeep`). A text has a
-line for each name, value, comment and tag, in lower case, and one for each type. A search asks the texts where to look,
-reads the RRsets there, and also reads the zones that were published since.
+line for each name, value, comment and tag, in lowercase, and one for each type. A search finds the blocks through the
+texts, reads the RRsets there, and also reads the zones that were published since.
 """
 
 import re
@@ -39,7 +39,10 @@ _EVERYWHERE = frozenset({rdtypes.A, rdtypes.AAAA, rdtypes.CNAME, rdtypes.MX, rdt
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the texts have come: they miss what was published in these zones since, and in `left_out` more."""
+    """The progress of the search texts: the zones with publications that the texts don't have yet.
+
+    `new_zones` lists such zones; `left_out` is the number of further ones.
+    """
 
     is_complete: bool = False  # False: the texts are being written for the first time, and are of no use yet
     new_zones: frozenset[int] = frozenset()
@@ -48,7 +51,7 @@ class Progress:
 
 
 class Block(NamedTuple):
-    """Names of a zone from the first one on, below `end`; None: to the end of the zone."""
+    """The names of a zone from `first` to before `end`. None means the end of the zone."""
 
     first: bytes
     end: bytes | None
@@ -56,14 +59,14 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InZone:
-    """Names of a zone where something may be found, below `end`; None: to the end of the zone."""
+    """A condition for the names of a zone that may match, below `end`. None means the end of the zone."""
 
     among: Q
     end: bytes | None
 
 
 def progress() -> Progress:
-    """Return the progress of the texts. Two queries, or three while something is new."""
+    """Return the progress of the search texts. Two queries, or three if a zone was published since."""
     at = SearchProgress.objects.filter(last_zone=None).values_list("sequence", flat=True).first()
     if at is None:
         return Progress()
@@ -79,15 +82,15 @@ def progress() -> Progress:
 
 
 def may_hold(terms: tuple[Term, ...]) -> Q | None:
-    """Return the condition for texts that may have matching RRsets; None if the index knows none of the terms.
+    """Return the condition for texts that may have matching RRsets, or None if the index can't help with any term.
 
-    Terms outside the index of trigrams are left out: all texts would be read for them.
+    Terms outside the trigram index are left out, because they would need a scan of all texts.
     """
     return _saying([term for term in terms if not term.negated], "text", all_pieces=False)
 
 
 def in_index(terms: tuple[Term, ...]) -> bool:
-    """Return True if the index of trigrams knows where RRsets may match all of these terms."""
+    """Return True if the trigram index can find the texts for at least one of the positive terms."""
     return any(_is_in_trigrams(pieces_of(term)) for term in terms if not term.negated)
 
 
@@ -98,9 +101,9 @@ def zones_with(terms: tuple[Term, ...], most: int) -> list[int] | None:
 
 
 def holds(terms: tuple[Term, ...], known: Progress) -> Q:
-    """Return the condition for zones with an RRset that matches all of these terms, negated or not.
+    """Return the condition for zones with an RRset that matches all terms, including negated ones.
 
-    It is checked zone by zone, texts before RRsets.
+    PostgreSQL checks it zone by zone, texts before RRsets.
     """
     direct = StoredRRset.objects.filter(zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
     may = _saying(terms, "read", all_pieces=True) if known.is_complete and not known.left_out else None
@@ -121,12 +124,12 @@ def holds(terms: tuple[Term, ...], known: Progress) -> Q:
 
 
 def _says_all(terms: tuple[Term, ...]) -> bool:
-    """Return True if a current text that seems to match always has a matching RRset."""
+    """Return True if a current text that matches the terms always has a matching RRset."""
     return len(terms) == 1 and terms[0].filter is Filter.TYPE
 
 
 def rrsets_fitting(terms: tuple[Term, ...]) -> "QuerySet[StoredRRset] | None":
-    """Select the RRsets that match all of these terms; None without terms."""
+    """Select the RRsets that match all terms. Return None without terms."""
     return _fitting(StoredRRset.objects.all(), terms) if terms else None
 
 
@@ -148,7 +151,7 @@ def _saying(terms: Sequence[Term], column: str, *, all_pieces: bool) -> Q | None
 
 
 def _says(term: Term, column: str, *, all_pieces: bool) -> Q | None:
-    """Return a condition that each text with a matching RRset meets; None if nothing is known."""
+    """Return a condition that every text with a matching RRset meets, or None if texts can't help with the term."""
     if term.filter is Filter.TTL and isinstance(term.meaning, Span):
         return _has_ttl_in(term.meaning)
     if term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and all_pieces:
@@ -166,9 +169,10 @@ def _says(term: Term, column: str, *, all_pieces: bool) -> Q | None:
 
 
 def _may_have_tag(tag: str, column: str) -> Q:
-    """Return the condition for texts of zones with the tag, and texts with an RRset that has it.
+    """Return the condition for texts of zones with the tag, and for texts that have an RRset with the tag.
 
-    If such zones are few they are listed: then PostgreSQL finds both kinds by indexes, and combines them.
+    If only a few zones have the tag, the condition lists them, so that PostgreSQL finds both kinds by indexes and
+    combines them.
     """
     tagged_zones = Zone.objects.filter(has_any_tag([tag]))
     few = list(tagged_zones.values_list("pk", flat=True)[: FEW_TAGGED + 1])
@@ -177,7 +181,10 @@ def _may_have_tag(tag: str, column: str) -> Q:
 
 
 def _is_everywhere(term: Term) -> bool:
-    """Return True if the term asks for types that most zones have: their index does not help a TTL, which has none."""
+    """Return True if the term asks for a type that most zones have.
+
+    The index doesn't narrow a search for such a type. A TTL has no index at all.
+    """
     return term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and bool(term.meaning & _EVERYWHERE)
 
 
@@ -186,7 +193,11 @@ def _is_in_trigrams(pieces: list[str]) -> bool:
 
 
 def _has_ttl_in(span: Span) -> Q:
-    """Return the condition for texts with this TTL; or with one not less, and one not more, which may be two."""
+    """Return the condition for texts that may have a TTL in the span.
+
+    For a range, the condition only compares the lowest and the highest TTL of the text, so it can be met by two TTLs
+    outside of the range.
+    """
     if span.low is not None and span.low == span.high:
         return Q(ttls__contains=[span.low])
     found = Q()
@@ -201,7 +212,7 @@ def _has_ttl_in(span: Span) -> Q:
 
 
 def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:
-    """Return where RRsets at or after `start` may match in a zone; None if the texts do not know.
+    """Return the names at or after `start` where RRsets of a zone may match, or None if the texts can't help.
 
     At most four queries.
     """
@@ -215,7 +226,7 @@ def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone |
 
 
 def within(blocks: Sequence[Block]) -> Q:
-    """Return the condition for RRsets in these blocks of a zone, which are in order.
+    """Return the condition for RRsets in the given blocks of one zone. The blocks must be in order.
 
     The outer bounds come first, so that PostgreSQL scans only that range of the primary key.
     """
@@ -231,7 +242,10 @@ def _between(block: Block) -> Q:
 
 
 def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
-    """Return the blocks of a zone by value of `types` or `ttls`, in their order; None if the texts do not know."""
+    """Return the blocks of a zone for each value in the column `types` or `ttls`, in order.
+
+    Return None if the zone's texts aren't current.
+    """
     if not _know(zone):
         return None
     found: dict[int, list[Block]] = {}
@@ -244,7 +258,10 @@ def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
 
 
 def blocks_with_comments(zone: Zone) -> list[Block] | None:
-    """Return the blocks of a zone with comments or tags; None if the texts do not know, or if they are many."""
+    """Return the blocks of a zone that have comments or tags.
+
+    Return None if the zone's texts aren't current, or if there are more than MOST_BLOCKS.
+    """
     if not _know(zone):
         return None
     rows = SearchText.objects.filter(zone=zone, has_comments=True).order_by("first_key")
@@ -267,7 +284,10 @@ def _block(first: Any, end: Any) -> Block:
 
 
 def pieces_of(term: Term) -> list[str]:
-    """Return texts of which every matching RRset's text has at least one. Empty: any text may match."""
+    """Return strings for the trigram index: a matching RRset's text has at least one of them.
+
+    Empty: any text may match.
+    """
     match term.filter, term.meaning:
         case Filter.WORD, IPv4Address() | IPv6Address() as address:
             return [f"\n{address}\n", f"\n{address.reverse_pointer}.\n"]

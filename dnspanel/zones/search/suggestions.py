@@ -1,4 +1,4 @@
-"""How the last word of a search may go on: filters, and what each of them takes."""
+"""Completions of the last word of a search: filters, and the values of each filter."""
 
 from itertools import chain, islice
 
@@ -21,9 +21,12 @@ _EXAMPLES: dict[Filter, tuple[str, ...]] = {
 
 
 def suggestions(*, person: Person, text: str) -> list[str]:
-    """Return searches with the last word of the text completed; none for a word that isn't a filter.
+    """Return the search text with its last word completed in several ways.
 
-    Tags are from some of the zones that the person sees, teams those that they may see. At most one query.
+    Return none for a word that isn't a filter.
+
+    Tags are those of some zones that the person can see, and teams those that the person is allowed to see. At most one
+    query.
     """
     before, _, word = text.rpartition(" ")
     begin = f"{before} " if before else ""

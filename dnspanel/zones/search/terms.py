@@ -1,8 +1,8 @@
-"""The language of searches: words, and words with a filter such as `type:mx` or `-tag:shop`. One language. Pure.
+"""The search language: words, and words with a filter such as `type:mx` or `-tag:shop`. Pure.
 
-A search consists of words, all of which must match. Quotes join words and remove special meanings: `team:"Web ops"`,
-`"include:spf"`. A hyphen negates a word: `-type:txt`. A word with a colon and an unknown filter is searched as text,
-and reported as unknown.
+Every search box uses this language. All words of a search must match. Quotes join words and remove special meanings:
+`team:"Web ops"`, `"include:spf"`. A hyphen negates a word: `-type:txt`. A word with a colon and an unknown filter is
+searched as text, and reported as unknown.
 """
 
 import difflib
@@ -38,7 +38,7 @@ _LONGEST_AGO = timedelta(days=36_500)
 
 
 class Filter(StrEnum):
-    """What may stand in front of the colon; WORD is a word without any."""
+    """The filters that a word can have before its colon. WORD means a word without a filter."""
 
     WORD = ""
     # Of an RRset.
@@ -95,7 +95,7 @@ WARNING = "warning"  # has:warning
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Numbers from `low` to `high`, both included; None: without an end."""
+    """Numbers from `low` to `high`, inclusive. None means no bound."""
 
     low: int | None = None
     high: int | None = None
@@ -103,7 +103,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """When something was last changed: after `after` and before `before`, or so long ago; both ends may be open."""
+    """A time range for the last change. An end is a time or an age. None means no bound."""
 
     after: datetime | timedelta | None = None
     before: datetime | timedelta | None = None
@@ -114,10 +114,10 @@ Meaning = str | Address | Network | Span | Since | frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word of a search: where to look, for what, and the word as typed.
+    """One word of a search: its filter, its parsed meaning, its negation, and the word as typed.
 
-    `meaning` is mostly the text. It is an address or a network for such a WORD, numbers of types for TYPE, a Span for
-    TTL and SERIAL, a Since for CHANGED.
+    `meaning` is usually the text. It is an address or a network for a WORD that is one, a set of type numbers for TYPE,
+    a Span for TTL and SERIAL, and a Since for CHANGED.
     """
 
     filter: Filter
@@ -127,23 +127,26 @@ class Term:
 
     @property
     def text(self) -> str:
-        """The meaning of a term that looks for a text."""
+        """The meaning as a text."""
         return str(self.meaning)
 
     @property
     def is_warning(self) -> bool:
-        """Whether it asks for what the checks complain about; in quotes it is a value like any other."""
+        """True if the term is `has:warning`, which asks for complaints.
+
+        In quotes, `warning` is a value like any other.
+        """
         return self.filter is Filter.HAS and self.text.lower() == WARNING and '"' not in self.typed
 
     @property
     def is_about_rrsets(self) -> bool:
-        """Whether only RRsets have what it asks for: zones are then asked for one that has."""
+        """True if only an RRset can match the term. A zone matches if one of its RRsets does."""
         return self.filter in OF_RRSETS or self.filter is Filter.HAS
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a word cannot be understood."""
+    """An invalid word of a search, and the reason."""
 
     word: str
     message: str
@@ -151,7 +154,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An unknown filter in front of a colon, and the filter that it may have meant."""
+    """An unknown filter before a colon, and the filter that the person may have meant."""
 
     name: str
     closest: str
@@ -159,7 +162,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: each of the terms must match. With a fault nothing is searched."""
+    """A parsed search. Each term must match. A search with a fault finds nothing."""
 
     terms: tuple[Term, ...] = ()
     faults: tuple[Fault, ...] = ()
@@ -170,39 +173,39 @@ class Search:
 
     @property
     def about_zones(self) -> tuple[Term, ...]:
-        """The terms that only a zone can answer."""
+        """The terms that are compared with a zone."""
         return tuple(term for term in self.terms if term.filter in OF_ZONES)
 
     @property
     def about_zones_alone(self) -> tuple[Term, ...]:
-        """Those of them that are about nothing but the zone: an RRset has the tags of its zone, and its own."""
+        """The terms that are compared only with a zone. Tags are left out, because RRsets have tags, too."""
         return tuple(term for term in self.about_zones if term.filter is not Filter.TAG)
 
     @property
     def tags(self) -> tuple[Term, ...]:
-        """The terms that a zone answers for itself, and an RRset with its zone."""
+        """The terms with the filter `tag`. A zone must have the tag, or an RRset or its zone."""
         return tuple(term for term in self.terms if term.filter is Filter.TAG)
 
     @property
     def about_rrsets(self) -> tuple[Term, ...]:
-        """The terms that only an RRset can answer."""
+        """The terms that only an RRset can match."""
         return tuple(term for term in self.terms if term.is_about_rrsets)
 
     @property
     def warnings(self) -> tuple[Term, ...]:
-        """The terms that only the checks can answer."""
+        """The terms `has:warning`, which ask for complaints."""
         return tuple(term for term in self.terms if term.is_warning)
 
     @property
     def words(self) -> tuple[Term, ...]:
-        """The terms without a filter, which both can answer."""
+        """The terms without a filter, which are compared with zones and RRsets."""
         return tuple(term for term in self.terms if term.filter is Filter.WORD)
 
 
 def parse(text: str) -> Search:
-    """Parse a search. Never raise: parts that are not understood are in `faults`, unknown filters in `unknown`.
+    """Parse a search. Never raise: invalid words are in `faults`, unknown filters in `unknown`.
 
-    Linear in the text. A search of more than MOST_TERMS words is a fault.
+    The time is linear in the length of the text. A search of more than MOST_TERMS words is a fault.
     """
     found = _parse_text(text)
     if not found.faults:
@@ -238,7 +241,7 @@ def split_search(search: str) -> list[str]:
 
 
 def unknown_filters(search: str, known: Collection[str]) -> list[str]:
-    """Return the unknown filters in front of colons, for this search box. Addresses have their own colons."""
+    """Return the filters in the search that aren't among `known`. The colons of IPv6 addresses don't count."""
     found = []
     for word in split_search(search):
         word = word.removeprefix("-")
@@ -249,7 +252,7 @@ def unknown_filters(search: str, known: Collection[str]) -> list[str]:
 
 
 def closest_to(word: str, known: Collection[str]) -> str:
-    """Return the one of these that the person may have meant, or ""."""
+    """Return the word among `known` that the person may have meant, or ""."""
     return next(iter(difflib.get_close_matches(word.lower()[:40], known, n=1, cutoff=0.6)), "")
 
 
@@ -303,9 +306,9 @@ def _remove_quotes(word: str) -> str:
 
 
 def _word_meaning(word: str) -> Meaning:
-    """Return the word's text, or its address or network, which isn't compared as text.
+    """Return the address or network that the word is, or otherwise its text.
 
-    With quotes, it is always a text.
+    A word with quotes is always a text.
     """
     if '"' in word:
         return _remove_quotes(word) or word
@@ -369,7 +372,7 @@ def _ttl(text: str) -> Span:
 
 
 def _serial(text: str) -> Span | str:
-    """Return a span, or the first digits of a serial, as in `2026…` or `2026*`."""
+    """Parse a serial as a span, or as its first digits, as in `2026…` or `2026*`."""
     digits = text.rstrip("*.…")
     if digits != text or (digits.isascii() and digits.isdigit() and len(digits) < 10):
         if digits.isascii() and digits.isdigit() and len(digits) <= 10:
@@ -391,7 +394,7 @@ def _number(text: str) -> int:
 
 
 def _within(span: Span, most: int) -> Span:
-    """Limit the span to values that a column of such numbers can be compared with."""
+    """Limit the ends of the span to values from -1 to `most` + 1, which fit into the column."""
     low, high = (None if end is None else max(-1, min(end, most + 1)) for end in (span.low, span.high))
     return Span(low, high)
 
@@ -438,7 +441,7 @@ def _join_with_or(words: tuple[str, ...]) -> str:
 
 
 def rdata_spellings(value: str) -> list[str]:
-    """Return how a typed value may be stored: an address, a name with its final dot, a quoted string."""
+    """Return the possible stored forms of a typed value: an address, a name with its trailing dot, a quoted string."""
     spellings = {value, value.lower(), value.lower() + ".", json.dumps(value, ensure_ascii=False)}
     with suppress(ValueError):  # not an address
         spellings.add(str(ip_address(value)))
@@ -446,7 +449,7 @@ def rdata_spellings(value: str) -> list[str]:
 
 
 def beginning_of(network: Network) -> str:
-    """Return the written beginning of a network's addresses: `192.0.2.`, `2001:db8:1:`."""
+    """Return the text with which addresses of the network begin: `192.0.2.`, `2001:db8:1:`."""
     if isinstance(network, IPv4Network):
         return "".join(f"{byte}." for byte in network.network_address.packed[: network.prefixlen // 8])
     groups = network.network_address.exploded.split(":")[: network.prefixlen // 16]
@@ -459,7 +462,7 @@ def beginning_of(network: Network) -> str:
 
 
 def escaped_bytes(text: str) -> str:
-    r"""Return a text with non-ASCII letters as rdata spell them: each byte of their UTF-8 as `\195`."""
+    r"""Return the text with non-ASCII letters escaped as in rdata: each byte of their UTF-8 as `\195`."""
     return "".join(_escape_bytes(text))
 
 

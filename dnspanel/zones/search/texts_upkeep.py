@@ -1,4 +1,4 @@
-"""The texts that searches look into follow what is published, a moment behind it; so do the places of names. Verbs."""
+"""Update the search texts and the places of names after publications. Verbs."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -62,10 +62,10 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(*, now: datetime) -> int:
-    """Update the texts from publications, or a turn's part of it. Return the number of zones written.
+    """Update the search texts for new publications, or for some of them. Return the number of written zones.
 
-    At least ZONES_OF_A_TURN are written if that many wait. Two workers never do it at once, and no worker does during
-    very large publications. An interrupted turn is repeated.
+    Stop after ZONES_OF_A_TURN zones. A lock keeps two workers from doing it at once, and no worker does it during very
+    large publications. An interrupted turn is repeated.
     """
     written = 0
     with hold_lock(Lock.SEARCH_TEXTS) as is_mine:
@@ -84,7 +84,7 @@ def catch_up(*, now: datetime) -> int:
 
 
 def is_busy(at: int, now: datetime) -> bool:
-    """Return True during very large publications, unless the follower at sequence `at` is far behind."""
+    """Return True during very large publications, unless the worker at the sequence `at` is far behind."""
     oldest = Publication.objects.filter(sequence__gt=at).order_by("sequence").values_list("at", flat=True).first()
     if oldest is None or now - oldest > _LONGEST_WAIT:
         return False
@@ -109,7 +109,10 @@ def _begin(at: SearchProgress | None) -> int | None:
 
 
 def _follow(at: int) -> int | None:
-    """Follow the next publications after `at`. Return the number of zones, or None if there are none."""
+    """Update the texts for the next publications after `at`.
+
+    Return the number of zones, or None if there is no newer publication.
+    """
     counted = Revision.objects.filter(publication__gt=at).values("publication_id").annotate(n=Count("pk"))
     total, to = 0, None
     for row in counted.order_by("publication_id")[:REVISIONS_AT_A_TIME]:
@@ -128,7 +131,7 @@ def _follow(at: int) -> int | None:
 
 
 def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
-    """Write texts of these zones up to the publication `to`. Their old texts are those of `at`."""
+    """Update the texts of the zones to the publication `to`. The existing texts are those of the publication `at`."""
     revisions = Revision.objects.filter(zone__in=zone_ids, publication__gt=at, publication__lte=to)
     other = set(revisions.exclude(kind=RevisionKind.CHANGE).values_list("zone_id", flat=True))
     in_blocks = set(
@@ -146,7 +149,7 @@ def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
 
 
 def _write_all_of(zone_ids: Sequence[int]) -> None:
-    """Write all texts of these zones and replace their old ones."""
+    """Replace all texts of the zones."""
     SearchText.objects.filter(zone__in=zone_ids).delete()
     display_order.place_names(zone_ids)
     counts = Zone.objects.filter(pk__in=zone_ids).order_by("pk").values_list("pk", "rrset_count")
@@ -157,7 +160,7 @@ def _write_all_of(zone_ids: Sequence[int]) -> None:
 
 
 def _write_around(zone_id: int, keys: Sequence[bytes]) -> None:
-    """Write the blocks of a large zone around these names again. Split a block that has grown."""
+    """Rewrite the blocks of a large zone that have these names. Split a block that has grown."""
     blocks = SearchText.objects.filter(zone=zone_id).order_by("first_key").values_list("first_key", "end_key")
     ranges: list[Range] = []
     at = 0

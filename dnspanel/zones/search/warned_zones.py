@@ -1,4 +1,4 @@
-"""`has:warning` over zones: by what `complaints_upkeep` keeps, a moment behind what is published."""
+"""Conditions for `has:warning`. They read stored complaints, which `complaints_upkeep` updates after publications."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ MOST_UNCHECKED = 2_000
 
 
 def refuse_unless_known(search: Search) -> None:
-    """Raise SearchTooGeneral if the search asks for complaints before everything was looked at: after an upgrade."""
+    """Raise SearchTooGeneral if the search asks for complaints before all zones were checked, as after an upgrade."""
     if not search.warnings:
         return
     at = ComplaintProgress.objects.first()
@@ -35,7 +35,10 @@ def refuse_unless_known(search: Search) -> None:
 
 
 def unchecked_zones(search: Search) -> int:
-    """Count zones published since the last checks, at most MOST_UNCHECKED, if the search asks for complaints."""
+    """Count the zones published since the last checks, at most MOST_UNCHECKED.
+
+    Return 0 unless the search asks for complaints.
+    """
     if not search.warnings:
         return 0
     at = ComplaintProgress.objects.values_list("sequence", flat=True).first() or 0
@@ -44,7 +47,10 @@ def unchecked_zones(search: Search) -> int:
 
 
 def _equal(column: str, outer: str) -> dict[str, OuterRef]:
-    """Return two bounds instead of an equation: for an equation PostgreSQL reads everything into a hash table first."""
+    """Return two bounds in place of an equation.
+
+    For an equation, PostgreSQL would read the whole table into a hash table first.
+    """
     return {f"{column}__gte": OuterRef(outer), f"{column}__lte": OuterRef(outer)}
 
 
@@ -52,10 +58,10 @@ _AT = {**_equal("zone", "zone"), "owner_key": OuterRef("owner_key"), "type": Out
 
 
 def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = None) -> Q:
-    """Return the condition for zones with a complaint, about one of these RRsets if given.
+    """Return the condition for zones with a complaint, or with a complaint about one of the given RRsets.
 
-    Complaints about a name of another zone count only if `known` has that zone. `known` are the zones that the
-    client may see.
+    Complaints about a name of another zone count only if `known` has that zone. `known` are the zones that the client
+    can see.
     """
     about = (
         Complaint.objects.filter(row_by_row(rrsets.filter(**_AT))) if rrsets is not None else Complaint.objects.all()
@@ -67,7 +73,7 @@ def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = No
 
 
 def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
-    """Return the condition for texts with names that have complaints."""
+    """Return the condition for search texts of blocks whose names have complaints."""
     said = _visible_complaints(Complaint.objects.all(), known).filter(
         **_equal("zone", "zone"), owner_key__gte=OuterRef("first_key")
     )
@@ -83,7 +89,7 @@ def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
 def messages_about(
     keys: Sequence[tuple[int, bytes, int]], known: "QuerySet[Zone, Any]"
 ) -> dict[tuple[int, bytes, int], str]:
-    """Return the complaints about these RRsets: zone id, owner key and type. One query."""
+    """Return the complaints about RRsets, given by zone id, owner key and type. One query."""
     if not keys:
         return {}
     wanted = set(keys)
@@ -98,14 +104,14 @@ def messages_about(
 
 
 def row_by_row(rows: "QuerySet[Any]") -> Q:
-    """Return the condition that rows exist, as a CASE.
+    """Return the condition that `rows` is not empty, as a CASE.
 
-    PostgreSQL assumes few rows for EXISTS, and would read them all first.
+    PostgreSQL assumes few rows for a plain EXISTS, and would read all of them first.
     """
     return Q(Case(When(Exists(rows), then=True), default=False, output_field=BooleanField()))
 
 
 def _visible_complaints(complaints: "QuerySet[Complaint]", known: "QuerySet[Zone, Any]") -> "QuerySet[Complaint]":
-    """Select those of these complaints that a client who may see the `known` zones may see."""
+    """Select the complaints that a client can see. `known` are the zones that the client can see."""
     leading = row_by_row(known.order_by().filter(**_equal("pk", "into")))
     return complaints.filter(Q(into=0) | leading)

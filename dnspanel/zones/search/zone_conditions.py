@@ -1,4 +1,4 @@
-"""The terms of a search as conditions on zones."""
+"""Conditions on zones for the terms of a search."""
 
 import re
 from collections.abc import Callable
@@ -36,10 +36,10 @@ _SERIAL_DIGITS = 10
 
 
 def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "QuerySet[Zone]":
-    """Select those of `zones` that match every term.
+    """Select the zones that match every term.
 
-    A word is searched in their names; an address or network also in their records. A filter of RRsets finds zones with
-    one RRset that matches all such filters; with a hyphen, zones without a match.
+    A word is searched in the zones' names; an address or network also in their records. A filter of RRsets finds zones
+    with one RRset that matches all such filters; with a hyphen, zones without a match.
     """
     if search.faults:
         return zones.none()
@@ -54,9 +54,9 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
 
 
 def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime) -> "QuerySet[Zone, Row]":
-    """Select those of `zones` that match every term with an index or a column. The other terms are `terms_inside`.
+    """Select the zones that match every term with an index or a column. `terms_inside` returns the other terms.
 
-    `zones` are those that the client may see.
+    `zones` are the zones that the client can see.
     """
     warned_zones.refuse_unless_known(search)
     known = zones
@@ -73,15 +73,15 @@ def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: dateti
 
 
 def terms_inside(search: Search) -> tuple[Term, ...]:
-    """Return the terms that need the RRsets of each zone."""
+    """Return the terms that must be compared with the RRsets of each zone."""
     return tuple(term for term in search.terms if _is_inside(term))
 
 
 def holding(inside: tuple[Term, ...], known: search_texts.Progress) -> Q:
-    """Return the condition for zones with an RRset that matches all positive terms, and without a match of a
-    negated one.
+    """Return the condition for zones that match the terms with their RRsets.
 
-    A network is a word, and matches separately.
+    One RRset must match all positive filters, and no RRset a negated one. A network is a word, and may match another
+    RRset.
     """
     found = Q()
     for term in inside:
@@ -93,7 +93,7 @@ def holding(inside: tuple[Term, ...], known: search_texts.Progress) -> Q:
 
 
 def fitting_together(inside: tuple[Term, ...]) -> list[tuple[Term, ...]]:
-    """Return the positive terms in groups that one and the same RRset must match."""
+    """Return the positive terms in groups. One RRset must match all terms of a group."""
     positive = [term for term in inside if not term.negated]
     networks: list[tuple[Term, ...]] = [(term,) for term in positive if term.filter is Filter.WORD]
     of_rrset = tuple(term for term in positive if term.filter is not Filter.WORD)
@@ -101,12 +101,15 @@ def fitting_together(inside: tuple[Term, ...]) -> list[tuple[Term, ...]]:
 
 
 def _of_one_rrset(search: Search) -> tuple[Term, ...]:
-    """Return the positive filters of RRsets except `has:warning`: the same RRset must match them all."""
+    """Return the positive filters of RRsets except `has:warning`. One RRset must match all of them."""
     return tuple(term for term in search.about_rrsets if not (term.negated or term.is_warning))
 
 
 def few_with(inside: tuple[Term, ...], known: search_texts.Progress) -> list[int] | None:
-    """Return the ids of all zones that may match, if the index of texts knows that they are few. One or two queries."""
+    """Return the ids of all zones that may match, or None if the search texts can't limit them to a few.
+
+    One or two queries.
+    """
     if not known.is_complete or known.left_out:
         return None
     for terms in fitting_together(inside):
@@ -124,7 +127,7 @@ def _is_inside(term: Term) -> bool:
 
 
 def in_zone_name(text: str) -> Q:
-    """Return the condition for zones with the text in their names, as stored or as displayed."""
+    """Return the condition for zones whose names contain the text, as stored or as displayed."""
     text = comparable_text(text)
     if text.isascii():
         # Names are in lower case; without UPPER() PostgreSQL does not take the index of trigrams: 0.3 s instead of
@@ -137,20 +140,20 @@ def in_zone_name(text: str) -> Q:
 
 
 def is_in_trigrams(text: str) -> bool:
-    """Return True if the index of zone names finds a text.
+    """Return True if the trigram index of zone names can find the text.
 
-    It reads all for a text without three letters or digits in a row.
+    Without three letters or digits in a row, PostgreSQL would read the whole index.
     """
     return _IN_TRIGRAMS.search(text) is not None
 
 
 def has_many_zones() -> bool:
-    """Return True if there are too many zones to compare all names while a person waits."""
+    """Return True if the panel has too many zones to compare all names while a person waits."""
     return Zone.objects.filter(deleted_at=None)[MANY_ZONES : MANY_ZONES + 1].exists()
 
 
 def refuse_too_general(search: Search) -> None:
-    """Raise SearchTooGeneral for a search of zones that no index serves in a large panel."""
+    """Raise SearchTooGeneral in a large panel if no index helps to find the zones."""
     if search.words and not any(map(_has_index, search.terms)) and has_many_zones():
         raise SearchTooGeneral(
             gettext("{typed} is too general among so many zones: {three_in_a_row}.").format(
@@ -220,9 +223,9 @@ def _dnssec(state: str) -> Q:
 
 
 def _sync(state: str) -> Q:
-    """Return the condition for zones with a newest revision that some active node has not acked.
+    """Return the condition for zones whose newest revision some active node has not acknowledged, or all have.
 
-    Without nodes, none is late.
+    Without nodes, no zone is late.
     """
     acked = [sequence for _, sequence in acked_everywhere_requested.send(None) if sequence is not None]
     if not acked:
@@ -264,7 +267,7 @@ def _has_value(text: str) -> Q:
 
 
 def _ids(rows: "QuerySet[Any]") -> list[int]:
-    """Return the ids of these. They are few, and an index finds their zones."""
+    """Return the ids of a few rows as a list, so that PostgreSQL finds their zones by an index."""
     return list(rows.values_list("pk", flat=True))
 
 

@@ -1,8 +1,8 @@
-"""Zones that a search finds, by name; with a bounded amount of work for each page.
+"""Search zones, in order of name, with a bounded amount of work for each page.
 
 If a search asks for the content of zones, many may match, few, or none, and that is unknown at first. So the first
-zones are examined, which is enough if many match. Then the index of texts is asked, which is enough if few match. Then
-more zones are examined in order, up to a number, and the answer says how far.
+zones are examined, which is enough if many match. Then the index of search texts is used, which is enough if few match.
+Then more zones are examined in order, up to a limit, and the result names the last one.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,10 @@ _SOON = frozenset({Filter.TYPE, Filter.TTL})
 
 @dataclass(frozen=True, slots=True)
 class Fitting(Generic[Row]):
-    """Some rows; `looked_to`: the name of the zone up to which was looked, if that was enough work. More may follow."""
+    """Matching rows.
+
+    `looked_to` is the name of the last examined zone if the search reached its limit: more may follow.
+    """
 
     rows: list[Row]
     looked_to: str = ""
@@ -36,9 +39,9 @@ class Fitting(Generic[Row]):
 def zones_fitting(
     zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime, after: str, limit: int, part: int = 1
 ) -> Fitting[Row]:
-    """Return at most `limit` of these zones after a name that match the search, by name.
+    """Return at most `limit` matching zones after a name, in order of name.
 
-    A page that also shows something else gets part of the work: a quarter for a `part` of 4.
+    A page that also shows other results gets part of the work: a quarter for a `part` of 4.
     """
     if search.faults:
         return Fitting([])
