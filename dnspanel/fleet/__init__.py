@@ -1,1 +1,1 @@
-"""PUSH, VERIFY, LIVE NUMBERS: nodes, enrollment, push tasks, telemetry."""
+"""Nodes: enrollment, pushes, verification, telemetry and the checks of DNSSEC chains."""

@@ -1,4 +1,4 @@
-"""A person wants to know now what the parent of a zone has for it. Verbs."""
+"""Request an immediate check of a zone's parent. Verbs."""
 
 from datetime import datetime
 
@@ -12,9 +12,10 @@ from dnspanel.zones.models import Zone
 
 
 def ask_parent(*, zone: Zone, now: datetime, by: Author) -> None:
-    """Have a worker ask the parent of this zone soon. Raise RightMissing, and NotSigned where there is nothing to ask.
+    """Request an immediate check of the DS records at the zone's parent. Raise RightMissing, or NotSigned.
 
-    A dead broker costs some seconds: the check is due, and beat finds it.
+    NotSigned means that the zone has no check of its parent. If the broker is down, the call takes some seconds longer;
+    the check is due in PostgreSQL and beat finds it.
     """
     with transaction.atomic(durable=True):
         parent_checks.ask_now(zone=zone, now=now, by=by)

@@ -1,8 +1,7 @@
-"""The collector: asks every agent once a second for its samples and state, and stores the answers. Verbs.
+"""The collector, which asks every agent once a second for samples and state and stores the answers. Verbs.
 
-Samples go to Redis, contact and versions to PostgreSQL. Both may be away for
-a while: agents keep an hour of samples, so nothing is lost by a restart of
-Redis, of PostgreSQL or of the collector itself.
+Samples go to Redis, contact and versions to PostgreSQL. Either can be down for a while. Agents keep samples for an
+hour, so a restart of Redis, PostgreSQL or the collector loses none.
 """
 
 import logging
@@ -55,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Poller:
-    """One node as the collector knows it. Used by one thread at a time."""
+    """The collector's connection to one node, and the last state it saw. Only one thread uses a poller at a time."""
 
     node_id: int
     name: str
@@ -84,7 +83,7 @@ class Poller:
     sightings: machines.Sightings = field(default_factory=machines.Sightings)
 
     def poll(self) -> None:
-        """Ask the agent and keep its new samples. Raises ReplicationError, RedisError."""
+        """Ask the agent for new samples and store them. Raise ReplicationError or RedisError."""
         samples: list[Sample] | None = None
         if self.seen is None:
             status = self.client.status()
@@ -116,16 +115,20 @@ class Poller:
         self._fetch_top(time.monotonic())
 
     def _repair_if_different(self, status: Status, now: float) -> None:
-        """Wake the repair if the agent has named zones that are not what the panel wrote; again only after a while."""
+        """Wake the repair task if the agent reports zones that differ from what the panel wrote.
+
+        The same report wakes the task again only after REPAIR_EVERY_SECONDS.
+        """
         if status.diverged and (status.diverged != self.diverged or now - self.repair_woken_at > REPAIR_EVERY_SECONDS):
             self.repair_woken_at = now
             wake_repair(self.node_id)
         self.diverged = status.diverged
 
     def _fetch_top(self, now: float) -> None:
-        """Fetch top lists and log now and then, if a person looks at the node's page. An old agent has neither.
+        """Fetch top lists and the log at intervals while someone watches the node's page.
 
-        Once a minute, fetch also which zones it is asked most, and the lists of the zones that people look at.
+        Once a minute, also fetch the node's most queried zones and the lists of watched zones. Old agents serve none of
+        these lists.
         """
         if now - self.top_looked < TOP_EVERY_SECONDS:
             return
@@ -149,7 +152,7 @@ class Poller:
                 zone_queries.keep_zone_top(node_id=self.node_id, zone=zone, top=top)
 
     def leave(self) -> None:
-        """Close the connection, once the poll under way has ended."""
+        """Close the connection when the running poll has ended."""
         if self.running is None:
             self.client.close()
         else:
@@ -157,7 +160,7 @@ class Poller:
 
 
 class Collector:
-    """Polls all active nodes concurrently; a slow or dead node delays only itself."""
+    """Polls all active nodes concurrently. A slow or dead node delays only its own poll."""
 
     def __init__(self) -> None:
         self._pollers: dict[int, Poller] = {}
@@ -176,7 +179,7 @@ class Collector:
         self.close()
 
     def tick(self, now: float) -> None:
-        """Start a poll of every node that is not still being polled; now and then, tell and ask PostgreSQL."""
+        """Start a poll of every node without a running poll. Exchange data with PostgreSQL every RECORD_SECONDS."""
         if now - self._recorded_at >= RECORD_SECONDS:
             self._recorded_at = now
             self._exchange()
@@ -185,7 +188,7 @@ class Collector:
                 poller.running = self._threads.submit(self._poll, poller)
 
     def settle(self) -> None:
-        """Wait until no poll is under way."""
+        """Wait until all running polls have ended."""
         for poller in self._pollers.values():
             if poller.running is not None:
                 poller.running.result()
@@ -212,9 +215,9 @@ class Collector:
             poller.polled = True
 
     def _exchange(self) -> None:
-        """Record the nodes that answered, and learn which nodes exist.
+        """Record the nodes that answered, and load the list of nodes.
 
-        Without PostgreSQL, go on with the known ones.
+        Without PostgreSQL, the collector continues with the nodes it knows.
         """
         try:
             close_old_connections()
@@ -243,7 +246,7 @@ class Collector:
             beat(process=COLLECTOR, now=timezone.now())
 
     def _record_problems(self) -> None:
-        """Record why agents are not reached, where that is news."""
+        """Record why agents can't be reached, if the reason has changed."""
         for poller in self._pollers.values():
             if poller.polled and (problem := poller.problem) != poller.problem_recorded:
                 acks.record_contact_problem(node_id=poller.node_id, problem=problem)
@@ -271,12 +274,12 @@ class Collector:
         self._learned = True
 
     def _say(self, about: str, trouble: str) -> None:
-        """Log a trouble once, and once that it is over. Polls of other nodes may go well in between."""
+        """Log a problem once, and log once when it is over. Successful polls of other nodes don't reset this."""
         self._troubles.say(about, trouble, time.monotonic())
 
 
 def _clock_offset(status: Status, now: float) -> int:
-    """Return by how many seconds the node's clock is ahead of ours; 0 when it is about right."""
+    """Return how many seconds the node's clock is ahead of the panel's; 0 within CLOCK_TOLERANCE."""
     offset = status.clock - now
     return round(offset) if abs(offset) > CLOCK_TOLERANCE else 0
 
@@ -286,7 +289,7 @@ def _shift_sample(sample: Sample, seconds: int) -> Sample:
 
 
 def _tell_machines(poller: Poller, node: Node) -> None:
-    """Tell PostgreSQL which machines answered as this node; costs nothing while it is the known one."""
+    """Record in PostgreSQL which machines answered as this node. A known machine causes no query."""
     seen, second = poller.seen_machines, poller.second
     poller.seen_machines, poller.second = {}, False
     for machine, address in seen.items():
@@ -295,6 +298,6 @@ def _tell_machines(poller: Poller, node: Node) -> None:
 
 
 def _leads_to(client: NodeClient, node: Node, context: ssl.SSLContext) -> bool:
-    """Return True if the client still speaks to the node's present address, identity and certificate of the panel."""
+    """Return True if the client still matches the node's address and pins and the panel's own certificate."""
     agent = (node.agent_host, node.agent_port, node.pins, context)
     return (client.host, client.port, client.certificate_sha256, client.ssl_context) == agent

@@ -1,23 +1,23 @@
-"""What may go wrong with nodes, as one tree. Every message can be shown to the person or agent who caused it.
+"""Errors about nodes, as one tree. Every message can be shown to the person or agent that caused it.
 
 FleetError
 ├── UnknownNode             no node of this name
 ├── NameTaken               a node of this name exists
-├── BadNode                 a value that makes no node
-├── BadFront                a value that no front can have
-├── WrongState              the node's state does not allow this act
-├── GroupRefused            a group cannot be so, or not go
-├── DeliveryRefused         delivery cannot be stopped, pinned or go on like this
-├── WrongDecision           what was decided about a lost history cannot be carried out
-├── CodeRefused             no such code, expired, or used by another request
-└── BadRequest              not a signing request we would sign
+├── BadNode                 an invalid value of a node
+├── BadFront                an invalid value of a front
+├── WrongState              the node's state does not allow this action
+├── GroupRefused            an invalid value or action of a group
+├── DeliveryRefused         delivery can't be stopped, pinned or resumed like this
+├── WrongDecision           a decision about a lost history that can't be carried out
+├── CodeRefused             an unknown, expired or used code
+└── BadRequest              an unacceptable certificate signing request
 """
 
 from dnspanel.texts import gettext
 
 
 class FleetError(Exception):
-    """Something about a node that a person can read and correct."""
+    """Base class of errors about nodes. A person can read and correct them."""
 
 
 class UnknownNode(FleetError):
@@ -33,7 +33,7 @@ class NameTaken(FleetError):
 
 
 class BadNode(FleetError):
-    """`field` names the value that is wrong."""
+    """An invalid value of a node; `field` names the value."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -41,11 +41,11 @@ class BadNode(FleetError):
 
 
 class BadFront(BadNode):
-    """A value that no front can have."""
+    """An invalid value of a front."""
 
 
 class WrongState(FleetError):
-    """The node's state does not allow this act; another person may have been first."""
+    """The node's state doesn't allow this action. Another person may have changed it a moment ago."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
@@ -53,7 +53,7 @@ class WrongState(FleetError):
 
 
 class GroupRefused(FleetError):
-    """`field` names the value that is wrong; empty where it is the act itself."""
+    """A group doesn't allow this. `field` names the invalid value, or is empty if the action itself is wrong."""
 
     def __init__(self, reason: str, *, field: str = "") -> None:
         self.field = field
@@ -61,11 +61,11 @@ class GroupRefused(FleetError):
 
 
 class DeliveryRefused(FleetError):
-    """What was wanted of delivery makes no sense just now; the message says what would."""
+    """The requested change of delivery makes no sense now. The message explains what is possible."""
 
 
 class WrongDecision(FleetError):
-    """What was decided about a lost history cannot be carried out; `field` names the value that is wrong."""
+    """A decision about a lost history can't be carried out; `field` names the invalid value."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -73,14 +73,14 @@ class WrongDecision(FleetError):
 
 
 class CodeRefused(FleetError):
-    """One answer for unknown, expired and used codes: a stranger learns nothing from it."""
+    """One error for unknown, expired and used codes, so that a stranger learns nothing from it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("This code is unknown, has expired, or was used. Make a new one on the node's page."))
 
 
 class BadRequest(FleetError):
-    """Not a certificate signing request that we would sign."""
+    """A certificate signing request that the panel doesn't sign."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(gettext("The signing request cannot be used: {reason}.").format(reason=reason))

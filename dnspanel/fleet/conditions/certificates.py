@@ -1,4 +1,4 @@
-"""Say that a certificate ends soon, of a node or of the panel. Pure."""
+"""Conditions for certificates of a node or of the panel that expire soon. Pure."""
 
 from datetime import datetime, timedelta
 

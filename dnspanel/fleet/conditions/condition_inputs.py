@@ -1,4 +1,4 @@
-"""Read what the conditions of the fleet go by: as many queries for a hundred nodes as for one."""
+"""Inputs of the fleet's conditions. The number of queries doesn't depend on the number of nodes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class NodeInputs:
-    """What is known of one node; `report` is its agent's last, and stays when the agent is silent."""
+    """The known facts about one node. `report` is its agent's last report, also while the agent is silent."""
 
     node_id: int
     name: str
@@ -66,7 +66,7 @@ class NodeInputs:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryInputs:
-    """How far publications may go, and why no further."""
+    """The limits on delivery of publications (stop, pin) and their reasons."""
 
     stopped_reason: str = ""
     stopped_at: datetime | None = None
@@ -77,14 +77,14 @@ class DeliveryInputs:
 
 @dataclass(frozen=True, slots=True)
 class DiskMarks:
-    """How much was free on each node's disk a while ago: when, and how many bytes, by the node's id."""
+    """An earlier measurement of each node's free disk: the time and the bytes, by node id."""
 
     oldest: Mapping[int, tuple[datetime, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class FleetInputs:
-    """What is known of the nodes and of the way to them at one moment."""
+    """All facts about the nodes and the delivery to them at one moment."""
 
     nodes: tuple[NodeInputs, ...] = ()
     statuses: tuple[NodeStatus, ...] = ()
@@ -105,7 +105,7 @@ class FleetInputs:
 
 
 def read_fleet(now: datetime, reading: Reading) -> FleetInputs:
-    """Read how the fleet is just now."""
+    """Read the current state of the fleet."""
     statuses = watched_statuses(now=now)
     log = reading.of(LogInputs).head
     assert log is not None
@@ -133,7 +133,7 @@ def read_fleet(now: datetime, reading: Reading) -> FleetInputs:
 
 
 def times_of_parents(now: datetime) -> dict[str, datetime]:
-    """Return the parameters of `ZONES`."""
+    """Return the parameters of the query `ZONES`."""
     return {"partial": now - PARTIAL_FOR, "unknown": now - UNKNOWN_FOR}
 
 
@@ -175,7 +175,7 @@ def _setup(node: Node, *, is_rebuilding: bool) -> Setup:
 
 
 def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
-    """Return True if the node's files are where this panel never was, or in another history than its present one."""
+    """Return True if the node's files are beyond the panel's head, or from another history than the panel's."""
     position = report.get("position")
     if not isinstance(position, Mapping):
         return False
@@ -183,7 +183,7 @@ def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
 
 
 def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) -> float | None:
-    """Return by how many seconds the node's clock is ahead of the panel's."""
+    """Return how many seconds the node's clock is ahead of the panel's."""
     clock = report.get("clock")
     if reported_at is None or not isinstance(clock, int | float) or not clock:
         return None
@@ -191,7 +191,7 @@ def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) ->
 
 
 def _growth(statuses: Sequence[NodeStatus], marks: DiskMarks, now: datetime) -> dict[int, float]:
-    """Return by how many bytes a day each node's free disk shrinks, since its oldest mark."""
+    """Return each node's loss of free disk space in bytes per day, since its oldest mark."""
     free = {s.node.pk: int(s.node.report.get("disk_free_bytes", 0)) for s in statuses if s.node.report}
     return {
         node_id: (then - free[node_id]) / ((now - at) / timedelta(days=1))
@@ -203,14 +203,14 @@ def _growth(statuses: Sequence[NodeStatus], marks: DiskMarks, now: datetime) -> 
 def _encoded_everywhere(encoded: Mapping[int, int]) -> int:
     """Return the sequence up to which all schemas have segments.
 
-    A schema that was just taken up has none and does not count.
+    A newly added schema has no segments yet and doesn't count.
     """
     begun = [sequence for sequence in encoded.values() if sequence]
     return min(begun, default=0)
 
 
 def _first_after(epoch: UUID, sequence: int) -> datetime | None:
-    """Return the time of the first publication after this one; None without one."""
+    """Return the time of the next publication after this sequence, or None."""
     later = Publication.objects.filter(epoch=epoch, sequence__gt=sequence).order_by("sequence")
     return later.values_list("at", flat=True).first()
 
@@ -223,7 +223,7 @@ def _delivery() -> DeliveryInputs:
 
 
 def _certificate_ends(authority: Authority | None) -> datetime | None:
-    """Return when the certificate ends with which the panel calls agents."""
+    """Return when the certificate expires that the panel presents to agents."""
     if authority is None:
         return None
     return x509.load_pem_x509_certificate(authority.client_pem.encode()).not_valid_after_utc

@@ -1,4 +1,4 @@
-"""Say what is wrong with the way of publications to the nodes. Pure."""
+"""Conditions for problems with the delivery of publications to the nodes. Pure."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ KINDS = {
 
 
 def delivery_conditions(inputs: FleetInputs, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
-    """Yield what keeps publications from the nodes, or the panel from knowing how the nodes are."""
+    """Yield conditions that keep publications from the nodes, or keep the panel from knowing the nodes' state."""
     yield from _of_log_age(inputs.unencoded_since, now)
     yield from _of_waiting(inputs.waiting, now, is_open)
     yield from _of_delivery(inputs.delivery, now)
@@ -56,8 +56,9 @@ def _of_log_age(unencoded_since: datetime | None, now: datetime) -> Iterator[Con
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
-    """Yield an alert if the oldest publication that the last nodes do not answer with is old, and no other
-    alert says why.
+    """Yield an alert if the oldest publication that some node doesn't serve yet is too old.
+
+    A late node can be the cause; `late_once` then keeps only one of the two alerts.
     """
     late_by = waiting.late_by(now) if waiting is not None else timedelta(0)
     if waiting is None or late_by < (LATE_AGAIN if "panel.late" in is_open else LATE_AFTER):
@@ -80,9 +81,9 @@ def _of_delivery(delivery: DeliveryInputs, now: datetime) -> Iterator[Condition]
 
 
 def late_once(found: list[Condition], waiting: Waiting | None, is_open: Collection[str]) -> list[Condition]:
-    """Drop the second of two conditions that are one: a node that is late and publications that wait for it.
+    """Keep only one of two conditions with one cause: a late node, and publications that wait for this node.
 
-    What was an alert first stays it.
+    An alert that is already open is preferred.
     """
     key_of_node = f"node.standing:{waiting.name}" if waiting is not None and waiting.place not in BEFORE_NODES else ""
     if not {key_of_node, "panel.late"} <= {each.key for each in found}:

@@ -1,4 +1,4 @@
-"""Judge how full a disk is, of a node or of the panel. Pure."""
+"""Conditions for a full disk of a node or of the panel. Pure."""
 
 from collections.abc import Collection
 
@@ -13,7 +13,7 @@ DISK_SHARE_CRITICAL = 0.03
 def disk_share(
     room: tuple[int, int], inodes: tuple[int, int], key: str, is_open: Collection[str], node: NodeInputs | None = None
 ) -> Condition | None:
-    """Judge free bytes of all, and free inodes of all, by the smaller of the two shares."""
+    """Return a condition if free bytes or free inodes are low. The smaller of the two shares counts."""
     left = {is_inodes: free / total for is_inodes, (free, total) in ((False, room), (True, inodes)) if total}
     if not left or min(left.values()) >= (DISK_SHARE_AGAIN if key in is_open else DISK_SHARE):
         return None
@@ -38,7 +38,7 @@ def disk_share(
 
 
 def size_text(size: int) -> str:
-    """Return a size as messages say it: 1.5 GiB."""
+    """Return a size with a binary unit for messages, such as 1.5 GiB."""
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 1024:

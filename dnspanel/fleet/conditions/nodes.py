@@ -1,4 +1,4 @@
-"""Say what is wrong with a node. Pure."""
+"""Conditions for problems of one node. Pure."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -69,7 +69,7 @@ def node_conditions(
 
 
 def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condition | None:
-    """Return one alert for late, stale, offline and rejecting: they are one trouble, which may grow."""
+    """Return one alert for late, stale, offline and rejecting, which are stages of one problem."""
     word = node.health.word
     message = gettext("{name} is {word}. {message}").format(
         name=node.name, word=gettext(str(word)), message=node.health.message
@@ -97,7 +97,7 @@ def _powerdns(node: NodeInputs) -> Condition | None:
 
 
 def _front(node: NodeInputs) -> Condition | None:
-    """Return an alert for a front that is below its minimum: clients may get no answer, or an old one."""
+    """Return an alert for a front below its minimum of nodes. Clients of the front can get no answer or an old one."""
     report = front_report_in(node.report)
     if report is None or not report.is_below_minimum:
         return None
@@ -108,8 +108,9 @@ def _front(node: NodeInputs) -> Condition | None:
 
 
 def _condition_of_divergence(node: NodeInputs, now: datetime) -> Condition | None:
-    """Return an alert for zones that differ for long: repair takes a minute, and what differs after that
-    needs a person.
+    """Return an alert for zones that have differed for long.
+
+    Repair takes about a minute, so a lasting difference needs a person.
     """
     if node.diverged and node.diverged_since is not None and now - node.diverged_since >= DIVERGED_FOR:
         message = ngettext(

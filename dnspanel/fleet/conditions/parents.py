@@ -1,4 +1,4 @@
-"""Say what is wrong with signed zones as resolvers meet them: their parents, and the nodes that sign. Pure."""
+"""Conditions for signed zones as resolvers see them: DS records at parents, and signatures of nodes. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,7 +15,7 @@ KINDS = {
 
 
 def validation_conditions(inputs: FleetInputs, now: datetime) -> Iterator[Condition]:
-    """Yield one condition for all zones, however many they are."""
+    """Yield one condition for each kind of validation problem. One condition covers all affected zones."""
     if inputs.misled.count:
         message = gettext("{zones}: what the parent has leads resolvers to no valid signatures.").format(
             zones=inputs.misled.message(now)

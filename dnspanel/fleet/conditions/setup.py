@@ -1,4 +1,4 @@
-"""Decide what is wrong with how a node is set up: its version and its addresses. Pure."""
+"""Faults in the setup of a node: its agent's version and its addresses. Pure."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from dnspanel.texts import gettext
 
 
 class Setup(NamedTuple):
-    """How a node's agent is set up: `is_older` than the panel, and how it differs from what the panel has."""
+    """The setup of a node's agent: whether it is older than the panel, and how it differs from the panel's records."""
 
     agent: str = ""
     panel: str = ""
@@ -17,7 +17,7 @@ class Setup(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Something that is wrong with one node: the kind of alert, how bad it is, and a sentence."""
+    """A fault of one node: the kind of alert, its severity and a message."""
 
     kind: str
     severity: Severity
@@ -25,7 +25,7 @@ class Fault(NamedTuple):
 
 
 def setup_faults(name: str, setup: Setup) -> Iterator[Fault]:
-    """Yield a fault for an agent that is older than the panel, and one for a setup that is not what the panel has."""
+    """Yield a fault for an agent older than the panel, and one for a setup that differs from the panel's records."""
     if setup.is_older:
         message = gettext(
             "The agent of {name} is older than the panel: {agent}. Install the panel’s version, {panel}, on the node."

@@ -1,4 +1,4 @@
-"""Judge the fleet as a whole: nodes, the way to them, and what resolvers make of signed zones."""
+"""Conditions of the whole fleet: nodes, delivery, and validation of signed zones."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -19,7 +19,7 @@ KINDS = {
 
 
 def fleet_conditions(inputs: FleetInputs, now: datetime, is_open: Collection[str] = ()) -> list[Condition]:
-    """Return what is wrong with the fleet."""
+    """Return all conditions of the fleet."""
     known = inputs.collector_at is not None and now - inputs.collector_at <= CONTACT_KNOWN_FOR
     found = [*delivery.delivery_conditions(inputs, now, is_open), *parents.validation_conditions(inputs, now)]
     if ending := certificate_condition(inputs.certificate_expires_at, "panel.certificate", now):

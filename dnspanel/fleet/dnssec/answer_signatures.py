@@ -1,4 +1,4 @@
-"""Whether an RRset of an answer is signed by keys of its zone, by a validator that is not PowerDNS. Pure."""
+"""Validation of one RRset of an answer by the keys of its zone, independent of PowerDNS. Pure."""
 
 import time
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ _PROTOCOL = 3
 
 
 class NotSigned(Exception):
-    """The RRset has no signature that is good; the text is a clause."""
+    """Raised if an RRset has no valid signature. The text is a clause."""
 
 
 def validate(
     section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY], now: float
 ) -> int:
-    """Return when the last good signature of an RRset of this section ends, made by one of these keys of the zone.
+    """Return when the last valid signature of an RRset in this section expires. Only the given zone keys count.
 
-    Raise NotSigned where none of them is good at this moment.
+    Raise NotSigned if no signature is valid at this moment.
     """
     what = gettext("{type} of {name}").format(type=dns.rdatatype.to_text(rrset.rdtype), name=text_of(rrset.name))
     apex = name_of(zone)
@@ -60,8 +60,9 @@ def validate(
 
 
 def signatures_of(section: list[dns.rrset.RRset], rrset: dns.rrset.RRset) -> list[RRSIG]:
-    """Return the signatures over an RRset that no wildcard made; that of a wildcard itself counts (RFC 4034
-    section 3.1.3).
+    """Return the signatures over an RRset that weren't expanded from a wildcard (RFC 4034 section 3.1.3).
+
+    Signatures of the wildcard RRset itself are included.
     """
     found = rrset_at(section, rrset.name, dns.rdatatype.RRSIG, covers=rrset.rdtype)
     labels = len(rrset.name.labels) - 1 - rrset.name.is_wild()
@@ -69,7 +70,7 @@ def signatures_of(section: list[dns.rrset.RRset], rrset: dns.rrset.RRset) -> lis
 
 
 def zone_keys(rrset: dns.rrset.RRset) -> list[DNSKEY]:
-    """Return those of the keys of a DNSKEY RRset that may sign the zone."""
+    """Return the keys of a DNSKEY RRset that are allowed to sign the zone."""
     return [key for key in rrset if isinstance(key, DNSKEY) and _is_zone_key(key)]
 
 

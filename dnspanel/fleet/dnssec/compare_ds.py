@@ -1,4 +1,4 @@
-"""What it means for a zone which DS records its parent has: from both, a state and a message. Pure."""
+"""Comparison of a zone's keys with the DS records at its parent. The result is a state and a message. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _MOST_NAMED = 3  # servers, in a message
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key that a DS may name: it signs the DNSKEY RRset, and is in it."""
+    """A key that a DS can name. It is in the DNSKEY RRset and signs it."""
 
     flags: int
     algorithm: int
@@ -23,7 +23,7 @@ class SigningKey:
 
 @dataclass(frozen=True, slots=True)
 class SignedBy:
-    """How a zone is signed, as far as a DS has to fit: its entries, and the algorithms of all that it signs."""
+    """The keys of a zone that DS records must match, and the algorithms of all its signing keys."""
 
     zone_name: str
     entries: tuple[SigningKey, ...] = ()
@@ -32,7 +32,7 @@ class SignedBy:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a look came to. Without a state it is not known, and `silent` says the reason as a sentence."""
+    """The result of a check of the parent. If `state` is None, `silent` explains as a sentence why it is unknown."""
 
     state: ParentState | None
     message: str = ""
@@ -40,7 +40,7 @@ class Finding:
 
 
 def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:
-    """Return what the DS records of each server of the parent mean for the zone; one server that is wrong is enough."""
+    """Return the meaning for the zone of the DS records at each server of the parent. One wrong server is enough."""
     faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
     if faults:
         message = joined(" ", (_at(parent, sets, list(faults)), next(iter(faults.values()))))
@@ -82,10 +82,10 @@ def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) 
 
 
 def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
-    """Return why resolvers that validate would not get from these DS records to the zone; empty if they do.
+    """Return why validating resolvers can't get from these DS records to the zone; empty if they can.
 
-    Every digest type that counts has to lead to a key, since some resolvers look only at the strongest; and every
-    algorithm that is named has to sign (RFC 6840 section 5.11).
+    Every digest type that counts must lead to a key, because some resolvers use only the strongest type. Every
+    algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
     """
     if not signed.algorithms:
         return gettext("is there while the zone is not signed: resolvers that validate answer nothing of the zone.")
@@ -108,7 +108,7 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
 
 
 def _is_key_named(signed: SignedBy, ds: str) -> bool:
-    """Return True if this DS names a key of the zone that signs."""
+    """Return True if this DS names a key that signs the zone's DNSKEY RRset."""
     return any(
         key_material.is_named_by(signed.zone_name, key.flags, key.algorithm, key.public, [ds]) for key in signed.entries
     )

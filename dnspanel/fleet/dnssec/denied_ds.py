@@ -1,6 +1,6 @@
-"""What the NSEC and NSEC3 records of a signed zone prove of a name below it that has no DS. Pure.
+"""Proof by NSEC and NSEC3 records of a signed zone that a name below it has no DS. Pure.
 
-Whether that zone signs them is for the caller to check first, with every record that it gives.
+The caller must first check that the zone signs every record it passes in.
 """
 
 import base64
@@ -29,7 +29,7 @@ _OPT_OUT = 1
 
 
 class Denial(Enum):
-    """What is proven of a name without a DS."""
+    """The possible proofs about a name without a DS."""
 
     UNSIGNED = "a delegation, and not a signed one"
     OPT_OUT = "an unsigned delegation, or nothing"  # RFC 5155 section 6: the zone does not sign which of the two
@@ -38,19 +38,20 @@ class Denial(Enum):
 
 
 class Unproven(Exception):
-    """The records prove nothing; the text is the reason as a clause."""
+    """Raised if the records prove nothing. The text is the reason as a clause."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Hashed:
-    """An NSEC3 record as numbers that compare: the hash that it is at, and the next one."""
+    """An NSEC3 record with its own hash in comparable form."""
 
     at: bytes
     record: NSEC3
 
     def covers(self, name_hash: bytes) -> bool:
-        """Return True if it proves that no name has this hash (RFC 5155 section 1.3); the last one covers
-        round the end.
+        """Return True if the record proves that no name has this hash (RFC 5155 section 1.3).
+
+        The last record of the chain wraps around.
         """
         if self.at < self.record.next:
             return self.at < name_hash < self.record.next
@@ -58,11 +59,11 @@ class _Hashed:
 
 
 def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> Denial:
-    """Return what these NSEC and NSEC3 RRsets, all signed by the zone, prove of a name below its apex. Raise Unproven.
+    """Return what these signed NSEC and NSEC3 RRsets prove about a name below the zone's apex. Raise Unproven.
 
-    RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840 sections 4.1, 4.3 and 4.4. NSEC3 records with
-    more iterations than RFC 9276 has computed prove nothing and make nothing bogus: what is below is as good as
-    unsigned.
+    Source: RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840 sections 4.1, 4.3 and 4.4. NSEC3
+    records with more iterations than RFC 9276 allows prove nothing, but don't make the answer bogus: names below are
+    treated as unsigned.
     """
     if len(rrsets) > MOST_RECORDS:
         raise Unproven(
@@ -90,7 +91,10 @@ def _by_nsec(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dns
 
 
 def _covers(name: dns.name.Name, zone: dns.name.Name, owner: dns.name.Name, record: NSEC) -> bool:
-    """Return True if it proves that only names below it exist at the name; the last record leads back to the apex."""
+    """Return True if this NSEC proves that `name` doesn't exist, except as an empty non-terminal.
+
+    The last record of the chain points back to the apex.
+    """
     return bool(owner < name and (name < record.next or record.next == zone))
 
 
@@ -122,14 +126,14 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
 
 
 def _below(encloser: NSEC3, covering: Sequence[NSEC3]) -> Denial | None:
-    """Return what is proven by the record of the closest encloser and those that cover the next closer name."""
+    """Return the proof by the NSEC3 of the closest encloser and the NSEC3 records that cover the next closer name."""
     if not covering or _leads_away(encloser):
         return None
     return Denial.OPT_OUT if any(each.flags & _OPT_OUT for each in covering) else Denial.NO_DELEGATION
 
 
 def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
-    """Return what the record of the name itself proves, if it is that of the parent's side (RFC 6840 section 4.4)."""
+    """Return the proof by the record at the name itself. Raise Unproven for the child's record (RFC 6840, 4.4)."""
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):
         raise Unproven(
@@ -148,7 +152,7 @@ def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
 
 
 def _leads_away(record: NSEC | NSEC3) -> bool:
-    """Return True if names below its own are those of another zone, or of an alias (RFC 6840 section 4.1)."""
+    """Return True if names below the record are in another zone or redirected by DNAME (RFC 6840 section 4.1)."""
     return _has(record, rdtypes.DNAME) or (_has(record, rdtypes.NS) and not _has(record, rdtypes.SOA))
 
 
@@ -159,7 +163,7 @@ def _has(record: NSEC | NSEC3, type: int) -> bool:
 
 
 def _hash_in(owner: dns.name.Name, zone: dns.name.Name, record: NSEC3) -> bytes | None:
-    """Return the hash that is an NSEC3's own label; None where it is not one of the zone's."""
+    """Return the hash in the first label of an NSEC3 record's owner name; None if the record isn't this zone's."""
     if owner == zone or owner.parent() != zone or len(record.next) != _SHA1_BYTES:
         return None
     try:

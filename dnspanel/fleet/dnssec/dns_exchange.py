@@ -1,4 +1,4 @@
-"""One DNS question to one address: over UDP with EDNS, once more if it gets lost, over TCP if it is cut short."""
+"""One DNS query to one address: over UDP with EDNS, with one retry, then over TCP if the answer is truncated."""
 
 import errno
 import socket
@@ -25,7 +25,7 @@ _NO_ROUTE = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAI
 
 
 class NoAnswer(Exception):
-    """The address gave no answer that can be read; the text is half a sentence."""
+    """Raised if the address gave no readable answer. The text is a clause."""
 
 
 def exchange(  # noqa: PLR0913  # the parts of a question to a server
@@ -38,11 +38,11 @@ def exchange(  # noqa: PLR0913  # the parts of a question to a server
     is_recursive: bool = False,
     dnssec: bool = False,
 ) -> dns.message.Message:
-    """Return the answer of an address to a question, by this moment of `time.monotonic`. Raise NoAnswer.
+    """Return the answer of an address to a question. `deadline` is a time of `time.monotonic`. Raise NoAnswer.
 
-    It has the question that was sent, and is no longer than TCP's 65,535 bytes. Packets that do not answer the
-    question are ignored, so that guessed answers have no effect. `dnssec` asks for signatures, and a resolver not
-    to check them.
+    The answer repeats the question and has at most TCP's 65,535 bytes. Packets that don't answer the question are
+    ignored, so that guessed answers have no effect. `dnssec` requests signatures, and requests that a resolver doesn't
+    validate.
     """
     query = dns.message.make_query(
         name_of(name), dns.rdatatype.RdataType.make(type), use_edns=0, payload=_PAYLOAD, want_dnssec=dnssec
@@ -82,7 +82,7 @@ def _tcp(query: dns.message.Message, address: str, port: int, deadline: float) -
 
 
 def _describe_failure(exc: Exception) -> str:
-    """Return a description that quotes nothing of what came."""
+    """Return a description of a failure. The text quotes nothing that was received."""
     if isinstance(exc, dns.exception.Timeout):
         return gettext("no answer")
     if isinstance(exc, OSError):
@@ -93,7 +93,7 @@ def _describe_failure(exc: Exception) -> str:
 
 
 def has_route(address: str, port: int = 53) -> bool:
-    """Return True if this machine knows a way to the address; nothing is sent."""
+    """Return True if this machine has a route to the address. No packet is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -104,17 +104,17 @@ def has_route(address: str, port: int = 53) -> bool:
 
 
 def name_of(name: str) -> dns.name.Name:
-    """Return a name of ours as dnspython has it."""
+    """Convert a name from canonical text to dnspython's class."""
     return dns.name.from_wire(names.to_wire(name), 0)[0]
 
 
 def text_of(name: dns.name.Name) -> str:
-    """Return a name of dnspython's in canonical form."""
+    """Convert a dnspython name to canonical text."""
     return names.from_wire(name.to_digestable())
 
 
 def rrset_at(section: list[dns.rrset.RRset], name: dns.name.Name, type: int, covers: int = 0) -> dns.rrset.RRset | None:
-    """Return the RRset of a section with this name and type, in the class IN."""
+    """Return the RRset with this name and type and class IN from a section, or None."""
     return next(
         (
             each
@@ -126,5 +126,5 @@ def rrset_at(section: list[dns.rrset.RRset], name: dns.name.Name, type: int, cov
 
 
 def rcode_text(answer: dns.message.Message) -> str:
-    """Return SERVFAIL, REFUSED, …"""
+    """Return the mnemonic of the response code, such as SERVFAIL or REFUSED."""
     return str(dns.rcode.to_text(answer.rcode()))

@@ -1,7 +1,7 @@
-"""Drive rollovers: look at what nodes, secondaries and parents answer, and take each step that is due. Verbs.
+"""Rollover driver: checks the answers of nodes, secondaries and parents and takes each due step. Verbs.
 
-Twice, late or never does no harm: a look is ignored if another process took one in between, and a step is decided
-once more where the zone is locked.
+Late, missing or repeated runs do no harm. A check is discarded if another process made one at the same time, and every
+step is decided again while the zone is locked.
 """
 
 import logging
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Fleet:
-    """Up to where each name server has proved the present log."""
+    """The proven sequence of each name server in the current log."""
 
     epoch: UUID
     acked: Mapping[int, tuple[str, int]]  # node id → name, sequence
@@ -55,15 +55,13 @@ class _Fleet:
         return min((sequence for _, sequence in self.acked.values()), default=0)
 
     def late(self, zone_id: int, sequence: int) -> tuple[str, ...]:
-        """Return the names of those that do not answer with this publication, or with something else in the zone."""
+        """Return the names of the nodes that don't serve this publication, or serve different data in this zone."""
         wrong = self.diverged.get(zone_id, frozenset())
         return tuple(sorted(name for id, (name, acked) in self.acked.items() if acked < sequence or id in wrong))
 
 
 def drive_rollovers(*, clock: Callable[[], datetime], look_every: timedelta = LOOK_EVERY) -> int:
-    """Look at every open rollover whose last look is this long ago, and take its next step if it can; return
-    how many.
-    """
+    """Check every open rollover that is due and take its next step if possible. Return the number checked."""
     looked = 0
     now = clock()
     due = Q(looked_at__lt=now - look_every) & ~(waits_long(now) & Q(looked_at__gte=now - LOOK_AT_LONG_WAITS_EVERY))
@@ -122,7 +120,7 @@ def _advance(row: Rollover, state: SigningState, look: Look, now: datetime) -> b
 
 
 def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: datetime) -> None:
-    """Give the DS to a parent here, as far as the person that began the rollover may change it."""
+    """Update the DS at a parent zone of this panel, within the rights of the person who started the rollover."""
     reason = panel_reasons.ROLLOVER_DS.format(name=row.zone.name)
     parent_zone.replace_ds(
         zone_name=row.zone.name,
@@ -173,7 +171,7 @@ def _look_of(  # noqa: PLR0913  # what a look gathers, once
 
 
 def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
-    """Return the look with what the name servers of a zone have that others sign too; None: they were not asked now."""
+    """Return the look with the results from name servers of zones with other signers. None means not asked now."""
     if found is None:
         lack = row.signers_lack if row.signers_at else gettext("Their name servers were not asked yet.")
         goals = {**look.goals, **({Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {})}
@@ -205,7 +203,7 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
 
 
 def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
-    """Return by zones (ids) the revision that every server must have: that of the step, or of a later restoration."""
+    """Return by zone id the revision that every server must have: that of the step, or a later restoration."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:
@@ -220,7 +218,7 @@ def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
 
 
 def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
-    """Return the secondaries that do not answer with these, by zones (ids): their names, and why, as clauses."""
+    """Return by zone id the secondaries that don't serve the zone's revision, with a clause each that explains why."""
     found: dict[int, dict[str, str]] = {}
     for _, lacking in transfers_questioned.send(sender=None, steps=steps):
         for zone_id, by_name in lacking.items():  # type: ignore[union-attr]  # what a receiver of this signal returns
@@ -229,7 +227,7 @@ def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
 
 
 def _describe_lacking(lacking: Mapping[str, str]) -> str:
-    """Describe what is waited for of secondaries, as a sentence; empty if nothing is."""
+    """Return a sentence about the secondaries that a step waits for; empty if there are none."""
     if not lacking:
         return ""
     clauses = list(lacking.values())

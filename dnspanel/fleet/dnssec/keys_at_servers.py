@@ -1,4 +1,4 @@
-"""Whether every name server of a zone that others sign too has new keys of ours in its DNSKEY RRset, asked over DNS."""
+"""Queries that check whether all name servers of a multi-signer zone have the panel's new keys."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -39,9 +39,9 @@ _MOST_KEYS = 64
 
 @dataclass(frozen=True, slots=True)
 class SignersLook:
-    """Which name servers lack the keys, or why that is not known, as a sentence; empty if all have them.
+    """A sentence about name servers that lack the keys, or about why this is unknown; empty if all have them.
 
-    `ttl` is the largest with which DNSKEY records may be in caches, 0 if no server answered.
+    `ttl` is the longest time in seconds that caches can keep DNSKEY records; 0 if no server answered.
     """
 
     lack: str
@@ -49,14 +49,14 @@ class SignersLook:
 
 
 def zones_with_other_signers(rows: Collection[Rollover]) -> frozenset[int]:
-    """Return the ids of the zones of these rollovers that others sign too."""
+    """Return the ids of these rollovers' zones that have other signers too."""
     return frozenset(queries.other_keys_of_zones([row.zone for row in rows]))
 
 
 def ask_signers(rows: Sequence[Rollover]) -> dict[int, SignersLook]:
-    """Return what the name servers of these zones, which others sign too, have of the new keys: by the rollovers' ids.
+    """Ask the name servers of multi-signer zones for the new keys. Return the results by rollover id.
 
-    The result leaves out rollovers that were asked a moment ago, and kinds of rollover in which no new key signs
+    The result leaves out rollovers that were asked recently, and kinds of rollover without a new key that signs
     records.
     """
     due = [
@@ -94,9 +94,9 @@ def look_at_signers(
     networks: Sequence[str],
     port: int = 53,
 ) -> SignersLook:
-    """Ask each address of each of these name servers for the DNSKEY records of the zone.
+    """Ask every address of these name servers for the zone's DNSKEY records.
 
-    `wanted` are keys: flags, algorithm, public part. What the network does is never raised.
+    `wanted` contains keys as (flags, algorithm, public part). Network errors are part of the result and never raised.
     """
     zone = Zone(zone_name, tuple(sorted(nameservers)))
     if not nameservers or len(nameservers) > MOST_SERVERS:
@@ -121,7 +121,7 @@ def look_at_signers(
 def _ask(
     server: Server, zone_name: str, wanted: Collection[tuple[int, int, bytes]], port: int, deadline: float
 ) -> tuple[str, int]:
-    """Return what is wrong with the answer of a server, empty if nothing is; and its TTL."""
+    """Return the fault in a server's answer (empty if it is right), and the answer's TTL."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DNSKEY, deadline=deadline, port=port)
         if answer.rcode() != dns.rcode.NOERROR:

@@ -1,4 +1,4 @@
-"""What each node answers for a zone, asked over DNS: its DNSKEY records, its serial, and whether they validate."""
+"""Queries to each node for a zone's DNSKEY records and serial, and validation of the answers."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -30,7 +30,7 @@ _Signer = tuple[int, int, bytes]  # flags, algorithm, public part
 
 
 class Verdict(StrEnum):
-    """What a node's answers are worth."""
+    """The result of validating a node's answers."""
 
     VALIDATES = "validates"
     UNSIGNED = "unsigned"  # without DNSKEY records
@@ -40,7 +40,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """What one node answered. `reason` is a clause: why it is bogus or silent."""
+    """The answer of one node. `reason` is a clause that explains why it is bogus or silent."""
 
     node: str
     verdict: Verdict
@@ -51,15 +51,14 @@ class NodeAnswer:
 
 
 class _Unusable(Exception):
-    """An answer does not count; the text is a clause."""
+    """Raised if an answer doesn't count. The text is a clause."""
 
 
 def ask_nodes(zone: Zone, *, now: datetime) -> list[NodeAnswer]:
-    """Ask every node that serves the zone, and return the answers by name, within SECONDS. A node's failure is not
-    raised.
+    """Ask every node that serves the zone, within SECONDS. Return the answers in the order of names.
 
-    They are asked at the addresses that an administrator gave, and without recursion. What they answer is validated
-    with the keys that the panel has of the zone, and those of its other signers.
+    Queries go to the addresses that an administrator set, without recursion. Answers are validated with the keys that
+    the panel has for the zone, and with those of its other signers. A node's failure isn't raised.
     """
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False).order_by("name")
     servers = [(node.name, str(node.dns_address), node.dns_port) for node in nodes[:MOST_NODES]]
@@ -123,8 +122,9 @@ def _validate_soa(  # noqa: PLR0913  # the answers that validate each other
     signers: Collection[_Signer],
     now: float,
 ) -> int:
-    """Return when the signature over the SOA ends: made by a key of the DNSKEY RRset, which one of `signers`
-    has signed.
+    """Return when the signature over the SOA expires. Raise NotSigned if it isn't valid.
+
+    The SOA must be signed by a key of the DNSKEY RRset, and the DNSKEY RRset by a key in `signers`.
     """
     keys = zone_keys(dnskey)
     known = [key for key in keys if (int(key.flags), int(key.algorithm), bytes(key.key)) in signers]

@@ -1,8 +1,7 @@
-"""The daily look at the parents of signed zones: which are due, what is found, and what is kept of it. Verbs.
+"""The daily check of the parents of signed zones: due checks, results and their storage. Verbs.
 
-A check is taken on by moving `due_at` ahead; its network part runs outside of any transaction, and what it found is
-only kept if no other worker took it on in between. A worker that dies leaves a check that is due again minutes
-later.
+A worker claims a check by moving `due_at` ahead. Its network part runs outside of any transaction. The result is stored
+only if no other worker has claimed the check since. If a worker dies, its check is due again minutes later.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -53,7 +52,7 @@ ON CONFLICT (zone_id) DO NOTHING"""
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A check that this worker took on, and what it has to know of the zone."""
+    """A check that this worker claimed, with the facts about the zone that the check needs."""
 
     zone_id: int
     due_at: datetime  # while it has this value, the check is ours
@@ -66,14 +65,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a check came to."""
+    """The result of a check."""
 
     parent: ParentLook
     finding: Finding
 
 
 def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
-    """Make the check of the zone's parent due. Raise RightMissing, and NotSigned for a zone without a check."""
+    """Make the check of the zone's parent due now. Raise RightMissing, or NotSigned for a zone without a check."""
     access.require_right(by, zone, Right.DNSSEC)
     if queries.signing_of(zone).is_signed:
         ParentCheck.objects.get_or_create(zone=zone, defaults={"due_at": now})
@@ -83,17 +82,17 @@ def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
 
 
 def admit(*, now: datetime) -> int:
-    """Give signed zones without a check one that is due; return how many there were, at most some at a time."""
+    """Create due checks for signed zones without one, at most _MOST_ADMITTED. Return the number created."""
     with connection.cursor() as cursor:
         cursor.execute(_ADMIT, {"now": now, "most": _MOST_ADMITTED})
         return int(cursor.rowcount)
 
 
 def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[Claim]:
-    """Take on the checks that are due, the longest waiting first, or those of these zones; no other worker does
-    them for a while.
+    """Claim due checks, the longest waiting first, optionally only of these zones.
 
-    If several workers want the same checks, each gets those whose row it changed.
+    Other workers leave claimed checks alone for the time LEASE. If several workers compete for a check, the worker that
+    changed its row gets it.
     """
     due = ParentCheck.objects.filter(due_at__lte=now, zone__deleted_at=None)
     if zone_ids is not None:
@@ -124,7 +123,7 @@ def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[C
 
 
 def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | None = None, port: int = 53) -> int:
-    """Find out and keep what the parents of these zones have; return how many. Some are asked at the same time."""
+    """Check the parents of these zones, several in parallel, and store the results. Return the number stored."""
     if not claims:
         return 0
     resolvers = resolver or resolver_of_settings()
@@ -134,9 +133,9 @@ def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | No
 
 
 def look(claim: Claim, *, resolver: Resolver, now: datetime, port: int = 53) -> Look:
-    """Ask the parent, and validate where it has a DS. Touches the network only, and raises nothing for what it does.
+    """Query the parent, and validate the zone if the parent has a DS. Network errors are never raised.
 
-    Of a parent in this panel, the DS records are those in PostgreSQL.
+    This function doesn't write to the database. For a parent zone in this panel, the DS records come from PostgreSQL.
     """
     name = claim.signed.zone_name
     if claim.here is not None:
@@ -186,9 +185,9 @@ def _proven(finding: Finding) -> Finding:
 
 
 def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
-    """Keep what was found in the check, and when it is due again; return False if another worker took it on in between.
+    """Store the result of a check and when it is due again. Return False if another worker has claimed it since.
 
-    The check is deleted if the zone is not signed and its parent has no DS.
+    The check is deleted if the zone isn't signed and its parent has no DS.
     """
     mine = ParentCheck.objects.filter(pk=claim.zone_id, due_at=claim.due_at)
     finding = look.finding
@@ -219,7 +218,7 @@ def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
 
 
 def check_of(zone: Zone) -> ParentCheck | None:
-    """Return what is known of the zone's parent; None if there is no reason to ask it."""
+    """Return the check of the zone's parent; None if there is no reason to query the parent."""
     return ParentCheck.objects.filter(zone=zone).first()
 
 
@@ -229,9 +228,9 @@ def _public_keys(states: Iterable[SigningState]) -> dict[int, bytes]:
 
 
 def _signed_by(zone_name: str, state: SigningState, public: dict[int, bytes], others: Collection[OtherKey]) -> SignedBy:
-    """Return the keys that sign a zone. Keys of other signers count: they sign what other name servers answer.
+    """Return the keys that sign a zone. Keys of other signers count, since they sign the answers of other name servers.
 
-    For a zone that is served with the signatures that it came with, the keys in its DNSKEY records are all its keys.
+    For a presigned zone, the keys in its DNSKEY records are all its keys.
     """
     if state.presigned:
         entries = [key for key in others if key.is_sep] or list(others)

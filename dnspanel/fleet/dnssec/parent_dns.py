@@ -1,4 +1,4 @@
-"""Which DS records every server of a zone's parent has, asked of each of them over DNS."""
+"""Queries for a zone's DS records to every server of its parent."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _MOST_TTL = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ParentLook:
-    """What the servers of a parent have for a zone, at one moment."""
+    """The DS records at each server of a parent at one moment."""
 
     parent: str  # canonical, as the DNS says; empty if that is not known
     servers: Mapping[str, tuple[str, ...]]  # "name address" → DS as `key_material.ds_text` writes them; () for none
@@ -48,7 +48,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How servers are asked: the resolver of their names, allowed networks, the port, the deadline and the threads."""
+    """The settings of a query: the resolver of names, allowed networks, port, deadline and threads."""
 
     resolver: Resolver
     networks: Sequence[str]
@@ -58,22 +58,23 @@ class Probe:
 
 
 class Unusable(Exception):
-    """A server's answer does not count; the text is half a sentence."""
+    """Raised if a server's answer doesn't count. The text is a clause."""
 
 
 def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str], port: int = 53) -> ParentLook:
-    """Look up the DS records of a zone at every server of its parent, at each of their addresses.
+    """Query all servers of a zone's parent, at each of their addresses, for the zone's DS records.
 
-    What the network does is never raised: it is said in `silent`, and what is known in spite of it in the rest.
+    Network errors are never raised. `silent` describes them, and the other fields contain all that is known in spite of
+    them.
 
-    1. A resolver leads to the parent zone and its name servers. Nothing of what it says of DS counts.
-    2. Every name server has to have an address, and only addresses that the panel may connect to.
-    3. Each address is asked, all within SECONDS. Its answer counts if it has authority and is the parent's: a server
-       that has the zone itself but not its parent denies the DS.
+    1. A resolver finds the parent zone and its name servers. Its answers about DS records don't count.
+    2. Every name server must have an address, and only addresses that the panel is allowed to connect to.
+    3. Each address is queried, all within SECONDS. An answer counts if it is authoritative and from the parent zone. A
+       server that has the zone itself but not its parent denies the DS.
 
-    Addresses of a family (IPv4 or IPv6) to which this machine has no route at all are left out, if every name server
-    that has one also has an address of the other family: a panel without IPv6 could never know otherwise. What such a
-    server has there is taken to be what it has at its other address.
+    Addresses of a family (IPv4 or IPv6) without any route from this machine are left out, if every name server with
+    such an address also has one of the other family. Otherwise a panel without IPv6 could never get a result. Such a
+    server is assumed to have the same data at both addresses.
     """
     deadline = time.monotonic() + SECONDS
     above = names.parent(zone_name)
@@ -102,7 +103,7 @@ def look_at_nameservers(
     networks: Sequence[str],
     port: int = 53,
 ) -> ParentLook:
-    """Look up the same at these name servers of the parent; a resolver is asked for those without addresses."""
+    """Like `look_at_parent`, for these name servers of the parent. A resolver finds missing addresses."""
     if len(nameservers) > MOST_SERVERS:
         return _too_many(parent)
     deadline = time.monotonic() + SECONDS
@@ -138,7 +139,7 @@ def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: lis
 
 
 def describe_faults(head: str, faults: Sequence[str]) -> str:
-    """Return a sentence about the servers with faults; empty without faults."""
+    """Return a sentence that lists the servers with faults; empty without faults."""
     if not faults:
         return ""
     named = list(faults[:_MOST_NAMED])
@@ -150,9 +151,9 @@ def describe_faults(head: str, faults: Sequence[str]) -> str:
 def servers_of(
     zone: Zone, probe: Probe, known: Mapping[str, tuple[str, ...]] | None = None
 ) -> tuple[list[Server], list[str]]:
-    """Return the name servers of a zone at each of their addresses, and what keeps others from being asked, in words.
+    """Return a zone's name servers at each of their addresses, and messages about servers that can't be asked.
 
-    The resolver is asked for addresses of those that have none in `known`.
+    The resolver finds addresses that `known` doesn't contain.
     """
 
     def addresses(host: str) -> tuple[str, ...] | str:
@@ -176,7 +177,7 @@ def servers_of(
 
 
 def _with_route(servers: list[Server], port: int) -> list[Server]:
-    """Leave out the servers of a family to which no address has a route, if each name is left with an address."""
+    """Leave out servers of an address family without any route, if each name keeps an address."""
     for is_ipv6 in (True, False):
         of_family = [server for server in servers if (":" in server.address) is is_ipv6]
         others = [server for server in servers if (":" in server.address) is not is_ipv6]
@@ -187,7 +188,7 @@ def _with_route(servers: list[Server], port: int) -> list[Server]:
 
 
 def _ask(server: Server, zone_name: str, parent: str, port: int, deadline: float) -> tuple[tuple[str, ...], int] | str:
-    """Return the DS records that a server has, and the TTL of that; or why its answer does not count."""
+    """Return the DS records at a server and their TTL, or a text that explains why its answer doesn't count."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DS, deadline=deadline, port=port)
         return _ds_in(answer, zone_name, parent)
@@ -209,14 +210,14 @@ def _ds_in(answer: dns.message.Message, zone_name: str, parent: str) -> tuple[tu
 
 
 def ds_texts(rrset: dns.rrset.RRset) -> tuple[str, ...]:
-    """Return DS records as `key_material.ds_text` writes them."""
+    """Return DS records in the text form of `key_material.ds_text`."""
     return tuple(
         sorted(f"{item.key_tag} {int(item.algorithm)} {int(item.digest_type)} {item.digest.hex()}" for item in rrset)
     )
 
 
 def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
-    """Return for how long caches keep a negative answer (RFC 2308 section 5)."""
+    """Return the seconds that caches keep a negative answer (RFC 2308 section 5). Raise Unusable if it isn't one."""
     soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
     if soa is None or answer.answer:
         raise Unusable(gettext("it answers neither with DS records nor that {parent} has none").format(parent=parent))
@@ -228,5 +229,5 @@ def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
 
 
 def _ttl(seconds: int) -> int:
-    """Return a TTL, 0 for one with the highest bit set (RFC 2181 section 8)."""
+    """Return a TTL, or 0 if its highest bit is set (RFC 2181 section 8)."""
     return seconds if seconds <= _MOST_TTL else 0

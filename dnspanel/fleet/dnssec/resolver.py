@@ -1,4 +1,4 @@
-"""The recursive resolvers that the panel asks: those of PANEL_DNS_RESOLVERS, else the system's own."""
+"""The recursive resolvers that the panel uses: those of PANEL_DNS_RESOLVERS, or else the system's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _MOST_ADDRESSES = 16
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A zone as the DNS has it: its name, and those of its name servers."""
+    """The name of a zone and the names of its name servers, as found in DNS."""
 
     name: str
     nameservers: tuple[str, ...]
@@ -30,12 +30,12 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Resolvers by address and port; each is asked until one answers."""
+    """Resolvers by address and port, tried in order until one answers."""
 
     servers: tuple[tuple[str, int], ...]
 
     def ask(self, name: str, type: int, *, deadline: float, dnssec: bool = False) -> dns.message.Message:
-        """Return the answer, NOERROR or NXDOMAIN. Raise NoAnswer."""
+        """Return an answer with NOERROR or NXDOMAIN. Raise NoAnswer."""
         failure = gettext("no resolver is set up")
         for address, port in self.servers:
             try:
@@ -51,7 +51,7 @@ class Resolver:
         raise NoAnswer(failure)
 
     def addresses(self, host: str, *, deadline: float) -> tuple[str, ...]:
-        """Return the addresses of a host, IPv4 first, those behind an alias too. Raise NoAnswer."""
+        """Return the addresses of a host, IPv4 first, following aliases. Raise NoAnswer."""
         found: list[str] = []
         for type in (dns.rdatatype.A, dns.rdatatype.AAAA):
             answer = self.ask(host, type, deadline=deadline)
@@ -64,7 +64,7 @@ class Resolver:
         return tuple(dict.fromkeys(found))[:_MOST_ADDRESSES]
 
     def zone_of(self, name: str, *, deadline: float) -> Zone:
-        """Return the zone that a name is in, its apex or below it. Raise NoAnswer."""
+        """Return the zone that contains a name. Raise NoAnswer."""
         at: str | None = name
         while at is not None:
             answer = self.ask(at, rdtypes.NS, deadline=deadline)
@@ -76,7 +76,7 @@ class Resolver:
 
 
 def _above(answer: dns.message.Message, name: str) -> str | None:
-    """Return the next name to look at: the apex that a negative answer names, if it is above, else one label less."""
+    """Return the next name to ask: the apex in a negative answer's SOA if it is above, else the parent name."""
     apexes = [text_of(each.name) for each in answer.authority if each.rdtype == rdtypes.SOA]
     if len(apexes) == 1 and apexes[0] != name and names.is_within(name, apexes[0]):
         return apexes[0]
@@ -84,7 +84,7 @@ def _above(answer: dns.message.Message, name: str) -> str | None:
 
 
 def resolver_of_settings() -> Resolver:
-    """Return the resolvers that the settings name, else those of the system."""
+    """Return the resolvers in the settings, or else the system's."""
     return Resolver(tuple(map(split_resolver, settings.DNS_RESOLVERS)) or tuple(_system_resolvers()))
 
 

@@ -1,4 +1,4 @@
-"""What the servers of the parents of zones answer whose keys are being rolled over: nodes of ours, or others by DNS."""
+"""Answers about the DS of zones in a key rollover, from parents in this panel or over DNS."""
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ MOST_QUERIED = 100
 
 @dataclass(frozen=True, slots=True)
 class ParentAnswer:
-    """The DS RRsets that servers of a parent may answer with, their TTL, or why that is not known."""
+    """The DS RRsets that servers of a parent can return and their TTL, or why they are unknown."""
 
     sets: tuple[tuple[str, ...], ...] = ()
     ttl: int = 0
@@ -34,11 +34,11 @@ class ParentAnswer:
 
 
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
-    """Return the answers for rollovers, by their ids, without those whose parent was asked a moment ago.
+    """Return the parents' answers by rollover id, without rollovers whose parent was asked recently.
 
-    For a parent that is a zone of this panel it is known what nodes may answer: everything up to the sequence
-    `acked`, which the slowest of them has acked, unless a node answers with something else in it. Its name servers
-    that are no nodes are asked, as all are of a parent elsewhere.
+    For a parent zone in this panel, the possible answers of nodes are known: all states since the sequence `acked`,
+    which every node has acknowledged. This isn't true for nodes that diverge in the zone. Name servers of the parent
+    that aren't nodes are asked over DNS, like all servers of parents elsewhere.
     """
     found: dict[int, ParentAnswer] = {}
     here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}
@@ -66,7 +66,7 @@ def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: in
 
 
 def _diverged_nodes(zone_ids: Collection[int]) -> dict[int, list[str]]:
-    """Return the nodes that answer with something else in these zones, by the zones' ids."""
+    """Return the names of the nodes that diverge in these zones, by zone id."""
     rows = Divergence.objects.filter(
         zone_id__in=zone_ids,
         repaired_at=None,
@@ -80,10 +80,10 @@ def _diverged_nodes(zone_ids: Collection[int]) -> dict[int, list[str]]:
 
 
 def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the name servers of a parent here that are no nodes, with the addresses that are known here.
+    """Return the name servers of a parent zone here that aren't nodes, with their known addresses.
 
-    Nodes are those at a node's address, and the servers that new zones get, unless zones here have a public address for
-    one: behind a translation of addresses it is not the node's.
+    A server is a node if it has a node's address, or if it is a default name server of new zones without a public
+    address in zones here. Behind address translation, a node's public address can differ from the node's own.
     """
     ours = set(settings.DEFAULT_NAMESERVERS)
     return {

@@ -1,9 +1,9 @@
-"""Signalling names (RFC 9615): parents that do not trust a zone yet find its CDS at its name servers' names. Verbs.
+"""Signalling names (RFC 9615): copies of CDS records below the names of name servers, for DNSSEC bootstrap. Verbs.
 
-    _dsboot.<zone>._signal.<name server>   CDS and CDNSKEY, as at the apex of the zone
+        _dsboot.<zone>._signal.<name server>   CDS and CDNSKEY, as at the apex of the zone
 
-They are in the zone that has the name server's name, if that is a signed zone of this panel where a person asked
-for them. A zone has them while its parent has no DS and it has CDS records itself.
+They are added to the zone that contains the name server's name, if this is a signed zone of this panel and a person has
+turned signalling on. A zone is signalled while it has CDS records and its parent has no DS.
 """
 
 import logging
@@ -54,7 +54,7 @@ WHERE c.state = %(no_ds)s ORDER BY z.id LIMIT %(most)s"""
 
 @dataclass(frozen=True, slots=True)
 class _Signalled:
-    """A zone to be found at its name servers' names, with its CDS and CDNSKEY."""
+    """A zone with signalling names at its name servers, with its CDS and CDNSKEY records."""
 
     name: str
     hosts: tuple[str, ...]
@@ -62,9 +62,9 @@ class _Signalled:
 
 
 def reconcile(*, now: datetime) -> int:
-    """Give every zone with signalling names those that it should have; return how many zones changed.
+    """Update the signalling names in every zone that contains such names. Return the number of changed zones.
 
-    A zone that cannot be published is left for the next time.
+    A zone that can't be published is tried again at the next run.
     """
     changed = 0
     for row in Signing.objects.exclude(signalling=None).filter(zone__deleted_at=None).select_related("zone"):
@@ -96,7 +96,7 @@ def _reconcile_zone(zone: Zone, now: datetime, *, signals: bool) -> int:
 
 
 def _signalled_zones(zone: Zone) -> list[_Signalled]:
-    """Return the zones that should be found in this one; at most MOST_NAMES."""
+    """Return the zones whose signalling names belong into this zone; at most MOST_NAMES."""
     # A zone `_signal.<name server>` is for that server.
     top = zone.name.removeprefix(_SIGNAL)
     parameters: dict[str, str | int | bytes] = {
@@ -129,7 +129,7 @@ def _signalled_zones(zone: Zone) -> list[_Signalled]:
 
 
 def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
-    """Return those of these name servers whose signalling names are names of this zone, not of one below it."""
+    """Return the candidates whose signalling names are in this zone and not in a zone below it."""
     signals = {host: names.parse(_SIGNAL + host) for host in candidates}
     inside = {host: name for host, name in signals.items() if names.is_within(name, zone.name)}
     above = nesting.zones_above([f"{_BOOT}{name}" for name in inside.values()])
@@ -139,7 +139,7 @@ def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
 def _texts(
     name: str, state: SigningState, public: Mapping[int, ZoneKey], stored: Sequence[RRset]
 ) -> dict[int, tuple[str, ...]]:
-    """Return CDS and CDNSKEY as nodes answer them at the apex: of published keys that the parent may name."""
+    """Return CDS and CDNSKEY as nodes serve them at the apex: for published keys that a DS is allowed to name."""
     entries = [key for key in state.keys if key.published and state.role(key) is not KeyRole.ZSK]
     keys = [(key.flags, key.algorithm, bytes(public[key.id].public)) for key in entries]
     cds = [key_material.ds_text(name, *key, int(digest)) for key in keys for digest in state.cds.split(",")]

@@ -1,9 +1,9 @@
-"""Whether a zone validates from the root of trust down, with a validator that is not the resolver's.
+"""Validation of a zone from the root's trust anchors down, independent of the resolver.
 
-What is validated, from the root to the zone: the DNSKEY RRset of each zone by the DS above it (of the root: by the
-trust anchors), the DS RRset of each by the keys of the zone above it, and the SOA of the zone itself. All of it comes
-through a resolver, which is asked for signatures and not to check them. Where a name on the way has no DS, the zone
-above it has to prove that, by NSEC or NSEC3 records that it signs (`denial`).
+The validated RRsets are the DNSKEY RRset of each zone (by the DS above it, or by the trust anchors for the root), the
+DS RRset of each zone (by the keys of the zone above), and the zone's SOA. All of them come through a resolver, which is
+asked for signatures and asked not to validate. If a name on the way has no DS, the zone above must prove this by signed
+NSEC or NSEC3 records (`denied_ds`).
 """
 
 import time
@@ -43,7 +43,7 @@ _INSECURE = {
 
 
 class Verdict(StrEnum):
-    """What became of following the chain of trust."""
+    """The result of following the chain of trust."""
 
     SECURE = "secure"
     INSECURE = "insecure"  # somewhere on the way nothing is signed: no resolver validates
@@ -53,14 +53,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A verdict; if it is not SECURE, the reason as a clause."""
+    """A verdict. If it isn't SECURE, `reason` is a clause."""
 
     verdict: Verdict
     reason: str = ""
 
 
 class _Broken(Exception):
-    """The chain ends before the zone."""
+    """Raised if the chain of trust ends above the zone."""
 
     def __init__(self, verdict: Verdict, reason: str) -> None:
         super().__init__(reason)
@@ -68,13 +68,13 @@ class _Broken(Exception):
 
 
 def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], now: datetime) -> Chain:
-    """Return whether the zone validates from these trust anchors, DS records of the root, down. Never raise.
+    """Validate the zone from these trust anchors (DS records of the root) down and return the verdict. Never raise.
 
-    1. The root's DNSKEY RRset is signed by a key that an anchor names.
-    2. For each name on the way that has a DS: that is signed by the zone above, names a key, and this key signs the
-       DNSKEY RRset. Of a name without one, the zone above proves that it is no delegation of its, and the way leads on;
-       or that it delegates it unsigned, which ends the way: what is below is insecure. No proof is bogus.
-    3. The zone's SOA is signed. Where the zone above does not delegate it, no SOA is believed.
+    1. A key that an anchor names must sign the root's DNSKEY RRset.
+    2. If a name on the way has a DS, the zone above must sign this DS, and a key it names must sign the DNSKEY RRset.
+       If a name has no DS, the zone above must prove one of two things. If the name isn't a delegation, the walk
+       continues. If the delegation is unsigned, the walk ends as insecure. Without a proof the result is bogus.
+    3. The zone's SOA must be signed. If the zone above doesn't delegate the zone, no SOA is trusted.
     """
     walk = _Walk(resolver, now.timestamp(), time.monotonic() + SECONDS)
     above = names.ROOT
@@ -94,7 +94,7 @@ def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], 
 
 
 def read_anchors(texts: Iterable[str]) -> list[DS]:
-    """Trust anchors from their texts. Raises ValueError for what is no DS."""
+    """Parse trust anchors. Raise ValueError for a text that isn't a DS record."""
     found: list[DS] = []
     for text in texts:
         try:
@@ -107,7 +107,7 @@ def read_anchors(texts: Iterable[str]) -> list[DS]:
 
 
 def _way_to(zone_name: str) -> list[str]:
-    """Return the names from below the root to the zone."""
+    """Return the names on the way from the root (excluded) to the zone."""
     found: list[str] = []
     at: str | None = zone_name
     while at is not None and at != names.ROOT:
@@ -117,14 +117,14 @@ def _way_to(zone_name: str) -> list[str]:
 
 
 class _Walk:
-    """Asks for RRsets and validates them at one moment."""
+    """Queries for RRsets and their validation at one moment."""
 
     def __init__(self, resolver: Resolver, now: float, deadline: float) -> None:
         self._resolver, self._now, self._deadline = resolver, now, deadline
         self.is_at_root = True  # while the root's own keys are not validated
 
     def keys(self, name: str, ds: Sequence[DS]) -> list[DNSKEY]:
-        """Return the zone keys of a zone, whose RRset is signed by one that the DS name."""
+        """Return a zone's keys after validating its DNSKEY RRset by the DS records. Raise _Broken."""
         usable = [each for each in ds if int(each.algorithm) in ALGORITHMS and int(each.digest_type) in EVERY_DIGEST]
         if not usable:
             raise _Broken(
@@ -158,9 +158,7 @@ class _Walk:
         return keys
 
     def ds(self, name: str, above: str, keys: Sequence[DNSKEY]) -> list[DS]:
-        """Return the DS records of a name, signed by the zone above it; none if that zone proves that it
-        delegates nothing.
-        """
+        """Return the validated DS records of a name; empty if the zone above proves it doesn't delegate the name."""
         answer = self._ask(name, rdtypes.DS)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DS)
         if rrset is None:
@@ -174,8 +172,10 @@ class _Walk:
         return [each for each in rrset if isinstance(each, DS)]
 
     def _no_delegation(self, answer: dns.message.Message, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
-        """Raise _Broken unless the zone above proves that it does not delegate the name: BOGUS where it proves
-        nothing, INSECURE where it proves, or leaves open, that it delegates the name unsigned."""
+        """Raise _Broken unless the zone above proves that it doesn't delegate the name.
+
+        The verdict is BOGUS without a proof. It is INSECURE if the name is, or could be, an unsigned delegation.
+        """
         alias = rrset_at(answer.answer, name_of(name), rdtypes.CNAME)
         if alias is not None:  # at which there is nothing else (RFC 1034 section 3.6.2)
             self._validate(answer.answer, alias, above, keys)
@@ -193,7 +193,7 @@ class _Walk:
             )
 
     def soa(self, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
-        """Check the SOA of the zone, which is the last on the way that has keys, and signs its SOA."""
+        """Validate the zone's SOA by the keys of the last zone on the way. Raise _Broken."""
         answer = self._ask(name, rdtypes.SOA)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
         if rrset is None:
@@ -210,7 +210,7 @@ class _Walk:
     def _validate(
         self, section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY]
     ) -> None:
-        """Raise _Broken unless one of these keys of the zone signs the RRset of this section at this moment."""
+        """Raise _Broken unless one of the zone's keys has a currently valid signature over the RRset."""
         try:
             validate(section, rrset, zone, keys, self._now)
         except NotSigned as exc:

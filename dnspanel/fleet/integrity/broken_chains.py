@@ -1,8 +1,8 @@
-"""Which zones would not validate after either decision about what only nodes know. Verbs.
+"""Prediction of the zones that fail validation after each decision about publications only nodes have. Verbs.
 
-A zone breaks where the DS records that lead to it and the keys that sign it do not go together after the decision, and
-for a while where caches have what the nodes answered until then. Of a parent here, its DS records are those that it has
-after the decision; any other parent is asked over DNS: what the database knows of it is as old as the backup.
+A zone breaks if its DS records and its signing keys don't match after the decision. It can also break for a time while
+caches still hold the nodes' earlier answers. For a parent zone in this panel, the DS records after the decision count.
+Other parents are asked over DNS, because the database's knowledge of them is as old as the backup.
 """
 
 import time
@@ -42,26 +42,26 @@ RRsets = Mapping[tuple[str, int], RRset]
 
 @dataclass(frozen=True, slots=True)
 class _Signed:
-    """How a zone is signed on one side, with the public parts of its keys by their ids."""
+    """The signing state of a zone on one side (panel or nodes), and the public parts of its keys by id."""
 
     state: SigningState
     public: Mapping[int, bytes]
 
     @property
     def visible(self) -> set[bytes]:
-        """The keys in its DNSKEY RRset."""
+        """The keys in the zone's DNSKEY RRset."""
         return {self.public[key.id] for key in self.state.keys if key.published}
 
     @property
     def signing(self) -> set[bytes]:
-        """The keys that sign its records."""
+        """The keys that sign the zone's records."""
         signing = (key for key in self.state.keys if key.active and self.state.role(key) is not KeyRole.KSK)
         return {self.public[key.id] for key in signing}
 
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """The DS RRsets that lead to a zone: one for each server that may have another."""
+    """The DS RRsets that lead to a zone: one for each server that can have another set."""
 
     after: Sequence[Sequence[str]]
     cached: Sequence[Sequence[str]] = ()  # what nodes answer until the decision
@@ -69,9 +69,9 @@ class _Above:
 
 
 def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> None:
-    """Record for each zone of the report that would break why it would, by the choice. This uses the network.
+    """Record for each choice why zones of the report would break. This function uses the network.
 
-    A zone that is the same on both sides, but has other DS records, is in the report then too if it breaks.
+    A zone that is equal on both sides is added to the report if different DS records would break it.
     """
     parent_looks = _Looks(resolver or resolver_of_settings())
     delegated = AheadRRset.objects.filter(zone__report=report, type=rdtypes.DS).values("name")
@@ -86,7 +86,7 @@ def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> Non
 
 
 def _as_ahead(report: AheadReport, zone: Zone) -> AheadZone:
-    """Return a row for a zone that is the same on both sides."""
+    """Return a row for a zone that is equal on both sides."""
     return AheadZone(
         report=report,
         name=zone.name,
@@ -98,7 +98,7 @@ def _as_ahead(report: AheadReport, zone: Zone) -> AheadZone:
 
 
 class _Looks:
-    """Looks at the parents of zones, many at the same time, until its time is over."""
+    """Parallel queries to the parents of zones, with one deadline for all."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver, self._deadline = resolver, time.monotonic() + _LOOK_SECONDS
@@ -116,7 +116,7 @@ class _Looks:
 
 
 def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: _Looks) -> list[AheadZone]:
-    """Return those of these zones that would break, with their `breaks`; nothing is saved."""
+    """Return the zones that would break, with `breaks` filled in. The function saves nothing."""
     parents = _Parents(report, [zone.name for zone in zones])
     in_panel = _signed_in_panel(zones)
     dnskeys = _apex_dnskeys(zones)
@@ -140,7 +140,7 @@ def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: 
 
 
 def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signed, dnskey: RRset | None) -> str:
-    """Return why the zone would not validate, as half a sentence; empty if it would."""
+    """Return a clause that explains why the zone would fail validation; empty if it would validate."""
 
     def against(sets: Iterable[Sequence[str]]) -> str:
         reasons = (reason_against(zone_name, after.state, ds, after.public, keys_in(dnskey)) for ds in sets)
@@ -166,23 +166,21 @@ def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signe
 
 
 def _is_served(zone: AheadZone, choice: Choice) -> bool:
-    """Return True if nodes answer for it before and after the decision: what they do not answer now does not
-    get worse.
-    """
+    """Return True if nodes serve the zone before and after the decision. Other zones can't get worse."""
     if zone.id_there is None:
         return False
     return zone.id_here is not None or (choice == Choice.TAKE_OVER and not zone.error)
 
 
 def _is_moved(zone: AheadZone, choice: Choice) -> bool:
-    """Return True if nodes sign it otherwise after the decision, as far as known."""
+    """Return True if nodes are known to sign the zone differently after the decision."""
     if choice == Choice.TAKE_OVER:
         return bool(zone.error or zone.signing_error)
     return bool(zone.signing is not None or zone.error or zone.signing_error)
 
 
 def _on_nodes(zone: AheadZone, in_panel: _Signed) -> _Signed | None:
-    """Return how the nodes sign it; None where that is not known."""
+    """Return how the nodes sign the zone; None if that is unknown."""
     if zone.error or zone.signing_error:
         return None
     if zone.signing is None:
@@ -192,7 +190,7 @@ def _on_nodes(zone: AheadZone, in_panel: _Signed) -> _Signed | None:
 
 
 def _panel_id(zone: AheadZone) -> int | None:
-    """Return the id of what the panel has of it, perhaps in the trash."""
+    """Return the zone's id in the panel, which can be in the trash."""
     return zone.id_here or (zone.id_there if zone.in_trash else None)
 
 
@@ -204,7 +202,7 @@ def _signed_in_panel(zones: Sequence[AheadZone]) -> dict[str, _Signed]:
 
 
 def _apex_dnskeys(zones: Sequence[AheadZone]) -> dict[tuple[str, bool], RRset | None]:
-    """Return the DNSKEY RRset of each zone, by its name and True for that of the nodes."""
+    """Return the DNSKEY RRset of each zone by (zone name, True for the nodes' version)."""
     ids = {id: (zone.name, [zone.name]) for zone in zones if (id := _panel_id(zone))}
     stored = store_rrsets.rrsets_at_names(ids) if ids else {}
     found: dict[tuple[str, bool], RRset | None] = {}
