@@ -225,9 +225,10 @@ class DsAbove:
 
 
 def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
-    """Return those of these names whose closest zone above is here and serves a DS for them.
+    """Return the DS records that the closest zone above serves, for the names that have some.
 
-    Validating resolvers then accept only signed answers for the name (RFC 4035 5.2). Two queries.
+    Only zones of this panel are examined. Validating resolvers accept only signed answers below a DS (RFC 4035 5.2).
+    Needs two queries.
     """
     found = {}
     for name, (parent, rrsets) in rrsets_above(zone_names).items():
@@ -238,9 +239,7 @@ def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
 
 
 def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mapping[Key, RRset]]]:
-    """Return for each of these names the closest zone above it here, and that zone's RRsets at the names; in
-    two queries.
-    """
+    """Return the closest zone above each name in this panel, and that zone's RRsets at the names. Needs two queries."""
     above = zones_above(zone_names)
     below: dict[int, tuple[str, set[str]]] = {}
     for name, parent in above.items():
@@ -250,9 +249,9 @@ def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mappin
 
 
 def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
-    """Return the owner names that another zone inside answers for, from {zone: names}: {zone: {name: that zone}}.
+    """Return the owner names that a zone below answers for, as {zone: {name: answering zone}}.
 
-    One query for any number of zones and names; two if a zone has many.
+    `owners` is {zone: names}. Needs one query for any number of zones and names, or two if a zone has many names.
     """
     known = _few_inside([zone for zone, owned in owners.items() if len(owned) > _MANY_NAMES])
     # Mostly there is no zone inside: then the names need not be looked at.
@@ -264,15 +263,15 @@ def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str
 
 
 def shadowed_rrsets(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
-    """Return those of these RRsets of a zone that are never answered, with the zone inside that answers instead.
+    """Return the RRsets of a zone that are never answered, with the zone below that answers instead.
 
-    One query, or two if there is any such zone.
+    Needs one query, or two if there are such RRsets.
     """
     return shadowed_in({zone.pk: (zone, list(rrsets))})[zone.pk]
 
 
 def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, dict[Key, str]]:
-    """Return the shadowed RRsets of many zones, {zone id: (zone, RRsets)}, in no more queries than for one."""
+    """Like `shadowed_rrsets`, for many zones ({zone id: (zone, RRsets)}) in the same number of queries."""
     found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in owned}
     by_zone = answering_zones(
         {zone.name: {rrset.name for rrset in rrsets} - {zone.name} for zone, rrsets in owned.values()}
@@ -289,9 +288,9 @@ def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, 
 
 
 def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
-    """Return RRsets that are never answered, as `shadowed_rrsets` does, and whether there may be more of them.
+    """Return the zone's RRsets that are never answered, as in `shadowed_rrsets`, and True if more are possible.
 
-    Only some zones below it, and the first RRsets at and below each, are examined: at most four queries.
+    Only some zones below the zone, and the first RRsets at and below each, are examined. Needs at most four queries.
     """
     below = zones_below(zone.name, _MOST_BELOW + 1)
     seen = sorted(below)[:_MOST_BELOW]
@@ -300,9 +299,9 @@ def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
 
 
 def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
-    """Return RRsets of these revisions that are never answered now; by zone, in its order.
+    """Return the RRsets in these revisions that are never answered now, grouped by zone.
 
-    Only the first changes, and some new zones, are examined. The revisions' zones must be loaded.
+    Only the first changes and some created or restored zones are examined. The revisions' zones must be loaded.
     """
     live = {revision.pk: revision.zone for revision in revisions if revision.zone.deleted_at is None}
     rows = Change.objects.filter(revision__in=list(live), after__isnull=False).order_by("revision", "owner_key", "type")
@@ -324,18 +323,18 @@ def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
 
 
 def zones_below(name: str, limit: int) -> list[str]:
-    """Return the first live zones below this name, in no particular order."""
+    """Return up to `limit` live zones below a name, in no particular order."""
     return [below for _, _, below in _below([name], "false", {"own": [], "limit": limit})]
 
 
 def zone_below_each(zone_names: Sequence[str], *, without: Collection[int]) -> dict[str, str]:
-    """Return for each of these names one live zone below it, where there is one that is not among `without` (ids)."""
+    """Return one live zone below each name, where one exists. Ignore the zones `without` (ids)."""
     found = _below(zone_names, "false", {"own": list(without), "limit": 1}) if zone_names else ()
     return {name: below for name, _, below in found}
 
 
 def _few_inside(zone_names: Sequence[str]) -> dict[str, set[str]]:
-    """Return the live zones inside each of these zones, for those that have few."""
+    """Return the live zones below each zone. Omit zones with more than _FEW_INSIDE."""
     if not zone_names:
         return {}
     inside: dict[str, set[str]] = {name: set() for name in zone_names}
@@ -345,23 +344,23 @@ def _few_inside(zone_names: Sequence[str]) -> dict[str, set[str]]:
 
 
 def _with_those_above(name: str) -> list[str]:
-    """Return the name and the names above it, the nearest first, the root last."""
+    """Return the name and all names above it, from the nearest to the root."""
     return [name, *ancestors_within(name, names.ROOT)]
 
 
 def _inside(name: str, zone: str) -> Iterable[str]:
-    """Yield the name and the names above it, below the zone's apex."""
+    """Yield the name and the names above it, as far as they are below the zone's apex."""
     return (at for at in (name, *ancestors_within(name, zone)) if at != zone)
 
 
 def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict[str, str]:
-    """Return the first live name of each chain, if there is one."""
+    """Return the first live name of each chain, if one is live."""
     closest = {name: next((at for at in chain if at in live), None) for name, chain in chains.items()}
     return {name: at for name, at in closest.items() if at is not None}
 
 
 def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """Return the closest zone above each name if the author may not change it."""
+    """Return the closest zone above each name if the author isn't allowed to change all of its records."""
     chains = {name: _with_those_above(name)[1:] for name in zone_names}
     may_change, parameters = _may_change(author)
     parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
@@ -374,14 +373,14 @@ def _others_above(zone_names: Sequence[str], own: Collection[int], author: Autho
 
 
 def _others_below(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """Return one zone below each name that the author may not change, if there is any."""
+    """Return one zone below each name that the author isn't allowed to change completely, if one exists."""
     may_change, parameters = _may_change(author)
     found = _below(zone_names, may_change, parameters | {"own": list(own), "limit": 1})
     return {name: ("above", zone_id, below) for name, zone_id, below in found}
 
 
 def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any]) -> list[tuple[str, int, str]]:
-    """Return the rows of _BELOW: a name, and the id and name of a zone below it."""
+    """Run the query _BELOW. Each row has a name, and the id and name of a zone below it."""
     ranges = [_backwards(name) for name in zone_names]
     parameters |= {
         "names": list(zone_names),
@@ -394,13 +393,15 @@ def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any
 
 
 def _backwards(name: str) -> tuple[str, str]:
-    """Return the range of names below a name in the index: the first, and what follows the last."""
+    """Return the range of names below a name in the index of reversed names: the first key, and the
+    key after the last.
+    """
     below = "." if name == names.ROOT else f".{name}"[::-1]
     return below, below[:-1] + "/"
 
 
 def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
-    """Return SQL that is true for a zone `z` if the author may change its every record, and its parameters."""
+    """Return an SQL condition, and its parameters, that the author is allowed to change all records of zone `z`."""
     actor = actor_of(author) if author is not None else None
     if actor is None:
         return "false", {}
@@ -416,7 +417,7 @@ def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
 
 
 def _reach(actor: Actor) -> Iterable[tuple[list[int], list[int], list[str]]]:
-    """Yield the zones, teams and tags over which each layer gives each right to change records, without limits."""
+    """Yield the zones, teams and tags with an unlimited grant, for each layer and each right to change records."""
     found = set()
     for layer in actor.layers:
         for right in RECORD_RIGHTS:

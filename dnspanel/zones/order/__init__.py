@@ -1,1 +1,1 @@
-"""Orders of zones and names in lists."""
+"""Sort orders of zones and names in lists."""

@@ -1,8 +1,7 @@
-"""The places of large zones' names in natural order, updated soon after publications. Verbs.
+"""The natural order of names in large zones, stored shortly after publications. Verbs.
 
-A small zone is sorted when a person looks at it. For a large one a worker stores the place of each name, so that a page
-of it is read along an index, and publishing costs nothing more. The reader (`by_name`) inserts the names that changed
-since.
+A small zone is sorted when a person opens it. For a large zone, a worker stores the place of each name. So a page is
+read along an index, and publishing doesn't cost more. The reader (`by_name`) inserts names that changed since.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -29,13 +28,13 @@ _COPY = "COPY zones_nameplace (zone_id, place, owner_key) FROM STDIN"
 
 
 def place_names(zone_ids: Collection[int]) -> None:
-    """Write the places of all names of those zones that are large. Delete those of the others."""
+    """Store the places of all names in the large zones among these. Delete the places of the other zones."""
     NamePlace.objects.filter(zone__in=zone_ids).delete()
     _place_large(zone_ids)
 
 
 def place_changed(zone_id: int, keys: Sequence[bytes]) -> None:
-    """Write the places of those of these names that have RRsets. Delete those of the others."""
+    """Store the places of the names that have RRsets. Delete the places of names without RRsets."""
     if not NamePlace.objects.filter(zone=zone_id).exists():
         _place_large([zone_id])
         return

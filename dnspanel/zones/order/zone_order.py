@@ -1,14 +1,13 @@
-"""The orders of a list of zones. Each is total, so that a page says at which zone the next one starts.
+"""The sort orders of zone lists. Each order is total, so that a page can continue at a zone.
 
-By name, zones come in natural order. Zones with the same value in another column come by the letters of their names:
-the natural sort key is stored after all other columns of a zone, and reading that far in each row takes half as long
-again.
+By name, zones have natural order. With another column, zones with the same value have alphabetical order. The natural
+sort key is the last column in a zone's row, and reading that far in each row takes half as long again.
 
-Only the name has an index: values that a publication writes into a zone's row are in no index, so PostgreSQL puts the
-new row next to the old one and touches no index. The first zones by another column are selected from all that a person
-sees, and half of that is comparing: of 263,238 zones, 65 ms. So for people who see all zones, only those are compared
-that are as good as ten in a sample of a hundredth, in 41 ms; if these are too few for a page, all are compared. By
-author or team, zones without one come by name, if a sample has ten of them.
+Only the name has an index. No index covers values that a publication writes into a zone's row, so that PostgreSQL
+writes the new row next to the old one and updates no index. So the first zones by another column are selected from all
+zones that a person sees. Comparing takes half of the time: for 263,238 zones, 65 ms. For people who see all zones, a 1%
+sample gives a bound at its tenth zone, and only zones up to this bound are compared, in 41 ms. If these don't fill a
+page, all zones are compared. By author or team, zones without one are read by name, if the sample has ten of them.
 """
 
 from bisect import bisect_left
@@ -31,7 +30,7 @@ from dnspanel.zones.values.natural_order import natural_text
 
 
 class ZoneColumn(StrEnum):
-    """What a list of zones can be sorted by."""
+    """The columns that a list of zones can be sorted by."""
 
     NAME = "name"
     DNSSEC = "dnssec"
@@ -45,7 +44,7 @@ class ZoneColumn(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ZoneOrder(SortOrder[ZoneColumn]):
-    """By a column, up or down; zones that are the same in it come by name."""
+    """A sort order of zones by one column. Zones with the same value are sorted by name."""
 
     column: ZoneColumn = ZoneColumn.NAME
 
@@ -54,27 +53,27 @@ BY_NAME = ZoneOrder()
 
 
 def order_of(text: str) -> ZoneOrder:
-    """Parse an order of a URL: `rrsets`, or `-rrsets` for the largest first; by name for anything else."""
+    """Parse a sort order from a URL, such as `rrsets`, or `-rrsets` for descending. The default is by name."""
     return ZoneOrder.of_url(text, ZoneColumn, BY_NAME)
 
 
 def named_before(zones: "QuerySet[Zone]", name: str) -> "QuerySet[Zone]":
-    """Return the zones before this name ("": all), the last one first, along the index of names."""
+    """Return the zones before this name in descending order of names. An empty name selects all zones."""
     return (zones.filter(sort_name__lt=natural_text(name)) if name else zones).order_by("-sort_name")
 
 
 def named_behind(name: str) -> Q:
-    """Return the condition for zones after this name ("": all) in the order of `sort_name`."""
+    """Return the condition for zones after this name in natural order. An empty name selects all zones."""
     return Q(sort_name__gt=natural_text(name))
 
 
 def ids_in_order(
     zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int, *, are_all: bool = False
 ) -> tuple[list[int], str]:
-    """Return ids of the first of these zones after a cursor ("": of all), and the next cursor ("": none).
+    """Return the ids of the first zones after a cursor, and the next cursor.
 
-    For every column except the name; in up to four queries. An invalid cursor is the beginning. `are_all`: `zones`
-    leaves out only those in the trash.
+    An empty or invalid cursor is the beginning, and an empty next cursor is the end. `order` can be any column except
+    the name. `are_all` means that `zones` only excludes the trash. Needs up to four queries.
     """
     if order.column is ZoneColumn.DNSSEC:
         found = _by_dnssec(zones, order, _place(after, _state), limit + 1)
@@ -90,7 +89,9 @@ _Row = tuple[int, str, Any]  # id, name, and what it is sorted by
 
 
 def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str] | None, limit: int) -> list[_Row]:
-    """Return the zones of one state by name, then those of the other: each is read along the index of names."""
+    """Return the zones of one signing state by name, then those of the other. Both are read along the
+    index of names.
+    """
     found: list[_Row] = []
     signed = Q(signing__is_signed=True)
     unsigned = Q(signing__is_signed=None) | Q(signing__is_signed=False)
@@ -133,7 +134,9 @@ def _first(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
 
 
 def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
-    """Return the first of all zones if a sample bounds them; fewer if it does not, or is not representative."""
+    """Return the first zones, found with a bound from a sample. Return fewer if there is no bound or the bound is too
+    low.
+    """
     if order.column not in _NAMED:
         way = "DESC" if order.descending else "ASC"
         sampled = _tenth_of_sample(_KEYS[order.column][0], f"ORDER BY 1 {way}")
@@ -146,9 +149,10 @@ def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> l
 
 
 def _tenth_of_sample(column: str, rest: str) -> tuple[Any] | None:
-    """Return the value of the tenth zone of a sample, or None if there are fewer.
+    """Return the value of the tenth zone in a sample, or None if the sample is smaller.
 
-    PostgreSQL reads one page of the table in a hundred: a millisecond. About a thousand of all zones come before it.
+    PostgreSQL reads about 1% of the table's pages, which takes a millisecond. So about a thousand zones have smaller
+    values.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -162,9 +166,9 @@ def _tenth_of_sample(column: str, rest: str) -> tuple[Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Ranks:
-    """Ranks of names in alphabetical order: comparing these for 263,238 zones takes half as long.
+    """The ranks of people's or teams' names in alphabetical order. Comparing ranks of 263,238 zones takes half as long.
 
-    The first name belongs to no one.
+    The first name is for zones without a person or team.
     """
 
     names: tuple[str, ...]
@@ -172,7 +176,7 @@ class _Ranks:
 
     @classmethod
     def of(cls, column: str, owners: "QuerySet[Any]") -> "_Ranks":
-        """Return the ranks of all people or teams, for the zones' column with their id."""
+        """Return the ranks of all people or teams (`owners`). `column` is the zone's column with their id."""
         by_name = sorted((str(name).lower(), pk) for pk, name in owners.all())
         ranks = [0] * max((pk for _, pk in by_name), default=0)
         for rank, (_, pk) in enumerate(by_name, 1):
@@ -187,7 +191,10 @@ class _Ranks:
         return cls(("", *(name for name, _ in by_name)), of_zone)
 
     def place(self, of: str, zone_name: str, *, descending: bool) -> tuple[int, str]:
-        """Return the rank of a name and the zone to continue after. If the name was deleted, its successor."""
+        """Return the rank of a name, and the zone name to continue after.
+
+        If the person or team was deleted, continue with the next rank and an empty zone name.
+        """
         rank = bisect_left(self.names, of)
         if rank < len(self.names) and self.names[rank] == of:
             return rank, zone_name
@@ -219,13 +226,13 @@ _NAMED: dict[ZoneColumn, tuple[str, QuerySet[Any]]] = {
 
 
 def _cursor(row: _Row) -> str:
-    """Format a cursor: the sort value, a space, and the name, which has no space."""
+    """Format a cursor: the sort value, a space, and the zone name, which doesn't contain spaces."""
     _, name, key = row
     return f"{key.astimezone(UTC).isoformat() if isinstance(key, datetime) else key} {name}"
 
 
 def _place(after: str, read: Callable[[str], Any]) -> tuple[Any, str] | None:
-    """Parse the key and the name of a cursor, or return None."""
+    """Parse the sort value and zone name of a cursor. Return None if it is invalid."""
     key, space, name = after.rpartition(" ")
     if not space:
         return None

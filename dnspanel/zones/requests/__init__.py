@@ -1,1 +1,1 @@
-"""Requests for approval, and changes that wait for a time."""
+"""Requests for approval, and scheduled changes."""

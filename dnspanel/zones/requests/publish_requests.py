@@ -1,8 +1,8 @@
-"""Requests: a named draft waits for the approval of others, or for a time, and is then published. Verbs.
+"""Requests to publish a named draft: it waits for approval or a set time, and is then published. Verbs.
 
-It is published in the name of its author, with the author's current rights, whether the author or an approver publishes
-it. An approval covers exactly what its approver saw: later changes in the draft, or in the zone beneath it, make it
-stale. A person who may have worked in the draft cannot approve it.
+The publication is in the name of the request's author and uses the author's current rights, even if an approver
+publishes it. An approval covers exactly the content that the approver saw. Later changes to the draft, or to its RRsets
+in the zone, make the approval stale. A person who may have worked in the draft cannot approve it.
 """
 
 import logging
@@ -65,7 +65,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the author of a request says about it: why, accepted warnings, a confirmed mass deletion, and the time."""
+    """The author's terms of a request: reason, accepted warnings, a confirmed mass deletion, and publication time."""
 
     reason: str = ""
     accepted: Collection[str] = ()
@@ -82,10 +82,10 @@ def ask(
     zones: Collection[Zone] | None = None,
     terms: Terms = Terms(),
 ) -> PublishRequest:
-    """Let the draft wait for approval, and until the time of its terms. `name` is for a draft without a name.
+    """Create a request to publish the draft after approval, and not before the time in `terms`.
 
-    Raise DraftRefused as `named_drafts.put_aside`, RequestRefused for a draft that waits already, for more than
-    MOST_CHANGES, and for a time in the past or more than LATEST ahead.
+    `name` is for a draft without a name. Raise DraftRefused as `named_drafts.put_aside` does. Raise RequestRefused if
+    the draft already has a request, has more than MOST_CHANGES changes, or if the time is past or later than LATEST.
     """
     access.require(author, Permission.EDIT)
     _refuse_time(terms.publish_at, now)
@@ -126,10 +126,10 @@ def ask(
 
 
 def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, text: str = "") -> RequestNote:
-    """Approve exactly the content with this digest.
+    """Approve exactly the content with the digest `seen`.
 
-    Raise RequestRefused if the person may not, or if the request changed since it was seen. The audit log has the
-    refusal.
+    Raise RequestRefused if the person isn't allowed to approve, or if the content has another digest now. The refusal
+    is recorded in the audit log.
     """
     with _refusal_told("approve", request, by, now), transaction.atomic():
         found = _lock_request(request)
@@ -145,7 +145,7 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
 
 
 def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """End the request with the reason. Its draft is an ordinary draft again. Raise RequestRefused."""
+    """End the request with a reason. Its draft becomes an ordinary draft again. Raise RequestRefused."""
     if not text.strip():
         raise RequestRefused(gettext("Say why you decline it."))
     with transaction.atomic():
@@ -171,7 +171,7 @@ def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def withdraw(*, request: PublishRequest, by: Drafter, now: datetime) -> None:
-    """Withdraw the request, by its author or the draft's owner. The draft stays. Raise RequestRefused."""
+    """Withdraw the request and keep the draft. Raise RequestRefused unless `by` is its author or the draft's owner."""
     with transaction.atomic():
         found = _lock_request(request)
         _refuse_to_change(by, found)
@@ -180,7 +180,7 @@ def withdraw(*, request: PublishRequest, by: Drafter, now: datetime) -> None:
 
 
 def publish_at_time(*, request: PublishRequest, by: Drafter, publish_at: datetime | None, now: datetime) -> None:
-    """Set the time at which the request is published automatically, or None. Raise RequestRefused."""
+    """Set the time of automatic publication, or None for no automatic publication. Raise RequestRefused."""
     _refuse_time(publish_at, now)
     with transaction.atomic():
         found = _lock_request(request)
@@ -192,11 +192,11 @@ def publish_at_time(*, request: PublishRequest, by: Drafter, publish_at: datetim
 def publish_request(
     *, request: PublishRequest, by: Drafter | None, channel: str, now: datetime, past_rules: str = ""
 ) -> Publication:
-    """Publish the request in its author's name, with the author's current rights; by the author, an approver, or a
-    time.
+    """Publish the request in its author's name and with the author's current rights.
 
-    `by` None publishes it at its time. With `past_rules`, a reason, it passes the remaining rules, as the publication
-    of `by`, who may govern its zones. Raise RequestRefused, and the errors of `revision.publish`.
+    `by` is the author, an approver, or None at the scheduled time. With a reason in `past_rules`, a person with the
+    right to govern the zones bypasses the remaining rules and is the publication's author. Raise RequestRefused and the
+    errors of `revision.publish`.
     """
     draft = request.draft
     if draft is None or not request.is_open:
@@ -233,7 +233,7 @@ def publish_request(
 
 
 def _refuse_publisher(request: PublishRequest, by: Drafter, now: datetime) -> None:
-    """Raise RequestRefused unless this person may publish the request, as its author or as an approver."""
+    """Raise RequestRefused unless the person is allowed to publish the request as its author or an approver."""
     status = status_of(request, by)
     if not status.may_publish:
         with _refusal_told("publish", request, by, now):
@@ -252,7 +252,7 @@ def _refuse_draft_in_use(draft: Draft) -> None:
 
 
 def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence[ZonePlan]) -> Passage:
-    """Return what the approvals of these plans let pass. Raise RequestRefused if the plans lack some of the draft."""
+    """Return the passage that the approvals give. Raise RequestRefused if the plans don't cover the whole draft."""
     if Operation.objects.filter(draft=draft).count() != sum(change_count(plan) for plan in plans):
         raise RequestRefused(gettext("Its author does not see all of its zones any more, or some are gone."))
     approvals = approvals_of(request, digests_of(plans))
@@ -260,10 +260,11 @@ def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence
 
 
 def publish_due(*, now: datetime) -> int:
-    """Publish due requests, once each. Return their number. A refused request stores the reason.
+    """Publish due requests. Return the number of publications.
 
-    A request is tried once; its author can set a new time. While publishing is held, all wait. If the clock shows a
-    time before the request was made, it was set back: the request and the audit log say so once.
+    A request is tried once. If it is refused, it stores the reason, and its author can set a new time. While publishing
+    is on hold, all requests wait. If a request's creation time is in the future, the clock was set back. This is noted
+    once in the request and the audit log.
     """
     set_back = Q(asked_at__gt=now + CLOCKS_DIFFER, publish_at__isnull=False, refusal="")
     due = PublishRequest.objects.filter(
@@ -290,9 +291,7 @@ def publish_due(*, now: datetime) -> int:
 
 
 def _tell_of_clock(request: PublishRequest, now: datetime) -> None:
-    """Note in the request and the audit log that the clock was set back, so that the request waits longer
-    than it seems.
-    """
+    """Note in the request and the audit log that the clock was set back, so that the wait is longer than expected."""
     clock = f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     refusal = gettext("The panel’s clock was set back to {clock}: it is published at its time.").format(clock=clock)
     with transaction.atomic():
@@ -315,8 +314,9 @@ def _refuse_without_ticket(draft: Draft, zone_ids: Collection[int], reason: str)
 
 
 def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
-    """Raise RequestRefused if `by` neither made the request nor owns the draft, RightMissing for a token
-    without the rights.
+    """Raise RequestRefused unless `by` made the request or owns the draft.
+
+    Raise RightMissing for a token without the rights for the draft's changes.
     """
     if person(by).pk not in owners_of(request):
         raise RequestRefused(gettext("Only who asked may do this."))
@@ -326,7 +326,9 @@ def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
 
 
 def _author_of(request: PublishRequest) -> Actor:
-    """Return the request's author with current rights. Raise RequestRefused if the account is gone."""
+    """Return the request's author with current rights. Raise RequestRefused if the account is closed or the token
+    revoked.
+    """
     if request.by_token and (request.token is None or request.token.revoked_at is not None):
         raise RequestRefused(gettext("The token by which it was asked is revoked."))
     actor = actor_of_token(request.token) if request.token is not None else None
@@ -378,7 +380,7 @@ def _at(publish_at: datetime | None) -> dict[str, str]:
 
 @contextmanager
 def _refusal_told(act: str, request: PublishRequest, by: Drafter, now: datetime) -> Iterator[None]:
-    """Record a refusal within the block in the audit log, after its transaction is rolled back."""
+    """Record a RequestRefused of the block in the audit log after the block's transaction is rolled back."""
     try:
         yield
     except RequestRefused as refusal:

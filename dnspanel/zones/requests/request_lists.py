@@ -1,4 +1,4 @@
-"""List requests for a reader: own ones, those that wait, and what is planned for a zone."""
+"""Lists of requests for a reader: own requests, requests waiting for approval, and a zone's scheduled requests."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -40,7 +40,7 @@ FREEZES_SOON = timedelta(days=3)
 
 @dataclass(frozen=True, slots=True)
 class ZoneCalendar:
-    """What is planned for a zone: requests with their time, freezes that hold until when, and when others begin."""
+    """A zone's scheduled requests, the freezes in force with their ends, and later freezes with their beginnings."""
 
     planned: tuple[PublishRequest, ...] = ()
     frozen: tuple[tuple[Freeze, datetime], ...] = ()
@@ -49,7 +49,10 @@ class ZoneCalendar:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What a person should look at: requests that wait for them, own ones that were not published, and freezes."""
+    """Requests and freezes that need a person's attention.
+
+    These are requests waiting for their approval, their own requests that failed, and freezes of all zones.
+    """
 
     waiting: tuple[PublishRequest, ...] = ()
     late: tuple[PublishRequest, ...] = ()
@@ -57,9 +60,9 @@ class Attention:
 
 
 def request_for(reader: Drafter, key: UUID) -> PublishRequest:
-    """Return the request with this key, for its author and people who see one of its zones. Raise RequestUnknown.
+    """Return the request with this key. Raise RequestUnknown unless the reader made it or sees one of its zones.
 
-    A token other than the author's must see all of all its zones, since acts on a request concern all of it.
+    A token other than the author's must see all of its zones completely, since acts on a request affect all of it.
     """
     related = PublishRequest.objects.select_related("draft__owner", "author", "token__owner", "ended_by", "publication")
     found = related.filter(key=key).first()
@@ -71,13 +74,14 @@ def request_for(reader: Drafter, key: UUID) -> PublishRequest:
 
 
 def notes_of(request: PublishRequest) -> list[RequestNote]:
-    """Return the notes of the request, the oldest first."""
+    """Return the notes of the request, oldest first."""
     return list(request.notes.select_related("by", "token").order_by("pk")[:MOST_NOTES])
 
 
 def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[PublishRequest]:
-    """Return the reader's own requests, the newest first; for a token, those of its owner's last ones that it
-    may see.
+    """Return the reader's own requests, newest first.
+
+    For a token, return those that the token can see among its owner's last requests.
     """
     found = PublishRequest.objects.filter(author=person(reader)).select_related(
         "draft", "author", "token", "ended_by", "publication"
@@ -90,9 +94,9 @@ def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) 
 
 
 def waiting_for(reader: Drafter) -> list[PublishRequest]:
-    """Open requests that wait for this reader's approval, the oldest first, as far as it looks: MOST_LOOKED_AT.
+    """Return open requests that wait for the reader's approval, oldest first, among the first MOST_LOOKED_AT.
 
-    Those are not among them that the reader approved since their draft was edited last. In at most nine queries.
+    Requests that the reader approved after the last edit of the draft are omitted. Needs at most nine queries.
     """
     user = person(reader)
     found = list(
@@ -129,7 +133,7 @@ def waiting_for(reader: Drafter) -> list[PublishRequest]:
 
 
 def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishRequest]:
-    """Return requests that went past rules since then, the newest first, if this reader sees a zone of them."""
+    """Return requests that bypassed rules since `since`, newest first, if the reader sees one of their zones."""
     found = PublishRequest.objects.filter(state=RequestState.PAST_RULES, ended_at__gte=since)
     listed = list(found.select_related("author", "token", "ended_by", "publication").order_by("-pk")[:MOST_LOOKED_AT])
     seen = (
@@ -145,16 +149,18 @@ def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishReques
 
 
 def request_behind(publication: Publication) -> PublishRequest | None:
-    """Return the request that this publication carried out, with its approvals as `notes`. One query without one."""
+    """Return the request of this publication with its approvals as `notes`, or None. Needs one query
+    if there is none.
+    """
     approvals = RequestNote.objects.filter(verdict=Verdict.APPROVE).select_related("by").order_by("pk")
     found = PublishRequest.objects.filter(publication=publication).prefetch_related(Prefetch("notes", approvals))
     return found.first()
 
 
 def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
-    """Return the ticket in a reason, by the rules of these zones, and its URL; both empty if there is none.
+    """Return the ticket named in a reason, and its URL by the rules of these zones. Both are empty without a ticket.
 
-    One query if there are no rules, and none if no word has a number.
+    Needs one query if there are no rules, and none if the reason doesn't contain a digit.
     """
     if not any(map(str.isdigit, reason)):
         return "", ""
@@ -165,9 +171,9 @@ def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
 
 
 def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
-    """Return a zone's planned requests and freezes. One query if there are none, as for nearly every zone.
+    """Return a zone's scheduled requests and freezes. Needs one query if there are none, as for nearly every zone.
 
-    No query if that is `known`: the result of `rules_for` with the zone `displayed`.
+    Needs none if `known` shows that there are none. `known` is the result of `rules_for` with this zone as `displayed`.
     """
     if known is not None and not known.freezes and not known.is_planned:
         return ZoneCalendar()
@@ -184,9 +190,9 @@ def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCa
 
 
 def attention_of(reader: Drafter, now: datetime) -> Attention:
-    """Return what a person sees first: requests that wait for them, their own that failed, and freezes of all zones.
+    """Return the requests that wait for the reader, the reader's requests that failed, and freezes of all zones.
 
-    One query where there is nothing.
+    Needs one query if there are none.
     """
     waiting = PublishRequest.objects.filter(state=RequestState.OPEN, draft__isnull=False)
     frozen = Freeze.objects.filter(zone=None, team=None, tag="")

@@ -1,4 +1,4 @@
-"""The status of a request: what it would publish, who has approved that, and who may."""
+"""The status of a request: the publication it would make, its approvals, and the possible approvers."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,38 +32,38 @@ Seen = Mapping[str, str]  # "zone id, name, type" of each RRset that changes →
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An approval, and the RRsets that changed since, as (zone id, name, type)."""
+    """An approval, with the RRsets that changed since as texts of zone id, name and type."""
 
     note: RequestNote
     moved: frozenset[str]
 
     @property
     def is_stale(self) -> bool:
-        """True if the approval no longer counts."""
+        """True if the approval no longer counts because RRsets changed."""
         return bool(self.moved)
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one rule asks of a request, and how many gave it."""
+    """The approvals that one rule requires of a request, and the number given."""
 
     rule: ApprovalRule
     given: int
 
     @property
     def is_met(self) -> bool:
-        """Whether enough people approved."""
+        """True if enough people approved."""
         return self.given >= self.rule.needed
 
     @property
     def who(self) -> str:
-        """The possible approvers, for people."""
+        """A description of the people who can approve, for people to read."""
         return publish_guards.approvers_text(self.rule)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStatus:
-    """How far an open request is, and what one reader may do about it."""
+    """The state of an open request, and the acts that a reader is allowed to do on it."""
 
     request: PublishRequest
     plans: tuple[ZonePlan, ...]
@@ -79,14 +79,14 @@ class RequestStatus:
 
     @property
     def is_approved(self) -> bool:
-        """Whether every rule has the approvals that it asks for."""
+        """True if every rule has the approvals that it requires."""
         return all(demand.is_met for demand in self.demands)
 
 
 def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
-    """Return the status of an open request, planned as it would be published now.
+    """Return the status of an open request, with a plan of its publication now.
 
-    Raise RequestUnknown if it has ended.
+    Raise RequestUnknown if the request has ended.
     """
     if request.draft is None or not request.is_open:
         raise RequestUnknown
@@ -120,13 +120,13 @@ def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
 
 
 def plans_of(request: PublishRequest) -> tuple[ZonePlan, ...]:
-    """Plan the publication of the request in all of its zones, regardless of the viewer's rights."""
+    """Plan the publication of the request in all of its zones, whatever the viewer's rights."""
     assert request.draft is not None
     return revision.preview_of(request.draft, author=request.author)
 
 
 def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZonePlan, ...]:
-    """Return the plans with only those changes that moved since an approval."""
+    """Return the plans with only the changes that are in `moved`, i.e. changed since an approval."""
     kept = (
         replace(plan, changes=tuple(c for c in plan.changes if _key(plan, c.name, c.type) in moved)) for plan in plans
     )
@@ -134,10 +134,9 @@ def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZoneP
 
 
 def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | None = None) -> Rules:
-    """Return the rules that ask the author for something before this publication, and the freezes. One query
-    without any.
+    """Return the rules that require approval of the author's publication, and the freezes of its zones.
 
-    Also whether something is planned for the zone `displayed`.
+    `Rules.is_planned` says if the zone `displayed` has scheduled requests. Needs one query if there are no rules.
     """
     rules = publish_guards.rules_about(
         [plan.zone for plan in plans], planned=planned_for(displayed) if displayed else None
@@ -152,7 +151,7 @@ def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | N
 
 
 def may_go_past(author: Drafter, plans: Sequence[ZonePlan]) -> bool:
-    """Return True if the author may publish this past rules, with a reason."""
+    """Return True if the author is allowed to bypass the rules for this publication, with a reason."""
     return bool(plans) and all(access.has_right(author, plan.zone, Right.GOVERN) for plan in plans)
 
 
@@ -175,7 +174,7 @@ def rules_concerned(plans: Sequence[ZonePlan], rules: Rules) -> tuple[ApprovalRu
 def _reason_not(
     request: PublishRequest, user: User, reader: Drafter, demands: Sequence[Demand], involved: Collection[int]
 ) -> str:
-    """Return why this person may not approve or decline, or ""."""
+    """Return the reason why the person isn't allowed to approve or decline, or an empty string."""
     if token_of(reader) is not None and not can(reader, Permission.APPROVE):
         return gettext("This token may not approve or decline: give it the permission, or do it on the request’s page.")
     if user.human_id in involved:
@@ -206,10 +205,10 @@ def _changed_keys(before: Mapping[str, Any], now: Seen) -> frozenset[str]:
 
 
 def digests_of(plans: Sequence[ZonePlan]) -> dict[str, str]:
-    """Return a digest of each RRset: its content, its new content, and whether others changed it since.
+    """Return a digest of each RRset's current and new content, and of conflicts with other people's changes.
 
-    A SOA's content is left out, since it moves with every publication of its zone. Others' changes of it are a
-    conflict.
+    The current content of a SOA is omitted, since it changes with every publication of its zone. Other people's edits
+    of the SOA are a conflict.
     """
     found = {
         _key(plan, change.name, change.type): _short(
@@ -252,7 +251,7 @@ def owners_of(request: PublishRequest) -> set[int]:
 
 
 def humans_involved(request: PublishRequest) -> set[int]:
-    """Return the people who may not approve it, as `User.human_id`. One query."""
+    """Return the people who aren't allowed to approve the request, as `User.human_id`. Needs one query."""
     return set(humans_of(accounts_involved(request)).values())
 
 

@@ -1,1 +1,1 @@
-"""Rights over zones: reading and changing, and locks."""
+"""Rights over zones to read and change them, and locks."""

@@ -1,7 +1,7 @@
-"""Access checks of zones, for people and tokens alike: each one opens a zone if the actor is allowed to.
+"""Access checks of zones for people and tokens. Each check opens a zone if the actor is allowed to.
 
-Faces open zones here. What a change does to each RRset is only known where it
-is planned, so the verbs that publish ask `refuse_changes` themselves.
+Faces open zones with these functions. The effect of a change on each RRset is only known after planning, so the verbs
+that publish call `refuse_changes` themselves.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -35,12 +35,14 @@ Visibility = Callable[[str, int], bool]  # owner name, type
 
 
 def zones_visible_to(person: Person) -> QuerySet[Zone]:
-    """Select the zones that this person may see, without the trash."""
+    """Select the zones that this person is allowed to see, without the trash."""
     return zones_within_reach(person, Right.READ).filter(deleted_at=None)
 
 
 def zones_seen_by(person: Person) -> QuerySet[Zone]:
-    """Select the zones that this person sees completely. A search inside others would reveal too much to a token."""
+    """Select the zones that this person sees completely. Searching in partly visible zones would reveal too much to a
+    token.
+    """
     actor = actor_of(person)
     if actor is None or actor.scope is None:
         return zones_visible_to(person)
@@ -49,12 +51,12 @@ def zones_seen_by(person: Person) -> QuerySet[Zone]:
 
 
 def closest_zones_visible_to(person: Person, owners: Collection[str]) -> dict[str, Zone]:
-    """Return the closest live zone above each of these names, if the person may see it; in two queries."""
+    """Return the closest live zone at or above each name, if the person is allowed to see it. Needs two queries."""
     return closest_zones(owners, zones_visible_to(person))
 
 
 def closest_zones(owners: Collection[str], among: QuerySet[Zone]) -> dict[str, Zone]:
-    """Return the closest live zone above each of these names, if it is `among` these; in two queries."""
+    """Return the closest live zone at or above each name, if it is in `among`. Needs two queries."""
     chains = {owner: [owner, *ancestors_within(owner, names.ROOT)] for owner in owners}
     live = ids_of_living({at for chain in chains.values() for at in chain})
     closest = {owner: next((live[at] for at in chain if at in live), None) for owner, chain in chains.items()}
@@ -64,12 +66,12 @@ def closest_zones(owners: Collection[str], among: QuerySet[Zone]) -> dict[str, Z
 
 
 def trash_visible_to(person: Person) -> QuerySet[Zone]:
-    """Select the deleted zones that this person may see."""
+    """Select the deleted zones that this person is allowed to see."""
     return zones_within_reach(person, Right.READ).exclude(deleted_at=None)
 
 
 def zones_within_reach(person: Person, right: Right) -> QuerySet[Zone]:
-    """Select all zones, including deleted ones, over which this person has the right (at some name and type)."""
+    """Select all zones where the person has the right (for some name and type), including deleted zones."""
     actor = actor_of(person)
     if actor is None:
         return Zone.objects.none()
@@ -84,7 +86,7 @@ def zones_within_reach(person: Person, right: Right) -> QuerySet[Zone]:
 
 
 def zone_for_reading(person: Person, name: str) -> Zone:
-    """Return the zone of this name. Raise Unknown."""
+    """Return the zone of this name. Raise Unknown if it doesn't exist or the person isn't allowed to see it."""
     try:
         canonical = names.parse(name)
     except BadName as exc:
@@ -96,7 +98,7 @@ def zone_for_reading(person: Person, name: str) -> Zone:
 
 
 def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zone:
-    """Return the zone of this canonical name quickly, without related rows for pages. Raise Unknown.
+    """Return the zone of this canonical name quickly, without the related rows that pages need. Raise Unknown.
 
     `relations` are those of `find_zones.living_zone`.
     """
@@ -107,9 +109,9 @@ def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zo
 
 
 def unknown_to(person: Person, name: str) -> Unknown:
-    """Return the error if this person sees no zone of this canonical name: InTrash if they may see it in the trash.
+    """Return the error for a name without a visible zone: InTrash if the person can see it in the trash, else Unknown.
 
-    If several are in the trash, it is the one that was deleted last.
+    If the trash has several zones of this name, InTrash describes the most recently deleted one.
     """
     trashed = trash_visible_to(person).filter(has_name(name)).order_by("-deleted_at").first()
     if trashed is None or trashed.deleted_at is None:
@@ -119,9 +121,9 @@ def unknown_to(person: Person, name: str) -> Unknown:
 
 
 def zone_for_editing(person: Person, name: str) -> Zone:
-    """Return the zone of this name for changing records. Raise Unknown, or Forbidden if the person may only read it.
+    """Return the zone of this name for changing records.
 
-    Raise Transferred for everyone if its primary is elsewhere.
+    Raise Unknown, Forbidden if the person has read access only, and Transferred if its primary is elsewhere.
     """
     zone = zone_for_reading(person, name)
     require_editor(person, zone)
@@ -130,9 +132,9 @@ def zone_for_editing(person: Person, name: str) -> Zone:
 
 
 def refuse_transferred(zone: Zone) -> None:
-    """Raise Transferred for a zone whose primary is elsewhere: not even the panel changes it, but by a transfer.
+    """Raise Transferred if the zone's primary is elsewhere, since only transfers change such a zone.
 
-    And FollowsMembers for a catalog of ours, which follows its members.
+    Raise FollowsMembers for a produced catalog, since only changes of its members change it.
     """
     if zone.transferred_from:
         raise Transferred(zone.name, zone.transferred_from)
@@ -141,14 +143,14 @@ def refuse_transferred(zone: Zone) -> None:
 
 
 def zone_for(person: Person, name: str, right: Right) -> Zone:
-    """Return the zone of this name if the person has the right. Raise Unknown, or RightMissing."""
+    """Return the zone of this name if the person has the right. Raise Unknown or RightMissing."""
     zone = zone_for_reading(person, name)
     require_right(person, zone, right)
     return zone
 
 
 def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
-    """Return the deleted zone with this id. Raise Unknown."""
+    """Return the deleted zone with this id. Raise Unknown if the person isn't allowed to see it."""
     zone = trash_visible_to(person).select_related("changed_by").filter(pk=zone_id).first()
     if zone is None:
         raise Unknown(str(zone_id))
@@ -169,51 +171,51 @@ def require(person: Person, permission: Permission) -> None:
 
 
 def require_right(author: Person | None, zone: Zone, right: Right) -> None:
-    """Raise RightMissing unless the author has this right over the zone; the panel itself (None) has all."""
+    """Raise RightMissing unless the author has this right over the zone. The panel itself (None) has all rights."""
     if author is not None and not has_right(author, zone, right):
         raise RightMissing(right, zone.name)
 
 
 def require_editor(author: Person | None, zone: Zone) -> None:
-    """Raise Forbidden unless the author may change any record of the zone; the panel itself (None) may."""
+    """Raise Forbidden unless the author can change some records of the zone. The panel itself (None) can."""
     if author is not None and not may_edit_zone(author, zone):
         raise Forbidden(Permission.EDIT)
 
 
 def has_right(person: Person, zone: Zone, right: Right) -> bool:
-    """Return True if this person has the right over this zone (at some name and type)."""
+    """Return True if the person has the right over this zone, at least for some name and type."""
     actor = actor_of(person)
     return actor is not None and actor.may(right, zone_id=zone.pk, tags=zone.tags, team_id=zone.team_id)
 
 
 def may_edit_zone(person: Person, zone: Zone) -> bool:
-    """Return True if this person may change any record of this zone."""
+    """Return True if the person can change some records of this zone."""
     return any(has_right(person, zone, right) for right in RECORD_RIGHTS)
 
 
 def may_edit_here(person: Person, zone: Zone) -> bool:
-    """Return True if this person may change any record of this zone, and its primary is this panel.
+    """Return True if the person can change some records of this zone, and the zone is edited in this panel.
 
-    For what a page offers: a change itself reports a primary elsewhere.
+    Pages use this function to decide which buttons to show. A change itself raises Transferred for a primary elsewhere.
     """
     return zone.is_edited_here and may_edit_zone(person, zone)
 
 
 def may_edit(person: Person) -> bool:
-    """Return True if this person may change zones at all."""
+    """Return True if the person has the permission to change zones."""
     return can(person, Permission.EDIT)
 
 
 def may_create_zones(person: Person) -> bool:
-    """Return True if this person may create a zone of some name or team."""
+    """Return True if the person is allowed to create zones of some name or team."""
     actor = actor_of(person)
     return actor is not None and actor.may_somewhere(Right.CREATE_ZONE)
 
 
 def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team | None:
-    """Return the team of a new zone by this author: the requested one, or else the only one that gives the right.
+    """Return the team of the author's new zone: the requested team, or else the only team that gives the right.
 
-    Raise RightMissing if the author may not create zones, or not for this team.
+    Raise RightMissing if the author isn't allowed to create zones, or not for this team.
     """
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.CREATE_ZONE)):
@@ -228,10 +230,10 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
 
 
 def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under: SystemRight | None = None) -> None:
-    """Raise RightMissing for the first of these changes that the author may not publish, Locked for a locked one.
+    """Raise RightMissing for the first change that the author isn't allowed to publish, and Locked for a locked RRset.
 
-    Raise Transferred for a zone with its primary elsewhere, for any author. A serial that moves automatically does not
-    count as a change.
+    Raise Transferred for a zone with its primary elsewhere, for any author. A serial that changes automatically is not
+    checked.
     """
     refuse_transferred(zone)
     if zone.has_locks and not passes_rules(under):
@@ -251,9 +253,9 @@ def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under:
 
 
 def visibility_of(person: Person, zone: Zone) -> Visibility | None:
-    """Return a test for the RRsets of a visible zone that this person sees; None: all of them.
+    """Return a test for the RRsets that the person sees in a visible zone, or None if they see all of them.
 
-    People see all of a zone. A token sees what the limits of its scope let through, because it should see only what its
+    People see the whole zone. A token only sees what the limits of its scope allow, because it should only see what its
     task needs.
     """
     actor = actor_of(person)
@@ -266,10 +268,10 @@ def visibility_of(person: Person, zone: Zone) -> Visibility | None:
 
 
 def may_know_author(person: Person, token_id: int | None = None) -> bool:
-    """Return True if this reader may see the author, token and reason of a publication.
+    """Return True if the person is allowed to see the author, token and reason of a publication.
 
-    A token limited to some names or types may not: reasons mention things that it does not see, and its task needs no
-    names of people. It may see its own acts.
+    A token limited to some names or types isn't allowed to: reasons can mention RRsets that it does not see, and its
+    task doesn't need people's names. It is allowed to see its own acts.
     """
     actor = actor_of(person)
     if actor is None or actor.scope is None or actor.token is None:
@@ -279,9 +281,9 @@ def may_know_author(person: Person, token_id: int | None = None) -> bool:
 
 
 def _may_at_all_names(actor: Actor, right: Right, zone: Zone) -> bool:
-    """Return True if the actor has the right over this zone without limits by name or type.
+    """Return True if the actor has the right over the whole zone, without limits by name or type.
 
-    Then RRsets need no check.
+    RRsets then don't need separate checks.
     """
     return all(
         any(
@@ -302,9 +304,9 @@ def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type:
 
 
 def has_any_tag(tags: Iterable[str]) -> Q:
-    """Return the condition for zones with one of these tags.
+    """Return the condition for zones with at least one of these tags.
 
-    The index leaves out zones without tags, so it says that too.
+    The condition also excludes zones without tags, because only then can PostgreSQL use the partial index.
     """
     return Q(tags__overlap=sorted(tags)) & ~Q(tags=[])
 
@@ -319,7 +321,7 @@ def _zones_of_grant(grant: Grant) -> Q:
 
 
 def _teams_to_create_in(actor: Actor) -> set[int]:
-    """Return the teams in which every layer of this actor may create zones."""
+    """Return the teams where every layer of the actor's rights allows creating zones."""
     found: set[int] | None = None
     for layer in actor.layers:
         giving = [grant for grant in layer if Right.CREATE_ZONE in grant.rights and not grant.is_limited]

@@ -1,4 +1,4 @@
-"""Which lock refuses a change. Asks nothing of a zone without locks, which is nearly every zone."""
+"""The rules of locks: which lock blocks a change. Zones without locks, nearly all, need no query."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,14 +11,14 @@ from replication.dns.rrset import Change, Key
 
 
 def locks_of(zone: Zone) -> Sequence[Lock]:
-    """Return the zone's locks: first those of the whole zone, then by name and type. One query, none without locks."""
+    """Return the zone's locks: locks of the whole zone first, then by name and type. Needs at most one query."""
     if not zone.has_locks:
         return ()
     return tuple(Lock.objects.filter(zone=zone).select_related("person", "token").order_by("name", "type", "pk"))
 
 
 def lock_in(zone: Zone, lock_id: int) -> Lock:
-    """Return this lock of the zone. Raise LockUnknown."""
+    """Return the zone's lock with this id. Raise LockUnknown."""
     found = next((lock for lock in locks_of(zone) if lock.pk == lock_id), None)
     if found is None:
         raise LockUnknown(zone.name)
@@ -26,14 +26,14 @@ def lock_in(zone: Zone, lock_id: int) -> Lock:
 
 
 def locks_against(author: Author, zone: Zone) -> Sequence[Lock]:
-    """Return the zone's locks that block this author. An author of None manages no lock."""
+    """Return the zone's locks that block this author. The panel itself (None) doesn't manage any lock."""
     return tuple(lock for lock in locks_of(zone) if not is_managed_by(lock, author))
 
 
 def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) -> None:
-    """Raise Locked for the first of these changes (None: the zone as a whole) that a lock blocks for the author.
+    """Raise Locked for the first change that a lock blocks. If `changes` is None, raise it for any lock that blocks.
 
-    A serial that moves automatically does not count as a change.
+    A serial that changes automatically is not checked.
     """
     if not (locks := locks_against(author, zone)):
         return
@@ -47,10 +47,10 @@ def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) 
 
 
 def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
-    """Return a lock that keeps the author from a new zone of this name below the zone, which is the closest above it.
+    """Return the lock in `zone` that forbids the author to create a zone of this name below it, or None.
 
-    Such a zone answers for all names at and below its apex. So that is a lock of the whole zone, of a name there, or of
-    all types at a name above it.
+    `zone` is the closest zone above. The new zone would answer for all names at and below its apex. So locks of the
+    whole zone, of names there, and of all types at a name above it forbid this.
     """
     return next(
         (
@@ -65,7 +65,7 @@ def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
 
 
 def kept_from(author: Author, zone: Zone, keys: Iterable[Key]) -> set[Key]:
-    """Return those of these RRsets that a lock blocks for the author."""
+    """Return the RRsets that a lock blocks for the author."""
     locks = locks_against(author, zone)
     return {key for key in keys if lock_of(locks, *key)} if locks else set()
 

@@ -1,7 +1,7 @@
 """Locks: content that only its manager changes, such as records written by Terraform, with a reason for others. Verbs.
 
-A lock covers a whole zone, a name, or an RRset. People who may change the zone's settings add and remove locks. So a
-lock blocks no one permanently: it protects against mistakes, and its removal is in the audit log.
+A lock covers a whole zone, a name, or an RRset. People who are allowed to change the zone's settings add and remove
+locks. So a lock never blocks permanently. It protects against mistakes, and its removal is in the audit log.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _UNLOCKABLE = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3})
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """The manager that a lock lets through: a person, or only one token; no one if both are None."""
+    """The person or token that a lock lets through. If both are None, the lock blocks everyone."""
 
     person: User | None = None
     token: Token | None = None
@@ -40,17 +40,18 @@ NOBODY = Manager()
 
 
 def manager_of(author: Author) -> Manager:
-    """Return the author as a manager: the token that they act by, else the person."""
+    """Return the author as a manager: the token that they use, or else the person."""
     return Manager(user_of(author), token_of(author))
 
 
 def add_lock(  # noqa: PLR0913  # the fields of a lock
     *, zone: Zone, name: str, type: int | None, reason: str, manager: Manager, author: Author, now: datetime
 ) -> Lock:
-    """Lock the zone (no name), the name (no type) or the RRset, also for existing drafts of others.
+    """Lock the zone (no name), the name (no type) or the RRset. The lock also applies to existing drafts of other
+    people.
 
-    Raise RightMissing if the author may not change the zone's settings, Unknown for a deleted zone, LockRefused for an
-    existing lock, a name outside the zone, a type without a name, no reason, and beyond MOST.
+    Raise RightMissing if the author isn't allowed to change the zone's settings, and Unknown for a deleted zone. Raise
+    LockRefused for an existing lock, a name outside the zone, a type without a name, no reason, and beyond MOST.
     """
     reason = " ".join(reason.split())
     if not reason or len(reason) > LONGEST_REASON:
@@ -103,7 +104,7 @@ def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> Non
 
 
 def _lock_zone(zone: Zone, author: Author) -> Zone:
-    """Lock the zone as publications do, so that a running one ends first, and the next one sees the lock."""
+    """Lock the zone's row as publications do. A running publication ends first, and the next one sees the new lock."""
     found = next(iter(lock_zones([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)

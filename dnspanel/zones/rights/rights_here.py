@@ -1,4 +1,4 @@
-"""The rights of people and tokens in a zone, with their sources, without people that the reader may not see. Reads."""
+"""The rights of people and tokens in a zone, with their sources. People hidden from the reader are omitted. Reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from dnspanel.zones.rights.tsig_permissions import rights_by_key
 
 @dataclass(frozen=True, slots=True)
 class RightsHere:
-    """The rights in the zone from one reason, within the limits of its grant."""
+    """The rights in the zone from one source, within the limits of its grant."""
 
     rights: frozenset[Right]
     reason: Reason
@@ -39,23 +39,26 @@ class PersonHere:
 
 @dataclass(frozen=True, slots=True)
 class TokenHere:
-    """A token with rights over the zone, which are never more than its owner's; empty: it can do nothing any more."""
+    """A token with rights over the zone, at most those of its owner. An empty `by` means that the token can't do
+    anything.
+    """
 
     token: Token
     by: tuple[RightsHere, ...]
 
 
 def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:
-    """Return the zone, and maybe one RRset of it, as a subject of the explanation."""
+    """Return the zone, or an RRset in it, as the subject of an explanation of rights."""
     return Subject(zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id, name=name, type=type)
 
 
 def people_here(
     actor: Actor, zone: Zone, *, after: str = "", limit: int, name: str = "", type: int = 0
 ) -> list[PersonHere]:
-    """Return the next people after this username, by name, in three queries. A token that may not see people sees one.
+    """Return the next people after this username, sorted by username. Needs three queries.
 
-    With name and type the rights are those over this RRset; a person may then have none.
+    A token that isn't allowed to see people sees only its owner. With name and type, the rights are those over this
+    RRset, and can be empty for a person.
     """
     subject = subject_of(zone, name, type)
     found = people_with_rights(actor, subject).filter(username__gt=after)
@@ -67,9 +70,9 @@ def people_here(
 
 
 def tokens_here(actor: Actor, zone: Zone, *, now: datetime, before: int | None = None, limit: int) -> list[TokenHere]:
-    """Return the next tokens before this id, newest first, in four queries.
+    """Return the next tokens before this id, newest first. Needs four queries.
 
-    A token that may not see people sees itself.
+    A token that isn't allowed to see people sees only itself.
     """
     subject = subject_of(zone)
     found = tokens_with_rights(actor, subject, now)

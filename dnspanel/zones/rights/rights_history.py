@@ -1,7 +1,7 @@
-"""What a person could do with a zone at a time that is past: as far as the audit log says.
+"""The rights of a person over a zone at an earlier time, as far as the audit log shows them.
 
-Rights are stored as they are now. Whatever gives or takes one is in the audit log, so where nothing of that was done
-since, the answer of now is that of then; where something was, these acts say what may have been otherwise.
+Only current rights are stored, but the audit log has every change of rights. If there was none since that time, the
+current answer is also the earlier answer. Otherwise the changes show what may have been different.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _OF_GRANT = ("grant.give", "grant.take")
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Acts since `at` that may have changed the answer. `acts` are only for readers of the audit log."""
+    """Changes since `at` that may have affected the answer. `acts` is only for people who can read the audit log."""
 
     at: datetime
     too_young: str  # what there was not at all then, in words: the account or the zone
@@ -33,12 +33,12 @@ class Since:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the answer of now is that of then."""
+        """True if the current answer also applied at that time."""
         return not self.too_young and not self.count
 
     @property
     def words(self) -> str:
-        """How sure the answer is, for people."""
+        """A sentence about how certain the answer is."""
         if self.too_young:
             return self.too_young
         if not self.count:
@@ -55,9 +55,9 @@ class Since:
 
 
 def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Since:
-    """Return what changed since then in the rights of this person over this zone, the newest first.
+    """Return the changes since `at` to this person's rights over this zone, newest first.
 
-    At most three queries.
+    Needs at most three queries.
     """
     then = AuditEntry.objects.filter(at__gte=at)
     name = person.username

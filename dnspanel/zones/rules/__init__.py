@@ -1,1 +1,1 @@
-"""Rules of zones and records: what each value, name and zone must keep to."""
+"""Rules of zones and records: the requirements on values, names and zones."""

@@ -1,4 +1,4 @@
-"""Types and kinds of values that only some nodes answer: ALIAS, LUA, keys of other signers, and by release."""
+"""Types and values that only some nodes answer (ALIAS, LUA, keys of other signers), or only some PowerDNS releases."""
 
 from collections.abc import Iterable
 
@@ -13,9 +13,9 @@ DEPENDING = SET_UP | {rdtypes.CAA}
 
 
 def reasons_against(types: Iterable[int]) -> dict[int, str]:
-    """Return the reasons against those of these types, and of their kinds of values, that some node does not answer.
+    """Return the types, and kinds of values, that some node does not answer, with the reasons.
 
-    Types outside of DEPENDING cost no query.
+    Types outside of DEPENDING don't cost a query.
     """
     wanted = DEPENDING.intersection(types)
     concerned = SET_UP.intersection(wanted) | unreadable.depending_kinds(wanted)

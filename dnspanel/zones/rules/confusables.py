@@ -1,6 +1,7 @@
-"""Letters of international labels: their scripts, which scripts go together, and look-alikes of plain letters. Pure.
+"""Letters of internationalized labels: scripts, allowed combinations of scripts, and look-alikes of ASCII letters.
+Pure.
 
-confusables.txt is an extract of Unicode's tables (UTS 39) with the letters that a label may contain.
+confusables.txt is an extract of Unicode's tables (UTS 39) with the letters that a label can contain.
 """
 
 import unicodedata
@@ -24,7 +25,7 @@ _BESIDE_LATIN = frozenset(script for written in _WITH.values() for script in wri
 
 @dataclass(frozen=True, slots=True)
 class _Letters:
-    """The table: ranges in order, each with its scripts; and what letters look like."""
+    """The table of letters: sorted ranges with their scripts, and the ASCII look-alikes of letters."""
 
     firsts: tuple[int, ...]
     lasts: tuple[int, ...]
@@ -49,14 +50,14 @@ def _letters() -> _Letters:
 
 
 def scripts_of(letter: str) -> frozenset[str]:
-    """Return the scripts of a letter, by Unicode's names; none for digits, marks and signs of all scripts."""
+    """Return the Unicode names of a letter's scripts. Digits, and marks and signs used in all scripts, have none."""
     table = _letters()
     at = bisect_right(table.firsts, ord(letter)) - 1
     return table.scripts[at] if at >= 0 and ord(letter) <= table.lasts[at] else frozenset()
 
 
 def mixed_scripts(label: str) -> tuple[str, ...]:
-    """Return the scripts of a label that no language mixes, at most one for each letter; mostly none.
+    """Return the scripts of a label that no language mixes, at most one per letter. Most labels have none.
 
     Labels that are "highly restrictive" (UTS 39 5.2) pass: one script, or Latin with Japanese, Korean or Chinese.
     """
@@ -72,7 +73,7 @@ def mixed_scripts(label: str) -> tuple[str, ...]:
 
 
 def looks_like(label: str) -> str:
-    """Return the label in plain letters, digits and hyphens that this one looks like, or ""."""
+    """Return the ASCII label that this label looks like, or an empty string."""
     plain = _letters().plain
     text = "".join(letter if letter.isascii() else plain.get(letter, letter) for letter in label)
     return text if text.isascii() and text != label and unicodedata.is_normalized("NFC", label) else ""

@@ -1,4 +1,4 @@
-"""SPF, DMARC and DKIM: what a TXT RRset says about mail, and where receivers will not follow it."""
+"""Checks of SPF, DMARC and DKIM in TXT RRsets: faults that make mail receivers ignore or misread them."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ Finding = tuple[str, str, str]  # severity, code, message
 
 
 def check_txt(rrset: RRset) -> Iterator[Finding]:
-    """Yield what mail receivers will refuse in this TXT RRset."""
+    """Yield findings about SPF, DMARC and DKIM texts that mail receivers will reject."""
     texts = [text_of(rrset.type, record) for record in rrset.served]
     spf = [text for text in texts if text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")]
     if len(spf) > 1:
@@ -47,9 +47,9 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
 
 
 def is_of_dkim_key(name: str) -> bool:
-    """Return True if receivers look up a DKIM key here. Signing practices and reports have separate names.
+    """Return True if receivers look up DKIM keys at this name.
 
-    RFC 5617 3.1, RFC 6651 3.2.
+    Author signing practices (RFC 5617 3.1) and reports (RFC 6651 3.2) have other names.
     """
     return "._domainkey." in name and not name.startswith(("_adsp.", "_report."))
 
@@ -65,7 +65,7 @@ def text_of(type: int, record: str) -> str:
 
 
 def spf_lookups(text: str) -> int:
-    """Count the DNS look-ups of this SPF record itself, without those of its includes."""
+    """Count the DNS lookups of an SPF record, without the lookups of its includes."""
     count = 0
     for term in text.lower().split()[1:]:
         mechanism = term.lstrip("+-~?").replace("/", ":").split(":")[0]
@@ -90,7 +90,7 @@ def _dkim(name: str, texts: list[str]) -> Iterator[Finding]:
 
 @small_cache(entries=1024, longest=1024)
 def _fault_of_dkim(text: str) -> Finding | None:
-    """Return the fault in the text of a DKIM key record (RFC 6376 3.6.1), or None."""
+    """Return the fault in a DKIM key record's text (RFC 6376 3.6.1), or None."""
     tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}
     if tags.get("v", "DKIM1") != "DKIM1" or "p" not in tags:
         return "warning", "dkim-malformed", gettext("is none: it begins with v=DKIM1 and has the key behind p=")

@@ -1,6 +1,6 @@
-"""Names that probably say something else than their author meant: with an @ inside, and the two names of a SOA. Pure.
+"""Names that are probably mistakes: with an @ inside, and implausible primaries and mailboxes in a SOA. Pure.
 
-All of them are valid names, so they are kept as they are, as BIND keeps them.
+All of them are valid names, so they stay unchanged, as in BIND.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ MAILBOXES = frozenset((rdtypes.RP, rdtypes.MINFO, rdtypes.MB, rdtypes.MG, rdtype
 
 
 def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
-    """Warn of an @ inside the names of an RRset: only alone it is the zone itself."""
+    """Warn about an @ inside the names of an RRset. Only an @ without other letters means the zone itself."""
     if "\\@" not in "".join((rrset.name, *rrset.rdata)):  # as nearly always
         return
     if "\\@" in rrset.name and has_at_sign(rrset.name, zone):
@@ -36,16 +36,16 @@ def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
 
 
 def names_with_at_sign(type: int, text: str, zone: str) -> Iterator[str]:
-    """Yield the names in canonical rdata with an @ that was probably not meant as a letter."""
+    """Yield the names in canonical rdata that contain an @ that is probably a mistake."""
     for word in text.split(" "):
         if "\\@" in word and word[0] != '"' and has_at_sign(word, zone, is_mailbox=type in MAILBOXES):
             yield word
 
 
 def has_at_sign(name: str, zone: str, *, is_mailbox: bool = False) -> bool:
-    """Return True if a name has an @ that was probably not meant as a letter.
+    """Return True if a name contains an @ that is probably a mistake.
 
-    Instances of DNS-SD may look like a mailbox: `ana@desk._presence._tcp`.
+    DNS-SD instances are allowed to look like a mailbox: `ana@desk._presence._tcp`.
     """
     try:
         labels = names.labels(name)
@@ -66,13 +66,13 @@ def _about_at_sign(name: str) -> str:
 
 
 def names_of_soa(text: str) -> tuple[str, str]:
-    """Return the primary and the mailbox of a canonical SOA, in lower case."""
+    """Return the primary and the mailbox of a canonical SOA, in lowercase."""
     primary, mailbox, _ = text.split(" ", 2)
     return primary.lower(), mailbox.lower()
 
 
 def is_doubtful_soa(text: str, zone: str) -> bool:
-    """Return True if the rules may find something in a SOA. This is quick, since every zone has one."""
+    """Return True if `check_soa` may have findings about a SOA. This test is fast, since every zone has a SOA."""
     primary, mailbox = names_of_soa(text)
     at = f".{zone}"
     if not primary.endswith(at) and not mailbox.endswith(at) and _are_plain(primary, mailbox):
@@ -82,14 +82,14 @@ def is_doubtful_soa(text: str, zone: str) -> bool:
 
 @small_cache(entries=4096, longest=512)
 def _are_plain(primary: str, mailbox: str) -> bool:
-    """Return True if the rules find nothing in a SOA's names outside of its zone. Many zones have the same names."""
+    """Return True if `check_soa` has no findings about these names outside the zone. Many zones use the same names."""
     return not any(True for _ in _findings(f"{primary} {mailbox} ", _NO_ZONE, lambda name: True))
 
 
 def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
-    """Warn of a primary that cannot be a host, and of a mailbox that cannot be one (RFC 1035 3.3.13).
+    """Warn about a SOA primary that cannot be a host, and a mailbox that cannot be one (RFC 1035 3.3.13).
 
-    `exists` says whether the zone, or another one, answers for a name below it.
+    `exists` returns True for a name below the zone if this zone or another one answers for it.
     """
     for text in rrset.served:
         yield from _findings(text, zone, exists)
@@ -124,14 +124,14 @@ def _findings(text: str, zone: str, exists: Callable[[str], bool]) -> Iterator[F
 
 
 def soa_names_within(rrset: RRset, zone: str) -> set[str]:
-    """Return the names below the zone that `check_soa` asks about, for its SOA."""
+    """Return the names below the zone that `check_soa` will pass to `exists` for this SOA."""
     pairs = [names_of_soa(text) for text in rrset.served]
     found = {name for primary, mailbox in pairs for name in (primary, names.parent(mailbox) or names.ROOT)}
     return {name for name in found if _is_foreign(name, zone)}
 
 
 def _looks_like_address(name: str, zone: str) -> bool:
-    """Return True if a name ends like an address, or is an address that was read as relative to the zone."""
+    """Return True if a name looks like an IP address, or like one with the zone's name appended."""
     below = _without(name, zone)
     return looks_like_address(name) if below == name else below.replace(".", "").isdigit() and below.count(".") == 3
 
@@ -143,15 +143,15 @@ def _is_foreign(name: str, zone: str) -> bool:
 
 
 def _without(name: str, zone: str) -> str:
-    """Return a name without its zone and its final dot, or the name itself if it is not below the zone."""
+    """Return a name without its zone and the dot before it, or unchanged if it isn't below the zone."""
     end = f".{zone}" if zone != names.ROOT else "\0"
     return name.removesuffix(end) if name.endswith(end) else name
 
 
 def mailbox_text(text: str) -> str:
-    r"""Return a mailbox address as the text of a name: `host\.master.example.net.` (RFC 1035 8).
+    r"""Return a mail address as the text of a DNS name: `host\.master.example.net.` (RFC 1035 8).
 
-    Text without an @ does not change.
+    Text without an @ is returned unchanged.
     """
     local, at, domain = text.strip().removeprefix("mailto:").strip("<>").replace("\\@", "@").partition("@")
     if not at:
@@ -162,5 +162,5 @@ def mailbox_text(text: str) -> str:
 
 
 def mailbox_name(text: str) -> str:
-    """Return the name of a mailbox, which may be written as an address. Raise BadName."""
+    """Parse a mailbox, which can be written as a mail address. Return its DNS name. Raise BadName."""
     return names.parse(mailbox_text(text))

@@ -1,4 +1,4 @@
-"""Look up what a zone has near a change: names above and below, aliases, targets. Pure."""
+"""Lookups around a change in a zone: names above and below, aliases, and targets. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
 class Neighbourhood:
     """The RRsets near a change, before or after it. `below` maps a cut or DNAME to names under it.
 
-    `answered_by` maps names that another zone inside this one answers for to the name of that zone.
+    `answered_by` maps names to the zone below this one that answers for them.
     """
 
     zone: str
@@ -39,7 +39,7 @@ class Neighbourhood:
 
     @cached_property
     def aliases(self) -> dict[str, list[str]]:
-        """The owners of the CNAMEs that point at a name."""
+        """The owners of CNAMEs, by their targets."""
         found: dict[str, list[str]] = {}
         for (name, type_), rrset in self.rrsets.items():
             if type_ == rdtypes.CNAME:
@@ -48,7 +48,7 @@ class Neighbourhood:
         return found
 
     def names_leading_to(self, name: str) -> Iterator[str]:
-        """Yield the names from which the zone's aliases, CNAME and DNAME, lead here: the nearest first."""
+        """Yield the names from which CNAME and DNAME aliases in the zone lead to `name`, nearest first."""
         dnames = [(owner, targets_of(rrset)) for (owner, type_), rrset in self.rrsets.items() if type_ == rdtypes.DNAME]
         known, here = {name}, [name]
         for _ in range(MAX_CHAIN):
@@ -66,30 +66,33 @@ class Neighbourhood:
 
     @cached_property
     def has_cuts(self) -> bool:
-        """Whether anything is delegated or redirected here, so that names may lie below it; most zones have neither."""
+        """True if there is a delegation or DNAME, so that names below it are affected. Most zones have neither."""
         return any(type_ == rdtypes.DNAME or (type_ == rdtypes.NS and name != self.zone) for name, type_ in self.rrsets)
 
     @cached_property
     def doubled_ending(self) -> str:
-        """How a name ends at which a final dot was forgotten."""
+        """The ending of a name whose trailing dot was forgotten: the zone's name twice."""
         return f".{self.zone}{self.zone}" if self.zone != names.ROOT else "\0"
 
     def display(self, name: str) -> str:
         return displayed_owner(name, self.zone)
 
     def ancestors(self, name: str) -> Iterator[str]:
-        """Yield the names above this one inside the zone, the nearest first, the apex last."""
+        """Yield the names above a name, from the nearest to the apex."""
         yield from ancestors_within(name, self.zone)
 
     def cut_above(self, name: str) -> str | None:
-        """Return the delegation above this name, or None."""
+        """Return the highest delegation above this name, or None."""
         if not self.has_cuts:
             return None
         cuts = [a for a in self.ancestors(name) if a != self.zone and rdtypes.NS in self.at(a)]
         return cuts[-1] if cuts else None
 
     def answers_at(self, name: str) -> dict[int, RRset] | None:
-        """Return this zone's answer for its own name: its RRsets or a wildcard's; None if others answer."""
+        """Return the RRsets that this zone answers with at a name, from the name or a wildcard.
+
+        Return None if the name is delegated, redirected or in another zone.
+        """
         if name in self.answered_by:
             return None
         if self.at(name):
@@ -105,7 +108,7 @@ class Neighbourhood:
 
 
 def ancestors_within(name: str, zone: str) -> Iterator[str]:
-    """Yield the names above `name`, up to and including the apex."""
+    """Yield the names above `name`, up to and including the apex `zone`."""
     while name != zone:
         above = names.parent(name)
         if above is None:
@@ -115,7 +118,7 @@ def ancestors_within(name: str, zone: str) -> Iterator[str]:
 
 
 def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
-    """Return the owner names that `check_zone` needs to judge these RRsets, apart from their own."""
+    """Return the other owner names that `check_zone` needs in order to check these RRsets."""
     content = list(rrsets)
     parents = (names.parent(rrset.name) for rrset in content if rrset.name != zone)
     found = with_ancestors((parent for parent in parents if parent is not None), zone)
@@ -131,7 +134,7 @@ def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
 
 
 def with_ancestors(owner_names: Iterable[str], zone: str) -> set[str]:
-    """Return these names of the zone, the names above them, and the apex."""
+    """Return these names of the zone with all names above them, including the apex."""
     found = {zone}
     for name in owner_names:
         at: str | None = name
@@ -142,7 +145,7 @@ def with_ancestors(owner_names: Iterable[str], zone: str) -> set[str]:
 
 
 def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]]:
-    """Return the first names below each DNAME among all the RRsets of a zone."""
+    """Return the first three names below each DNAME of a zone. `rrsets` must be all RRsets of the zone."""
     content = list(rrsets)
     found: dict[str, tuple[str, ...]] = {}
     for dname in content:
@@ -163,8 +166,9 @@ def targets_of(rrset: RRset) -> set[str]:
 def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
     """Return True if an RRset is never answered because the zone `answering` answers for its name.
 
-    The parent's NS and DS at the cut stay, and the addresses of the name servers named there, its glue (RFC 1034 4.2.1,
-    RFC 4035 3.1.4.1). `delegation` is the parent's NS RRset.
+    The parent zone still answers the NS and DS at the cut, and the glue: addresses of the name servers in the NS (RFC
+    1034
+    4.2.1, RFC 4035 3.1.4.1). `delegation` is the parent's NS RRset.
     """
     if rrset.name == answering and rrset.type in AT_A_CUT:
         return False
@@ -173,12 +177,12 @@ def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
 
 
 def name_below(name: str) -> str:
-    """Return a name below this one at which nothing else is."""
+    """Return a name below this one that certainly doesn't exist."""
     return f"{_NOWHERE}.{name}" if name != names.ROOT else f"{_NOWHERE}."
 
 
 def alias_target(zone: str, rrsets: Mapping[Key, RRset], name: str) -> str | None:
-    """Return the name to which a CNAME at a name, or a DNAME above it, leads; None for a name of no alias here."""
+    """Return the target of a CNAME at a name, or of a DNAME above it. Return None without an alias in this zone."""
     if not names.is_within(name, zone):
         return None
     for above in reversed(list(ancestors_within(name, zone))):
