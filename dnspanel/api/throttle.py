@@ -1,7 +1,7 @@
-"""How many requests a token may make: counted per minute in Redis, and in this process alone while Redis is away.
+"""The rate limit of tokens, counted per minute in Redis, or only in this process while Redis is unreachable.
 
-The APIs must work with a dead Redis, so it is given little time to answer,
-and is left alone for a while after it did not.
+The APIs must work without Redis. Therefore Redis has little time to answer, and isn't called for a while after a
+failure.
 """
 
 import time
@@ -29,7 +29,7 @@ REDIS_LEFT_ALONE_FOR = 5.0  # seconds after it did not
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a token has left in this window."""
+    """The requests that a token has left in the current window."""
 
     limit: int
     remaining: int
@@ -38,7 +38,7 @@ class Allowance:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that every answer carries: the common three, and those of the IETF's draft."""
+        """The rate limit headers of every response: the three common ones and those of the IETF draft."""
         return {
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(self.remaining),
@@ -49,7 +49,7 @@ class Allowance:
 
 
 class Counters:
-    """Counts by key and window; never fails and never waits for long."""
+    """Counters by key and window that never fail and never block for long."""
 
     def __init__(self, redis_url: str) -> None:
         self._shared = RedisStorage(
@@ -62,9 +62,10 @@ class Counters:
         self._lock = Lock()
 
     def count(self, key: str, *, seconds: int = WINDOW, clock: Callable[[], float] = time.monotonic) -> int:
-        """Return how often this was called with this key, here and (while Redis answers) in all other processes.
+        """Count a call with this key and return the number of calls, in all processes while Redis is reachable.
 
-        The key is forgotten `seconds` after its first call.
+        While Redis is unreachable, only calls in this process count. The count expires `seconds` after the key's first
+        call.
         """
         if clock() >= self._away_until:
             try:
@@ -76,7 +77,7 @@ class Counters:
 
 
 class TokenThrottle(BaseThrottle):
-    """Refuses a token's requests beyond its limit, and leaves on the request what it has left."""
+    """A throttle that rejects a token's requests above its limit, and stores the token's allowance on the request."""
 
     _reset = 0
 
@@ -93,7 +94,7 @@ class TokenThrottle(BaseThrottle):
 
 
 class AllowanceHeadersMiddleware:
-    """Every answer to a token says what the token has left."""
+    """Middleware that adds the token's remaining allowance to every response as headers."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -108,13 +109,13 @@ class AllowanceHeadersMiddleware:
 
 
 def spend_of(token: Token, *, now: float) -> Allowance:
-    """Count a request of this token, and of the one on whose allowance it draws; what is left is the lesser."""
+    """Count a request of this token and of the tokens whose limit it shares. Return the smaller allowance."""
     spent = [spend(f"token/{token_id}", limit, now=now) for token_id, limit in request_limits(token).items()]
     return min(spent, key=lambda each: (not each.exceeded, each.remaining))
 
 
 def spend(key: str, limit: int, *, now: float) -> Allowance:
-    """Count one request against this limit; the window is the present minute, the same for all tokens."""
+    """Count one request against this limit. The window is the current minute, which is the same for all tokens."""
     window = int(now // WINDOW)
     count = counters().count(f"{key}/{window}")
     reset = max(1, ceil((window + 1) * WINDOW - now))

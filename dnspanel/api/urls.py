@@ -1,4 +1,4 @@
-"""URLs of the APIs; none ends in a slash."""
+"""URLs of the APIs. They don't end in a slash."""
 
 from django.urls import URLPattern, URLResolver, include, path
 

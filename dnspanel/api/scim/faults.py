@@ -4,7 +4,7 @@ from dnspanel.api.errors import ApiError
 
 
 class ScimFault(ApiError):
-    """The request is answered with this status, this kind of fault (`scimType`, may be empty) and a sentence."""
+    """A SCIM error response: a status, a `scimType` (can be empty) and one sentence."""
 
     def __init__(self, status: int, detail: str, kind: str = "") -> None:
         self.status, self.detail, self.kind = status, detail, kind

@@ -1,7 +1,7 @@
-"""Filters and paths of SCIM (RFC 7644, sections 3.4.2.2 and 3.5.2), as far as they are honoured here. Pure.
+"""Parser of SCIM filters and paths (RFC 7644, sections 3.4.2.2 and 3.5.2), for the supported subset. Pure.
 
-Of filters, `eq` with `and`: what directories ask to find the people that they know. One pass from left to right, of
-a bounded text.
+Filters support only `eq` and `and`, because directories use these to look up the people that they know. The parser
+reads a text of bounded length once from left to right.
 """
 
 import json
@@ -21,7 +21,7 @@ Value = str | bool | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """The attribute (in small letters, without its schema) has this value."""
+    """A condition that an attribute (lowercase, without its schema) has this value."""
 
     attribute: str
     value: Value
@@ -29,7 +29,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What an operation is about: an attribute in small letters, which of its values, and what of these."""
+    """The target of an operation: a lowercase attribute, a filter on its values, and a sub-attribute."""
 
     attribute: str
     terms: tuple[Term, ...] = ()
@@ -37,17 +37,15 @@ class Path:
 
 
 def plain_name(name: str) -> str:
-    """Return an attribute's name in small letters, without the URN of its schema where that is the one of
-    users or groups.
-    """
+    """Return an attribute's name in lowercase, without the URN of the schema of users or groups."""
     name = name.lower()
     return next((name.removeprefix(urn) for urn in _URNS if name.startswith(urn)), name)
 
 
 def parse_filter(text: str) -> tuple[Term, ...]:
-    """Return the terms that must all hold.
+    """Parse a filter into terms that must all hold.
 
-    Raise ScimFault (invalidFilter) for what is no filter, or none that is honoured here.
+    Raise ScimFault (invalidFilter) if the filter is invalid or not supported.
     """
     try:
         scanner = _Scanner(text)
@@ -59,7 +57,7 @@ def parse_filter(text: str) -> tuple[Term, ...]:
 
 
 def parse_path(text: str) -> Path:
-    """Return the path of a PATCH operation. Raise ScimFault (invalidPath)."""
+    """Parse the path of a PATCH operation. Raise ScimFault (invalidPath) if it is invalid."""
     try:
         scanner = _Scanner(text)
         attribute = scanner.name()
@@ -74,7 +72,7 @@ def parse_path(text: str) -> Path:
 
 
 class _Scanner:
-    """Reads a text from left to right; raises ValueError with what is wrong."""
+    """A parser that reads a text from left to right and raises ValueError with the reason if the text is invalid."""
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST:
@@ -131,7 +129,7 @@ class _Scanner:
         return plain_name(self._text[start : self._at])
 
     def takes(self, character: str) -> bool:
-        """Return True if this comes next, and go on behind it."""
+        """Return True if this character comes next, and move past it."""
         is_next = self._text.startswith(character, self._at)
         self._at += is_next
         return is_next

@@ -1,4 +1,4 @@
-"""Groups of SCIM: what the members of a directory's groups have here, its rules say."""
+"""Groups of SCIM. The directory's rules decide which rights members of a group get here."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -38,12 +38,12 @@ class Groups(ScimView):
     """The groups of the directory."""
 
     def get(self, request: Request) -> HttpResponse:
-        """List them."""
+        """List the directory's groups."""
         rows = verbs.groups_of(directory_in(request))
         return answer(list_answer(query_in(request), rows, _condition, groups_json, MOST_PER_PAGE))
 
     def post(self, request: Request) -> HttpResponse:
-        """Make one."""
+        """Create a group."""
         group = verbs.create_group(
             directory=directory_in(request), terms=group_in(request.data), by=actor_in(request), now=timezone.now()
         )
@@ -51,31 +51,31 @@ class Groups(ScimView):
 
 
 class GroupsSearch(ScimView):
-    """The same list, for a query that should not stand in logs of URLs."""
+    """The list of groups with the query in the body, so that it doesn't appear in URL logs."""
 
     def post(self, request: Request) -> HttpResponse:
-        """List them."""
+        """List the directory's groups that match the query in the body."""
         return Groups().get(request)
 
 
 class OneGroup(ScimView):
-    """A group."""
+    """One group of the directory."""
 
     def get(self, request: Request, key: str) -> HttpResponse:
-        """Read it."""
+        """Return a group with its members."""
         return answer_resource(request, _group_json(verbs.group_of(directory_in(request), id_of(key))))
 
     def put(self, request: Request, key: str) -> HttpResponse:
-        """Replace all of it."""
+        """Replace all attributes of a group."""
         return self._change(request, key, lambda before: group_in(request.data))
 
     def patch(self, request: Request, key: str) -> HttpResponse:
-        """Change some of it."""
+        """Change some attributes of a group (SCIM PATCH)."""
         operations = operations_in(request.data)
         return self._change(request, key, lambda before: patched_group(before, operations))
 
     def delete(self, request: Request, key: str) -> HttpResponse:
-        """Delete it."""
+        """Delete a group."""
         verbs.delete_group(
             directory=directory_in(request),
             pk=id_of(key),
@@ -98,7 +98,7 @@ class OneGroup(ScimView):
 
 
 def groups_json(groups: Sequence[ScimGroup]) -> list[Resource]:
-    """Return groups as answered; one query for the members of all of them."""
+    """Return groups as SCIM resources. Their members are read with one query."""
     members: dict[int, list[Resource]] = defaultdict(list)
     through = ScimGroup.people.through.objects.filter(scimgroup__in=groups).order_by("scimperson__user_id")
     for group_id, user_id in through.values_list("scimgroup_id", "scimperson__user_id"):
@@ -111,7 +111,7 @@ def _group_json(group: ScimGroup) -> Resource:
 
 
 def _condition(term: Term) -> Q:
-    """Return a term as a condition on groups. Raise KeyError for an attribute that is not searched."""
+    """Return a filter term as a condition on groups. Raise KeyError for an attribute that isn't searchable."""
     if term.attribute in ("members", "members.value"):
         return Q(people__user_id=id_of(term.value) if isinstance(term.value, str) else 0)
     if term.attribute == "id":

@@ -1,4 +1,4 @@
-"""Lists of SCIM: which rows a page has, and what of each resource is sent (RFC 7644, sections 3.4.2 and 3.9)."""
+"""Pages of SCIM lists and the selection of attributes (RFC 7644, sections 3.4.2 and 3.9)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ Condition = Callable[[Term], Q]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What of a resource is sent: these attributes alone, or all but some; in small letters."""
+    """The attributes to return: only some (`only`), or all except some (`without`). Names are lowercase."""
 
     only: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
 
     def of(self, resource: Resource) -> Resource:
-        """Return the resource with these parts."""
+        """Return the resource reduced to the selected attributes."""
         if self.only:
             return {
                 name: kept for name, value in resource.items() if (kept := self._select_parts(name, value)) is not None
@@ -56,7 +56,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a list is about: the filter, the page, and what of each resource is sent."""
+    """The parameters of a list request: the filter, the page, and the attributes to return."""
 
     terms: tuple[Term, ...]
     start: int
@@ -65,12 +65,12 @@ class Query:
 
 
 def parts_in(request: Request) -> Parts:
-    """Return what of a resource the request wants. Raise ScimFault where it says both."""
+    """Return the attribute selection of the request. Raise ScimFault if it both includes and excludes attributes."""
     return _parts(request.query_params)
 
 
 def query_in(request: Request) -> Query:
-    """Return the query of a GET, or of a POST to `.search`, which says the same in its body. Raise ScimFault."""
+    """Return the query of a GET, or of a POST to `.search` from its body. Raise ScimFault if it is invalid."""
     fields = request.query_params if request.method in ("GET", "HEAD") else request.data
     if not isinstance(fields, Mapping):
         raise ScimFault(400, "An object with a query is needed.", "invalidSyntax")
@@ -92,11 +92,11 @@ def list_answer(
     represent: Callable[[Sequence[Any]], list[Resource]],
     most: int = MOST_PER_PAGE,
 ) -> Mapping[str, Any]:
-    """Answer with a page of the rows that the filter lets through, in the order of their ids.
+    """Return a page of the rows that match the filter, in the order of their ids.
 
-    `startIndex` counts rows, and a directory has few thousand (`MOST_PEOPLE`, `MOST_GROUPS`): their ids are read at
-    once, which is the total too, and the page by its ids. So no page costs more than another, and none reads rows that
-    it does not send.
+    `startIndex` counts rows, and a directory has only a few thousand (`MOST_PEOPLE`, `MOST_GROUPS`). Therefore all ids
+    are read first, which also gives the total, and then the page's rows by id. So all pages cost the same, and only
+    rows of the page are read.
     """
     rows = rows.filter(*(_condition(term, condition) for term in query.terms))
     ids = list(rows.order_by("pk").values_list("pk", flat=True))
@@ -119,7 +119,7 @@ def _condition(term: Term, condition: Condition) -> Q:
 
 
 def _parts_of(value: Any, is_kept: Callable[[str], bool]) -> Any:
-    """Return a complex attribute with some of its parts; None if none is left, or it has none."""
+    """Return a complex attribute reduced to the kept sub-attributes, or None if nothing remains."""
     if isinstance(value, dict):
         return {part: each for part, each in value.items() if is_kept(part)} or None
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Users of SCIM: the people of a directory."""
+"""Users of SCIM, which are the people of a directory."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -39,15 +39,15 @@ _SEARCHED: dict[str, Callable[[str], Q]] = {
 
 
 class People(ScimView):
-    """The people that the directory may know about."""
+    """The people that the directory is allowed to see."""
 
     def get(self, request: Request) -> HttpResponse:
-        """List them."""
+        """List the people of the directory."""
         rows = verbs.people_of(directory_in(request))
         return answer(list_answer(query_in(request), rows, user_condition, users_json))
 
     def post(self, request: Request) -> HttpResponse:
-        """Make one."""
+        """Create a person."""
         user = verbs.create_person(
             directory=directory_in(request), terms=person_in(request.data), by=actor_in(request), now=timezone.now()
         )
@@ -55,31 +55,31 @@ class People(ScimView):
 
 
 class PeopleSearch(ScimView):
-    """The same list, for a query that should not stand in logs of URLs."""
+    """The list of people with the query in the body, so that it doesn't appear in URL logs."""
 
     def post(self, request: Request) -> HttpResponse:
-        """List them."""
+        """List the people that match the query in the body."""
         return People().get(request)
 
 
 class OnePerson(ScimView):
-    """A person."""
+    """One person of the directory."""
 
     def get(self, request: Request, key: str) -> HttpResponse:
-        """Read them."""
+        """Return a person."""
         return answer_resource(request, _user_json(verbs.person_of(directory_in(request), id_of(key))))
 
     def put(self, request: Request, key: str) -> HttpResponse:
-        """Replace all of them."""
+        """Replace all attributes of a person."""
         return self._change(request, key, lambda before: person_in(request.data, before))
 
     def patch(self, request: Request, key: str) -> HttpResponse:
-        """Change some of them."""
+        """Change some attributes of a person (SCIM PATCH)."""
         operations = operations_in(request.data)
         return self._change(request, key, lambda before: patched_person(before, operations))
 
     def delete(self, request: Request, key: str) -> HttpResponse:
-        """Close their account, and forget them."""
+        """Close a person's account and remove the person from the directory."""
         verbs.delete_person(
             directory=directory_in(request),
             pk=id_of(key),
@@ -102,12 +102,12 @@ class OnePerson(ScimView):
 
 
 def id_of(key: str) -> int:
-    """Return the number that a resource's id is; 0, which no resource has, for anything else."""
+    """Return a resource id as a number, or 0, which no resource has, if it is invalid."""
     return int(key) if key.isascii() and key.isdigit() and len(key) <= 18 else 0
 
 
 def terms_of(user: User) -> PersonTerms:
-    """Return the person as they are."""
+    """Return a user's current attributes."""
     kept: ScimPerson | None = getattr(user, "scim_person", None)
     return PersonTerms(
         username=user.username,
@@ -121,7 +121,7 @@ def terms_of(user: User) -> PersonTerms:
 
 
 def users_json(users: Sequence[User]) -> list[Resource]:
-    """Return people as answered; two queries for all of them."""
+    """Return people as SCIM resources. Two queries read the data of all of them."""
     kept = {person.user_id: person for person in ScimPerson.objects.filter(user__in=users)}
     groups: dict[int, list[ScimGroup]] = defaultdict(list)
     through = ScimGroup.people.through.objects.filter(scimperson__in=kept.values()).select_related("scimgroup")
@@ -135,7 +135,7 @@ def users_json(users: Sequence[User]) -> list[Resource]:
 
 
 def user_condition(term: Term) -> Q:
-    """Return a term as a condition on people. Raise KeyError for an attribute that is not searched."""
+    """Return a filter term as a condition on people. Raise KeyError for an attribute that isn't searchable."""
     if term.attribute == "id":
         return Q(pk=id_of(term.value) if isinstance(term.value, str) else 0)
     if term.attribute == "active":
@@ -149,7 +149,7 @@ def user_condition(term: Term) -> Q:
 
 
 def location_of(user_id: int) -> str:
-    """Return where a person is read."""
+    """Return the URL of a person."""
     return settings.PANEL_URL + reverse("api:scim:user", args=[user_id])
 
 

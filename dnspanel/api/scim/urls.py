@@ -1,6 +1,6 @@
-"""URLs of SCIM 2.0, below `scim/v2/`. Whatever is not here is answered by `NothingHere`, in SCIM's shape too.
+"""URLs of SCIM 2.0, below `scim/v2/`. `NothingHere` answers all other URLs with a SCIM error.
 
-Some directories end each URL in a slash, which means the same.
+URLs can end in a slash, because some directories add one.
 """
 
 from django.urls import URLPattern, path, re_path

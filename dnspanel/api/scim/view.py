@@ -1,4 +1,4 @@
-"""What every request of SCIM shares: its token, its body, its answers and its faults."""
+"""The shared parts of all SCIM requests: token, body, responses and errors."""
 
 import json
 import logging
@@ -35,13 +35,13 @@ logger = logging.getLogger(__name__)
 
 
 class ScimAuthentication(TokenAuthentication):
-    """The token of a directory; then `request.auth` is the `Actor`, which may do nothing else."""
+    """Authentication by a directory's token. Sets `request.auth` to an `Actor` that can only use SCIM."""
 
     kind = TokenKind.SCIM
 
 
 class ScimParser(BaseParser):
-    """JSON of at most MOST_BYTES. Raises ScimFault, RequestDataTooBig."""
+    """A parser of JSON of at most MOST_BYTES. Raises ScimFault or RequestDataTooBig."""
 
     media_type = MEDIA_TYPE
 
@@ -56,7 +56,7 @@ class ScimParser(BaseParser):
 
 
 class ScimView(APIView):
-    """Base of every view of SCIM: only with the token of a directory, faults in SCIM's shape."""
+    """The base class of SCIM views. It accepts only a directory's token and returns errors in SCIM's format."""
 
     authentication_classes: Any = (ScimAuthentication,)
     content_negotiation_class = AnyAccept
@@ -74,7 +74,7 @@ class ScimView(APIView):
 
 
 class NothingHere(ScimView):
-    """Every URL below the root that is not one of SCIM's, or one of its that is not supported."""
+    """The view of all URLs below `scim/v2/` that don't exist or aren't supported. It answers with 404."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -82,23 +82,23 @@ class NothingHere(ScimView):
 
 
 def actor_in(request: Request) -> Actor:
-    """Return the caller."""
+    """Return the actor of the request."""
     return cast(Actor, request.auth)
 
 
 def directory_in(request: Request) -> ScimDirectory:
-    """Return the directory that calls."""
+    """Return the directory that sent the request."""
     return directory_of(actor_in(request))
 
 
 def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Return a JSON answer."""
+    """Return a JSON response."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return HttpResponse(text.encode(errors="backslashreplace"), status=status, content_type=MEDIA_TYPE, headers=headers)
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the answer to anything that a view raised; an unforeseen error is logged, and said to be our mistake."""
+    """Return the response to an exception of a view. Log an unexpected exception and report a server error."""
     fault, headers = _fault_of(exc), {}
     if fault is None:
         problem = problem_of(exc)
@@ -116,13 +116,13 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 def answer_fault(fault: ScimFault, headers: Mapping[str, str]) -> HttpResponse:
-    """Return a fault in SCIM's shape."""
+    """Return a response with a SCIM error."""
     body = {"schemas": [ERROR], "status": str(fault.status), "detail": fault.detail}
     return answer(body | ({"scimType": fault.kind} if fault.kind else {}), fault.status, headers=headers)
 
 
 def _note_refusal(request: Request, fault: ScimFault) -> None:
-    """Count what a directory may not do, or cannot with what it sent; what it only looked for is not counted."""
+    """Count and record a refused request of a directory. Failed reads and searches are not counted unless forbidden."""
     is_write = request.method not in ("GET", "HEAD") and not request.path.rstrip("/").endswith("/.search")
     if fault.status in _REFUSED or (is_write and fault.status in _REFUSED_WRITES):
         actor, now = request.auth if isinstance(request.auth, Actor) else None, timezone.now()
@@ -142,7 +142,7 @@ def _note_refusal(request: Request, fault: ScimFault) -> None:
 
 
 def _fault_of(exc: Exception) -> ScimFault | None:
-    """Return what an error of accounts is in SCIM; None for those that all APIs translate alike."""
+    """Return the SCIM error for an exception of accounts. Return None for exceptions that all APIs translate alike."""
     if isinstance(exc, ScimFault):
         return exc
     if isinstance(exc, accounts.PersonUnknown | accounts.GroupUnknown):

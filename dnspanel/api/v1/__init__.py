@@ -1,1 +1,1 @@
-"""API v1: what a PowerDNS server's own HTTP API answers, for the clients that were written for it."""
+"""API v1, which is compatible with the HTTP API of a PowerDNS server, for clients written for PowerDNS."""

@@ -1,6 +1,6 @@
-"""The effects of metadata of a zone on its transfers: out of here, or here from its primaries. Verbs.
+"""The effects of zone metadata on outgoing transfers and on transfers from the zone's primaries. Verbs.
 
-PowerDNS acts on these kinds wherever they are set. What of them is not done here is refused, never kept for show.
+PowerDNS acts on these kinds wherever they are set. Values that would have no effect here are refused, not stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,18 +28,17 @@ _AUTO_NS = "AUTO-NS"
 
 
 class NotObeyed(ApiError):
-    """A client would rely on something that this panel does not do."""
+    """A metadata value whose effect this panel doesn't implement, refused because the client would rely on it."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(f"{kind} would have no effect here: {reason}.")
 
 
 def act_on(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Make what these values of the kind say take effect from now on; without any values, the default of a zone
-    without the kind.
+    """Apply these values of a metadata kind. Without values, apply the default of a zone without the kind.
 
-    Raise NotObeyed, BadName for what cannot name a TSIG key, or RightMissing. Do nothing for a kind that is not of
-    ACTS.
+    Raise NotObeyed, BadName if a value can't be the name of a TSIG key, or RightMissing. Do nothing for a kind that
+    isn't in ACTS.
     """
     act = ACTS.get(kind)
     if act is not None:
@@ -63,9 +62,10 @@ def _notify_also(zone: Zone, kind: str, values: Sequence[str], by: Author, now: 
 
 
 def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Set the use of IXFR.
+    """Set whether transfers from the zone's primaries use IXFR.
 
-    "0" is about zones that come from elsewhere; secondaries get IXFR always, and may ask for AXFR.
+    Raise NotObeyed for "0" on other zones: secondaries can always use IXFR, and choose themselves between IXFR and
+    AXFR.
     """
     first = values[0] if values else "1"
     if first not in ("0", "1"):

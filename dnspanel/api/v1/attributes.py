@@ -1,10 +1,9 @@
-"""The parts of a zone, apart from its content, that clients of API v1 set and read back. Verbs.
+"""Zone attributes other than records that clients of API v1 set and read back. Verbs.
 
-Most of it has no meaning here; how the serial moves has.
+Most attributes have no effect here. Those that set how the serial changes do.
 
-An RRset here has one text as its comment. PowerDNS has a list of comments,
-each with an account and a time: the list is kept beside the text, and holds
-for as long as the text says the same.
+An RRset here has one text as its comment. PowerDNS has a list of comments, each with an account and a time. The list is
+stored next to the text and is valid while the text is unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +33,7 @@ FIELDS = ("kind", "account", "catalog", "api_rectify", "masters", *SERIAL_FIELDS
 
 
 def attributes_of(zone: Zone) -> PowerdnsZone:
-    """Return what was said of the zone, or else what PowerDNS says by default. No query if loaded with the zone."""
+    """Return the zone's PowerDNS attributes, or PowerDNS's defaults. No query if they were loaded with the zone."""
     try:
         return zone.powerdns
     except PowerdnsZone.DoesNotExist:
@@ -42,12 +41,12 @@ def attributes_of(zone: Zone) -> PowerdnsZone:
 
 
 def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, now: datetime) -> None:
-    """Set these of FIELDS, and TRANSFER_KEYS, for the zone; the audit log says so. What it has already is not written.
+    """Set attributes of the zone (FIELDS and TRANSFER_KEYS). Audit changes and skip unchanged values.
 
-    PRIMARY_KEYS are left out: they are terms of the zone's primaries (`primaries.follow_kind`).
+    Ignore PRIMARY_KEYS, which are terms of the zone's primaries (`primaries.follow_kind`).
 
-    Raise SettingsRefused for serials that move in no known way, CatalogRefused for a zone that cannot be in the
-    catalog, and RightMissing for an actor that may not change what is in it.
+    Raise SettingsRefused for an unknown way to change serials, CatalogRefused for a zone that can't be in the catalog,
+    and RightMissing if the actor isn't allowed to change the catalog's members.
     """
     with transaction.atomic():
         if TRANSFER_KEYS in attributes:
@@ -69,14 +68,14 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
 
 
 def take_in_named(*, catalog: Zone, by: Author, now: datetime) -> None:
-    """Take the zones into this catalog that named it before it existed."""
+    """Add the zones to this new catalog that named it before it existed."""
     named = PowerdnsZone.objects.filter(catalog=catalog.name, zone__deleted_at=None, zone__is_catalog=False)
     zone_ids = list(named.order_by("pk").values_list("pk", flat=True)[: producer.MOST_MEMBERS + 1])
     producer.take_in(catalog=catalog, zone_ids=zone_ids, author=by, now=now)
 
 
 def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]]) -> None:
-    """Keep these comments of these RRsets in full; an empty list forgets them."""
+    """Store the full comment lists of these RRsets. An empty list deletes the stored one."""
     if not any(comments.values()) and not attributes_of(zone).comments:
         return
     with transaction.atomic():
@@ -91,13 +90,13 @@ def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]
 
 
 def comment_text(comments: Sequence[Comment]) -> str:
-    """Join several comments as the one text of an RRset: each on one line, each different one once."""
+    """Join several comments into the one text of an RRset. Each comment becomes one line, without duplicates."""
     flat = (" ".join(comment["content"].split()) for comment in comments)
     return "; ".join(dict.fromkeys(text for text in flat if text))
 
 
 def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
-    """Return the comments of an RRset with this text: those that a client gave, or one made of the text."""
+    """Return the client's comment list of an RRset if it still matches the text, else one comment with the text."""
     if not text:
         return []
     kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []
@@ -107,7 +106,7 @@ def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, 
 
 
 def _lock_row(zone: Zone) -> PowerdnsZone:
-    """Return the row to change, under the lock of the zone."""
+    """Lock the zone and return its row of attributes, or an unsaved one."""
     locked = Zone.objects.select_for_update(no_key=True).get(pk=zone.pk)
     return PowerdnsZone.objects.filter(pk=locked.pk).first() or PowerdnsZone(zone=locked)
 

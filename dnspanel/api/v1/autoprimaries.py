@@ -1,4 +1,4 @@
-"""`/autoprimaries`: there are none, because no zone is created only because another server sends NOTIFY for it."""
+"""`/autoprimaries`: always empty, because a NOTIFY from another server never creates a zone."""
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -7,7 +7,7 @@ from dnspanel.api.v1.view import PowerdnsView, Refusal, answer, json_object, no_
 
 
 class Autoprimaries(PowerdnsView):
-    """The empty list, to which nothing can be added."""
+    """The list of autoprimaries. It is empty and nothing can be added."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         return answer([])
@@ -25,7 +25,7 @@ class Autoprimaries(PowerdnsView):
 
 
 class Autoprimary(PowerdnsView):
-    """One of them: to delete it is to have what is so already."""
+    """One autoprimary. Deleting it always succeeds, because none exists."""
 
     def delete(self, request: Request, server_id: str, ip: str, nameserver: str) -> HttpResponse:
         return no_content()

@@ -1,4 +1,4 @@
-"""`/cache/flush`: nothing to do, and said so."""
+"""`/cache/flush`: accepted for compatibility. It has no effect."""
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -7,10 +7,10 @@ from dnspanel.api.v1.view import PowerdnsView, answer, canonical
 
 
 class CacheFlush(PowerdnsView):
-    """Succeeds with a count of 0: the panel has no cache of answers, and the nodes' are never stale.
+    """The flush request. It always returns a count of 0, because nodes never serve stale answers.
 
-    A node forgets what a publication changes before it acknowledges it (`replication/agent/updates/purge.py`), so
-    there is nothing that a client could have to flush.
+    A node drops cached answers that a publication changes before it acknowledges the publication
+    (`replication/agent/updates/purge.py`). So clients never need to flush.
     """
 
     def put(self, request: Request, server_id: str) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""What a PATCH, or a PUT with RRsets, asks for, as a patch; and its refusal in PowerDNS's words."""
+"""Parser of a PATCH, or a PUT with RRsets, into a patch. Errors are in PowerDNS's words."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,14 +31,14 @@ DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 
 @dataclass(frozen=True, slots=True)
 class PatchAndComments:
-    """A patch, and the comments in full that stand beside the texts which it publishes."""
+    """A patch, and the full comment lists to store with the comment texts that the patch publishes."""
 
     patch: Patch
     comments: Mapping[CommentKey, Sequence[Comment]]
 
 
 def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """Return what the body of a PATCH asks for. Raise Refusal (422), and then nothing of it is done."""
+    """Parse the body of a PATCH. Raise Refusal (422) if any part is invalid, so that nothing is changed."""
     rrsets = body.get("rrsets")
     if not isinstance(rrsets, list):
         raise Refusal(422, "No rrsets given in update request")
@@ -67,7 +67,7 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
 
 
 def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """Return the changes that make the zone hold exactly these RRsets. Raise Refusal (422)."""
+    """Return the changes that give the zone exactly these RRsets. Raise Refusal (422) if an RRset is invalid."""
     inputs = read_rrsets(rrsets, zone.name, now)
     if not any(each.records and each.key == (zone.name, rdtypes.SOA) for each in inputs):
         raise Refusal(422, f"Must give SOA record for zone {zone.name} when replacing all of its RRsets")
@@ -83,7 +83,7 @@ def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> Pa
 
 
 def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetInput]:
-    """Return what is said of each RRset of a whole zone. Raise Refusal (422), also for one that comes twice."""
+    """Parse all RRsets of a zone. Raise Refusal (422) if one is invalid or occurs twice."""
     inputs: dict[tuple[str, int], RRsetInput] = {}
     for value in rrsets:
         value = value if isinstance(value, dict) else {}
@@ -95,17 +95,17 @@ def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetIn
 
 
 def _unless_lost(step: Step) -> Step:
-    """Return the step, unless it would leave the zone without its SOA, which then stays as it is.
+    """Return a step that keeps the current RRset if the given step would delete it. Used for the zone's SOA.
 
-    PowerDNS obeys, and the zone is not served any longer. Clients that keep records of their own list (DNSControl
-    without `SOA()`, Terraform's destroy) delete the SOA with the rest and take a refusal for a failure. RFC 2136
-    3.4.2.4 ignores such a deletion as well.
+    PowerDNS deletes the SOA and then stops serving the zone. Clients that delete all records they don't list
+    (DNSControl without `SOA()`, Terraform's destroy) also delete the SOA and treat a refusal as a failure. RFC 2136
+    3.4.2.4 ignores such a deletion too.
     """
     return lambda current: step(current) or current
 
 
 def _replacement(given: RRsetInput) -> Step:
-    """Return the step of REPLACE: records, comments or both; no records means that the RRset goes."""
+    """Return the step of REPLACE, which sets records, comments or both. An empty list of records deletes the RRset."""
     if given.records is None and given.comments is None:
         raise Refusal(422, f"No change for {given.title}")
     text = None if given.comments is None else comment_text(given.comments)
@@ -122,17 +122,16 @@ def _replacement(given: RRsetInput) -> Step:
 
 
 def with_its_comment(made: RRset, current: RRset) -> RRset:
-    """Return the new records with the comment that the RRset has: a client that says nothing of comments loses none."""
+    """Return the new records with the RRset's current comment, so that clients that don't send comments keep it."""
     commented = made if made.comment == current.comment else replace(made, comment=current.comment)
     return with_its_notes(commented, current)
 
 
 def with_its_notes(made: RRset, current: RRset) -> RRset:
-    """Return the new records with the tags that the RRset has, and the comments of the values that stay: PowerDNS
-    has none.
+    """Return the new records with the RRset's tags and the comments of unchanged values. PowerDNS has neither.
 
-    A value that was spelled otherwise before, and is not any more, is noted as it is shown: a client that says
-    nothing of spellings leaves them.
+    The spelling of an unchanged value is stored in the form shown to clients, so a client that doesn't know spellings
+    doesn't change it.
     """
     if not current.notes:
         return made
@@ -150,13 +149,13 @@ def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset |
 
 
 def _extension(given: RRsetInput) -> Step:
-    """Return the step of EXTEND: one more record; the TTL of the others stays."""
+    """Return the step of EXTEND, which adds one record and keeps the TTL of the others."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return add_records(made)
 
 
 def _pruning(given: RRsetInput) -> Step:
-    """Return the step of PRUNE: one record is not there any more."""
+    """Return the step of PRUNE, which removes one record."""
     return without(tuple(_one_record(given).records or ()))
 
 
@@ -176,7 +175,7 @@ _CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
 
 @contextmanager
 def named_violations(beside: str = "pre-existing") -> Iterator[None]:
-    """Turn broken rules into a Refusal (422) that names the first RRset at fault."""
+    """Turn RuleViolations into a Refusal (422) that names the first RRset with an error."""
     try:
         yield
     except RuleViolations as exc:

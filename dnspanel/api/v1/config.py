@@ -1,4 +1,4 @@
-"""`/config`: the settings of PowerDNS that mean something here, with what they are in effect."""
+"""`/config`: the PowerDNS settings that apply here, with their effective values."""
 
 from collections.abc import Collection
 
@@ -15,7 +15,7 @@ _MEGABYTE = 1 << 20
 
 
 class Config(PowerdnsView):
-    """All settings, by name. None can be changed here."""
+    """All settings by name. They are read-only here."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         found = config(unanswered=reasons_against(SET_UP))
@@ -23,9 +23,9 @@ class Config(PowerdnsView):
 
 
 def config(*, unanswered: Collection[int]) -> dict[str, str]:
-    """Return setting → value, as PowerDNS spells both. What only concerns one node's machine is left out.
+    """Return settings and values as PowerDNS spells them. Omit settings that concern only one node's machine.
 
-    `unanswered` are the computed types that some node does not answer.
+    `unanswered` are the computed types that at least one node doesn't answer.
     """
     servers = settings.DEFAULT_NAMESERVERS
     return {

@@ -1,7 +1,7 @@
-"""Record content as PowerDNS writes it, from and to our canonical rdata.
+"""Conversion of record content between PowerDNS's form and our canonical rdata.
 
-They differ in a few types only. What clients write must be in a form that
-can mean one thing: names absolute, TXT in quotes, nothing around it.
+The two forms differ in a few types only. Content from clients must be unambiguous: absolute names, TXT in quotes, no
+surrounding text.
 """
 
 import re
@@ -53,14 +53,14 @@ _ALGORITHMS = {
 
 
 def content_for_client(type: int, text: str) -> str:
-    """Return a canonical rdata as PowerDNS shows it."""
+    """Return canonical rdata in the form in which PowerDNS shows it."""
     writer = _WRITERS.get(type)
     written = text if writer is None else writer(text)
     return _ESCAPE.sub(lambda found: found[1] or found[0], written) if "\\" in written else written
 
 
 def read_content(name: str, type: int, content: str) -> str:
-    """Return the canonical rdata that a client's content means. Raise Refusal (422), naming the RRset."""
+    """Parse a client's record content into canonical rdata. Raise Refusal (422), which names the RRset."""
     if has_zone_file_syntax(content):
         raise refusal_of_record(name, type, content, f"Not in expected format ({REFUSAL})")
     try:
@@ -80,12 +80,15 @@ def read_content(name: str, type: int, content: str) -> str:
 
 
 def refusal_of_record(name: str, type: int, content: str, reason: str) -> Refusal:
-    """Return the refusal of one record, in PowerDNS's form."""
+    """Return a Refusal of one record, with its text in PowerDNS's form."""
     return Refusal(422, f"Record {name}/{rdata.type_to_text(type)} '{shorten_text(content)}': {reason}")
 
 
 def _rest_unchanged(fields: int) -> Callable[[str], str]:
-    """Return a writer for types that end in Base64, which dnspython prints in pieces; `fields` words are before it."""
+    """Return a writer for types that end in Base64, which joins the pieces after the first `fields` words.
+
+    dnspython prints Base64 in pieces.
+    """
 
     def write(text: str) -> str:
         parts = text.split(" ")
@@ -104,8 +107,9 @@ def _svcb(text: str) -> str:
 
 
 def _loc(text: str) -> str:
-    """Write LOC. dnspython leaves out sizes that are the defaults; behind the altitude, which is the first
-    word in metres.
+    """Return LOC with all sizes.
+
+    dnspython omits default sizes. They follow the altitude, which is the first word in meters.
     """
     fields = text.split(" ")
     altitude = next(place for place, word in enumerate(fields) if word.endswith("m"))
@@ -114,14 +118,14 @@ def _loc(text: str) -> str:
 
 
 def _ipseckey(text: str) -> str:
-    """Write IPSECKEY without the dot that means no gateway, and the key in one piece."""
+    """Return IPSECKEY without the dot that means no gateway, and with the key in one piece."""
     precedence, kind, algorithm, gateway, *key = text.split(" ")
     gateway_field = [] if kind == "0" else [gateway]
     return " ".join([precedence, kind, algorithm, *gateway_field, *(["".join(key)] if key else [])])
 
 
 def _with_gateway(content: str) -> str:
-    """Write the dot that RFC 4025 has where there is no gateway, and PowerDNS does not have."""
+    """Add the dot that RFC 4025 requires for a missing gateway and that PowerDNS omits."""
     fields = content.split()
     if fields[1:2] == ["0"] and fields[3:4] != ["."]:
         fields.insert(3, ".")

@@ -1,4 +1,4 @@
-"""A new zone as clients of PowerDNS's API describe it: RRsets or zone text, name servers, kind and the like."""
+"""Parser of a new zone from a client of PowerDNS's API: RRsets or zone text, name servers, kind and other fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _MOST_SERIAL = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone to create; `nameservers` is empty for those of the settings."""
+    """A zone to create. If `nameservers` is empty, the name servers of the settings are used."""
 
     name: str
     rrsets: Sequence[RRset]
@@ -51,7 +51,7 @@ class NewZone:
 
 
 def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
-    """Return what the body of a POST describes. Raise Refusal (422)."""
+    """Parse the body of a POST into a new zone. Raise Refusal (422) if it is invalid."""
     name = canonical(text_in(body, "name"))
     refuse_odd_characters(body["name"])
     text_in(body, "kind")
@@ -80,7 +80,7 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are kept and given back; what is of another type than PowerDNS's is ignored, as there."""
+    """Return the fields that are stored and read back. Ignore values of a wrong type, as PowerDNS does."""
     attributes: dict[str, Any] = {}
     if isinstance(body.get("kind"), str):
         attributes["kind"] = _kind(body["kind"])
@@ -101,7 +101,7 @@ def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key_name(id: Any) -> str:
-    """Return the name of the TSIG key of this id. Raise Refusal (422) unless there is one."""
+    """Return the name of the TSIG key with this id. Raise Refusal (422) if it doesn't exist."""
     name = name_of_id(id) if isinstance(id, str) else ""
     if not tsig_keys.key_exists(name):
         raise Refusal(422, f"A TSIG key with the name '{shorten_text(str(id))}' does not exist")
@@ -109,7 +109,7 @@ def _key_name(id: Any) -> str:
 
 
 def _kind(word: str) -> str:
-    """Return Native, Master, Slave, Consumer or Producer; a word that PowerDNS does not know means Native to it."""
+    """Return Native, Master, Slave, Consumer or Producer. Like PowerDNS, treat unknown words as Native."""
     return _KINDS.get(word.lower(), "Native")
 
 
@@ -140,9 +140,9 @@ def _nameservers(body: Mapping[str, Any]) -> list[str]:
 def _from_inputs(
     name: str, inputs: Sequence[RRsetInput], body: Mapping[str, Any], servers: Sequence[str]
 ) -> tuple[list[RRset], bool]:
-    """Return the RRsets, with a SOA if one has to be made, and True if it was.
+    """Return the RRsets, with a generated SOA if the client sent none, and True if the SOA was generated.
 
-    Comments without records are that SOA's.
+    Comments on a SOA without records are added to the generated SOA.
     """
     texts = {each.key: comment_text(each.comments or ()) for each in inputs}
     rrsets = []
@@ -159,16 +159,16 @@ def _from_inputs(
 
 
 def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment: str) -> RRset:
-    """Return the SOA of a zone without one from the client, with the serial that the client asks for."""
+    """Return a generated SOA with the serial that the client requested."""
     serial = Serial(number_in(body, "serial", _MOST_SERIAL) or 0)
     made = soa.default_soa(name, (servers or settings.DEFAULT_NAMESERVERS)[0], settings.DEFAULT_HOSTMASTER, serial)
     return RRset(name, made.type, made.ttl, made.rdata, (), comment)
 
 
 def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
-    """Return the RRsets of a zone file, without NS that it has none of, and True if their SOA was made.
+    """Return the RRsets of a zone file, without generated NS records, and True if the SOA was generated.
 
-    Raise Refusal (422) with its first fault. Other zones' records are one here.
+    Raise Refusal (422) with the first error. Records outside the zone are an error.
     """
     # PowerDNS has a TTL for text without one; its line is not counted.
     lines = range(text.count("\n") + 2)
@@ -194,7 +194,7 @@ def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
 
 
 def _no_file(path: str) -> None:
-    """Refuse `$INCLUDE`: it names files of an upload, and an upload has none here."""
+    """Reject `$INCLUDE` by returning None, because it names files of an upload and there are no other files here."""
 
 
 def _describe(fault: SourceFault) -> str:

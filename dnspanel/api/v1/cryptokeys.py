@@ -1,4 +1,4 @@
-"""`/zones/ID/cryptokeys`: the zone's DNSSEC keys."""
+"""`/zones/ID/cryptokeys`: the DNSSEC keys of a zone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ _MOST_BITS = 2**31 - 1
 
 
 class Cryptokeys(PowerdnsView):
-    """The keys of a zone."""
+    """The list of a zone's keys."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         zone = zone_by_id(request, zone_id)
@@ -68,7 +68,7 @@ class Cryptokeys(PowerdnsView):
         return answer([_object(key, state) for key in keys])
 
     def post(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Add one, made here or brought along; 201 with its private part, for an actor that may see that."""
+        """Add a key, generated or imported. Return 201, with the private key if the actor is allowed to see it."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
         wait, new = requested_wait(request), read_key(json_object(request))
         acting, before = _acting(request), queries.signing_of(zone)
@@ -95,15 +95,15 @@ class Cryptokeys(PowerdnsView):
 
 
 class Cryptokey(PowerdnsView):
-    """One of them."""
+    """One DNSSEC key of a zone."""
 
     def get(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
-        """Answer with the key; with its private part for an actor that may export keys, which the audit log records."""
+        """Return the key, with its private key if the actor is allowed to export keys. Exports are audited."""
         zone = zone_by_id(request, zone_id)
         return answer(_with_private(request, zone, _key_with_id(zone, cryptokey_id).id))
 
     def put(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
-        """Set whether it signs (`active`), and whether it is seen (`published`, true unless said otherwise); 204."""
+        """Set whether the key signs (`active`) and whether it is visible (`published`, default true). Return 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
         key, before = _key_with_id(zone, cryptokey_id), queries.signing_of(zone)
         wait, body = requested_wait(request), json_object(request)
@@ -116,7 +116,7 @@ class Cryptokey(PowerdnsView):
         return no_content()
 
     def delete(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
-        """Remove it from the zone; 204."""
+        """Delete the key from the zone. Return 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
         wait, key = requested_wait(request), _key_with_id(zone, cryptokey_id)
         publications = sign.delete_key(zone=zone, key_id=key.id, acting=_acting(request))
@@ -126,7 +126,7 @@ class Cryptokey(PowerdnsView):
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key to add: to be made, or that of the private-key text."""
+    """A key to add, either generated or read from a private-key text."""
 
     flags: int
     active: bool
@@ -137,9 +137,9 @@ class NewKey:
 
 
 def read_key(body: Mapping[str, Any]) -> NewKey:
-    """Return the key that the body of a POST describes.
+    """Parse the body of a POST into a new key.
 
-    Raise Refusal (422) for one that the real server would not make.
+    Raise Refusal (422) for a key that PowerDNS would not create.
     """
     if (key_type := text_in(body, "keytype")) not in _FLAGS:
         raise Refusal(422, f"Invalid keytype {shorten_text(key_type)}")
@@ -160,7 +160,7 @@ def read_key(body: Mapping[str, Any]) -> NewKey:
 
 
 def _flag(body: Mapping[str, Any], key: str, *, default: bool) -> bool:
-    """Return the member of this key; the default if it is missing or no flag, as in PowerDNS."""
+    """Return a boolean member of the body. Return the default if it is missing or not a boolean, as PowerDNS does."""
     value = body.get(key)
     return value if isinstance(value, bool) else default
 
@@ -188,7 +188,7 @@ def _algorithm(value: Any, key_type: str) -> int:
 
 
 def _refuse_size(algorithm: int, bits: int | None) -> None:
-    """Raise Refusal (422) for an algorithm that no key has, or not of this size, in PowerDNS's words."""
+    """Raise Refusal (422), in PowerDNS's words, for an unknown algorithm or a size that the algorithm doesn't have."""
     name = key_material.ALGORITHMS.get(algorithm, "Unallocated/Reserved")
     if (algorithm in _SIZED or algorithm < 0) and not bits:
         raise Refusal(422, f"Creating an algorithm {algorithm} ({name}) key requires the size (in bits) to be passed.")
@@ -203,7 +203,7 @@ def _acting(request: Request) -> Acting:
 
 
 def _key_with_id(zone: Zone, id: str) -> KeyState:
-    """Return the key of this id in a URL. Raise KeyUnknown."""
+    """Return the key with this id from a URL. Raise KeyUnknown."""
     number = int(id) if id.isascii() and id.isdecimal() and len(id) < 12 else -1
     key = queries.signing_of(zone).key(number)
     if key is None:
@@ -212,7 +212,7 @@ def _key_with_id(zone: Zone, id: str) -> KeyState:
 
 
 def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
-    """Return the key as PowerDNS shows one alone; without its private part for an actor that may not export keys."""
+    """Return the key as PowerDNS shows a single key, with its private key if the actor is allowed to export it."""
     actor, state = actor_in(request), queries.signing_of(zone)
     key = next((key for key in queries.keys_of(zone, state) if key.id == key_id), None)
     if key is None:
@@ -224,7 +224,7 @@ def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
 
 
 def _object(key: KeyView, state: SigningState) -> dict[str, Any]:
-    """Return a key as PowerDNS lists it."""
+    """Return a key in the form of PowerDNS's list."""
     found: dict[str, Any] = {
         "active": key.active,
         "algorithm": key.mnemonic,

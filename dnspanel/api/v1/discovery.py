@@ -1,4 +1,4 @@
-"""How clients find the API and learn what it can: `/api`, `/api/v1`, the list of servers and the one server."""
+"""The entry points of the API for clients: `/api`, `/api/v1`, the list of servers and the only server."""
 
 from typing import Any
 
@@ -25,28 +25,28 @@ SERVER_OBJECT: dict[str, Any] = {
 
 
 class Versions(PowerdnsView):
-    """`/api`: which versions of the API there are."""
+    """The resource `/api`, which lists the versions of the API."""
 
     def get(self, request: Request) -> HttpResponse:
         return answer([{"version": 1, "url": ROOT_URL}])
 
 
 class Version1(PowerdnsView):
-    """`/api/v1`: where its servers are."""
+    """The resource `/api/v1`, which links to the list of servers."""
 
     def get(self, request: Request) -> HttpResponse:
         return answer([{"server_url": f"{ROOT_URL}/servers{{/server}}", "api_features": []}])
 
 
 class Servers(PowerdnsView):
-    """The one server: the panel with all its nodes."""
+    """The list of servers. It has one entry, which is the panel with all its nodes."""
 
     def get(self, request: Request) -> HttpResponse:
         return answer([SERVER_OBJECT])
 
 
 class Server(PowerdnsView):
-    """That server alone."""
+    """The only server, which is the panel with all its nodes."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         return answer(SERVER_OBJECT)

@@ -1,4 +1,4 @@
-"""`/api/docs`: the API's description for machines; some clients build themselves from it."""
+"""`/api/docs`: the machine-readable description of the API. Some clients generate their code from it."""
 
 import json
 from functools import cache
@@ -16,7 +16,7 @@ YAML = "application/x-yaml"
 
 
 class Docs(PowerdnsView):
-    """The document as YAML or JSON, whichever is accepted; YAML as plain text for clients that accept neither."""
+    """The document as YAML or JSON, as the client accepts. Clients that accept neither get YAML as plain text."""
 
     def get(self, request: Request) -> HttpResponse:
         accepted = request.META.get("HTTP_ACCEPT", "")
@@ -29,7 +29,7 @@ class Docs(PowerdnsView):
 
 @cache
 def document_text() -> str:
-    """Return the document as it is written."""
+    """Return the text of the document's YAML file."""
     return DOCUMENT.read_text(encoding="utf-8")
 
 
@@ -40,5 +40,5 @@ def document_json() -> str:
 
 
 def document() -> dict[str, Any]:
-    """Return the document as a value."""
+    """Return the parsed document."""
     return dict(yaml.safe_load(document_text()))

@@ -1,11 +1,12 @@
-"""Metadata that clients of API v1 gave zones: kept, and given back. Verbs.
+"""Zone metadata that clients of API v1 set, store and read back. Verbs.
 
-Those of `acting_metadata.ACTS` are carried out when they are written. PowerDNS would act on some others too. Those of
-NO_EFFECT have none here; programs that set them, or keep their own under `X-`, find them again, and the answer to a
-write warns. One that would seem to limit what is not limited is refused (REFUSED).
+The kinds in `acting_metadata.ACTS` take effect when they are written. PowerDNS would act on some other kinds too. The
+kinds in NO_EFFECT have no effect here: they are stored for programs that set them, and the response to a write contains
+a warning. The same holds for a program's own kinds under `X-`, without the warning. A kind that would seem to restrict
+access without effect is refused (REFUSED).
 
-PUBLISH-CDS and PUBLISH-CDNSKEY are how the zone is signed, while it has keys. What is said of a zone without keys is
-kept, and so it is when a zone loses its keys: it holds from when API v1 gives the zone keys again.
+PUBLISH-CDS and PUBLISH-CDNSKEY reflect how the zone is signed while it has keys. Values set on a zone without keys are
+stored, also when a zone loses its keys. They take effect when API v1 gives the zone keys again.
 """
 
 import re
@@ -77,16 +78,14 @@ _FREE = re.compile(r"X-[ -~]*", re.ASCII)
 
 
 class TooMuchMetadata(ApiError):
-    """A zone's metadata would be larger than anybody needs."""
+    """The error for a zone whose metadata would exceed MOST_BYTES."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(f"The metadata of {zone_name} would be larger than {MOST_BYTES >> 10} kB.")
 
 
 def warning_about(zone: Zone, kind: str, values: Sequence[str]) -> str:
-    """Return what to say to a client that set these values of a kind that nothing acts on; empty where that
-    is no surprise.
-    """
+    """Return a warning for a client that set values of a kind without effect, or "" if none is needed."""
     if values and kind in OF_KEYS and not (state := signing_of(zone)).keys:
         reason = "is served with the signatures that it came with" if state.presigned else "is not signed"
         return f"{kind} is kept, but has no effect while {zone.name} {reason}."
@@ -96,17 +95,17 @@ def warning_about(zone: Zone, kind: str, values: Sequence[str]) -> str:
 
 
 def is_writable(kind: str) -> bool:
-    """Return True if the API writes this kind."""
+    """Return True if clients can write this kind."""
     return kind in WRITABLE or is_free(kind)
 
 
 def is_readable(kind: str) -> bool:
-    """Return True if the API shows this kind alone."""
+    """Return True if clients can read this kind by its own URL."""
     return kind in READABLE or is_free(kind)
 
 
 def is_free(kind: str) -> bool:
-    """Return True if the kind is one that clients may make up."""
+    """Return True if clients are free to define this kind."""
     return _FREE.fullmatch(kind) is not None
 
 
@@ -116,15 +115,15 @@ def metadata_of(zone: Zone) -> dict[str, list[str]]:
 
 
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
-    """Add these values of the kind to those of the zone, each once; return all.
+    """Add values of a kind to the zone, without duplicates. Return all values of the kind.
 
-    Raise TooMuchMetadata, NotObeyed, BadName for what cannot name a TSIG key where one is named, and DnssecRefused.
+    Raise TooMuchMetadata, NotObeyed, DnssecRefused, or BadName if a value can't be the name of a TSIG key.
     """
     return _write(zone, kind, values, by, now, keep=True)
 
 
 def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Replace the zone's values of the kind by these; without any it does not have the kind.
+    """Replace the zone's values of a kind. Without values, remove the kind.
 
     Raise the errors of `add_metadata`.
     """
@@ -152,7 +151,7 @@ def _write(zone: Zone, kind: str, values: Sequence[str], by: Author, now: dateti
 
 
 def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Publication]:
-    """Publish CDS and CDNSKEY of a zone that had no keys before, and has some now, as was said of it in between."""
+    """Apply stored CDS and CDNSKEY settings to a zone that had no keys before and has keys now."""
     kept = _row(zone).metadata
     if before.keys or OF_KEYS.isdisjoint(kept) or not signing_of(zone).keys:
         return []
@@ -162,7 +161,10 @@ def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Pub
 
 
 def _publishing(kind: str, values: Sequence[str]) -> tuple[str | None, bool | None]:
-    """Return what values of a kind of OF_KEYS say of CDS and CDNSKEY records; the first one counts, as in PowerDNS."""
+    """Return the CDS and CDNSKEY settings that these values of a kind of OF_KEYS mean.
+
+    Only the first value counts, as in PowerDNS.
+    """
     first = values[0] if values else ""
     if kind == PUBLISH_CDS:
         return sign.digest_list(first), None
@@ -196,7 +198,7 @@ def _keep(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetim
 
 
 def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
-    """Return how the zone is signed; what was said of it in more words than count is given back so."""
+    """Return the metadata that describes the signing. If the client's own values mean the same, return these."""
     found = {kind: [value] for kind, value in state.metadata.items()}
     for kind in OF_KEYS if state.keys else ():
         kept = row.metadata.get(kind, [])
@@ -206,10 +208,9 @@ def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
 
 
 def _put_keyless(found: dict[str, list[str]], current: keyless.Keyless) -> None:
-    """Add the networks that the zone is open to and the addresses that get a NOTIFY, in the form that v1 wrote if
-    they are unchanged.
+    """Add the networks allowed to transfer and the addresses that get NOTIFY. Keep v1's spelling if unchanged.
 
-    Pages and API v2 set them too.
+    Pages and API v2 can change both.
     """
     for kind, values, check in (
         (ALLOW_AXFR_FROM, current.networks, checked_networks),
@@ -222,12 +223,12 @@ def _put_keyless(found: dict[str, list[str]], current: keyless.Keyless) -> None:
 
 
 def _row(zone: Zone) -> PowerdnsZone:
-    """Return what is kept of the zone now, or what PowerDNS says when nothing is."""
+    """Return the zone's stored attributes, or PowerDNS's defaults if none are stored."""
     return PowerdnsZone.objects.filter(pk=zone.pk).first() or PowerdnsZone(zone=zone)
 
 
 def _by_kind(row: PowerdnsZone, zone: Zone, state: SigningState) -> dict[str, list[str]]:
-    """Return what the row says, fields of the zone and how it is signed included: PowerDNS keeps these as metadata."""
+    """Return the stored metadata by kind, with the zone's fields and its signing, which PowerDNS stores as metadata."""
     hidden = OF_KEYS if state.keys else frozenset()
     kept = {kind: values for kind, values in row.metadata.items() if kind not in hidden}
     found: dict[str, list[str]] = {**kept, **_of_signing(row, state)}
