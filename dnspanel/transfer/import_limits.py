@@ -1,4 +1,4 @@
-"""Every limit of an import, by the name that a refusal shows."""
+"""All limits of an import, under the names that errors show."""
 
 from types import MappingProxyType
 
@@ -32,7 +32,7 @@ MOST_READ_SECONDS = 6 * 3600.0
 
 
 def generated_title(most: int) -> str:
-    """Return what a refusal says where `$GENERATE` may make at most this many records."""
+    """Return the text of the limit on records that one `$GENERATE` makes."""
     return gettext(_GENERATED).format(most=most)
 
 
@@ -57,6 +57,6 @@ _TITLES = MappingProxyType(
 
 
 def title(limit: str) -> str:
-    """Return the limit in words, in the language of the moment."""
+    """Return the text of the limit in the current language."""
     message, most = _TITLES[limit]
     return gettext(message).format(most=most)

@@ -1,4 +1,4 @@
-"""Quotas of imports under way and of their files, and everything that a person or a team has at a glance."""
+"""Check quotas of running imports and their files, and count what a person or a team uses of each quota."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,9 +23,9 @@ MOST_COUNTED = 100_000
 
 
 def refuse_import(author: Author) -> None:
-    """Raise QuotaExceeded if the author, or a team of theirs, has as many imports under way as they may.
+    """Raise QuotaExceeded if the author or one of the author's teams has reached the quota of unfinished imports.
 
-    Until the transaction ends, no other import is begun for the same person or team.
+    Until the transaction ends, no other import can be created for the same person or team.
     """
     refuse_beyond(
         holders_for(author),
@@ -39,14 +39,14 @@ def refuse_import(author: Author) -> None:
 
 
 def import_count(holder: Holder, most: int) -> int:
-    """Return how many imports of a person, or of a team's members, have not ended; counted up to `most`."""
+    """Return the number of unfinished imports of a person or a team's members, counted up to `most`."""
     return _jobs_of(holder).exclude(state__in=ENDED_STATES)[:most].count()
 
 
 def refuse_bytes(author: Author, added: int, *, now: datetime) -> None:
-    """Raise QuotaExceeded if this many more bytes of files are too many for the author, or for a team of theirs.
+    """Raise QuotaExceeded if `added` bytes of files exceed the quota of the author or of one of the author's teams.
 
-    Until the transaction ends, no other bytes are added for the same person or team.
+    Until the transaction ends, no other bytes can be added for the same person or team.
     """
     refuse_beyond(
         holders_for(author),
@@ -58,16 +58,16 @@ def refuse_bytes(author: Author, added: int, *, now: datetime) -> None:
 
 
 def bytes_left(author: Author, *, now: datetime) -> int | None:
-    """Return how many bytes of files the author may add at this moment; None for any number."""
+    """Return the number of bytes of files that the author can still add, or None if unlimited."""
     limited = [(holder, limit) for holder in holders_for(author) if (limit := holder.limits[Kind.BYTES]) is not None]
     return min((max(0, limit - bytes_of(holder, now)) for holder, limit in limited), default=None)
 
 
 def bytes_of(holder: Holder, now: datetime) -> int:
-    """Return how many bytes the imports of a person, or of a team's members, have on the panel's disk.
+    """Return the number of bytes that the imports of a person or a team's members have on the panel's disk.
 
-    Their rows say it: uploads, and per piece what was read and what is ready. Pieces are few, and those that ended
-    long ago have no files any longer.
+    The numbers come from the rows: uploads, and the spool and stage files of each piece. There are few pieces, and
+    imports that ended long ago no longer have files.
     """
     jobs = _jobs_of(holder).filter(Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS)))
     uploads = jobs.aggregate(total=Coalesce(Sum("upload_bytes"), 0))["total"]
@@ -76,12 +76,12 @@ def bytes_of(holder: Holder, now: datetime) -> int:
 
 
 def usage_of(holder: Holder, now: datetime) -> tuple[Usage, ...]:
-    """Return how much the holder has of each kind, beside how much they may have."""
+    """Return the holder's use and limit of each quota."""
     return tuple(usage_of_kind(holder, kind, now) for kind in Kind)
 
 
 def usage_of_kind(holder: Holder, kind: Kind, now: datetime) -> Usage:
-    """Return how much the holder has of this kind, beside how much they may have."""
+    """Return the holder's use and limit of this quota."""
     return Usage(kind, holder.limits[kind], _count_used(holder, kind, now))
 
 

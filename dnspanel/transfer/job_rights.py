@@ -1,4 +1,7 @@
-"""What an import or export may do: no more than its author, checked again at each of its steps."""
+"""Check the rights of an import, export or comparison.
+
+It can do only what its author can, checked again at each step.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,9 +32,9 @@ NOBODY = gettext_noop("Whoever made this may not do it any more: the account is 
 
 @dataclass(frozen=True, slots=True)
 class ImportRights:
-    """What an import may do.
+    """The rights of an import.
 
-    For the panel's own imports, and editors' of all zones, that is everything and `actor` is empty.
+    The panel's own imports and imports by editors of all zones can do everything, and their `actor` is None.
     """
 
     author: Author
@@ -41,20 +44,21 @@ class ImportRights:
     rules: Rules = NO_RULES  # of approval, and freezes: of all zones
 
     def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
-        """Return those of these zones that it may know about, by id, with their teams; None: all of them."""
+        """Return the zones that the import is allowed to see, by id, with their teams. None means all of them."""
         if self.actor is None:
             return None
         return access.zones_visible_to(self.actor).select_related("team").in_bulk(zone_ids)
 
     @property
     def may_refuse_names(self) -> bool:
-        """Whether anything could be in the way of new names; else an import is not searched for them."""
+        """True if rights, rules or locks could refuse new names. Otherwise the import's names need no check."""
         return self.actor is not None or bool(self.rules) or Lock.objects.exists()
 
     def refused_names(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
-        """Return the faults of new zones that are below or above those of others, or below one with rules; by name.
+        """Return by name the faults of new zones that other people's zones or rules forbid.
 
-        This takes a few queries for all.
+        Such zones are below or above other people's zones, or below a zone with rules. This takes a few queries in
+        total.
         """
         refused = nesting.refusals_by_others(zone_names=new_names, author=self.actor)
         kept = reasons_over([Zone(name=name) for name in new_names], author=self.author, reason="", now=timezone.now())
@@ -63,7 +67,7 @@ class ImportRights:
     def refusal(
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
     ) -> SourceFault | None:
-        """Return the fault of changes that the author may not make to a zone in reach; None if they are allowed."""
+        """Return a fault if the author is not allowed to make these changes to a zone in reach. Otherwise None."""
         made = [Change(*key, current.get(key), new) for key, new in changes.items()]
         try:
             access.refuse_transferred(zone)
@@ -83,9 +87,9 @@ class ImportRights:
 
 
 def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
-    """Return the job's author with today's rights; None for the panel's own jobs.
+    """Return the job's author with current rights, or None for the panel's own jobs.
 
-    Raise Forbidden for a closed account.
+    Raise Forbidden if the account is closed or its token is revoked.
     """
     if job.author is None:
         return None
@@ -96,7 +100,7 @@ def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
 
 
 def rights_of(job: ImportJob) -> ImportRights:
-    """Return what this import may do now. Raise Forbidden as `actor_of_job` does."""
+    """Return the current rights of this import. Raise Forbidden as `actor_of_job` does."""
     author = actor_of_job(job)
     if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _ALL_RIGHTS)):
         return ImportRights(author, None, may_create=True, team=None, rules=every_rule())
@@ -107,7 +111,7 @@ def rights_of(job: ImportJob) -> ImportRights:
 
 
 def may_sign(job: ImportJob) -> bool:
-    """Return True if zones that this import creates may go on with their DNSSEC keys.
+    """Return True if zones that this import creates are allowed to keep their DNSSEC keys.
 
     Raise Forbidden as `actor_of_job` does.
     """
@@ -120,16 +124,17 @@ def may_sign(job: ImportJob) -> bool:
 
 
 def team_of_new_zones(author: Author) -> Team | None:
-    """Return the team that zones created by an import of this author belong to.
+    """Return the team that will own zones that this author's imports create.
 
-    Raise RightMissing for an author without a right.
+    Raise RightMissing if the author is not allowed to create zones.
     """
     return access.team_for_new_zone(author, None, "")
 
 
 def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
-    """Select all imports for a person that may edit every zone, else the person's own; for a narrow token
-    those that it made.
+    """Return all imports for a person who is allowed to edit every zone. Otherwise return the person's own.
+
+    A limited token sees only the imports that it created.
     """
     actor = actor_of(person)
     jobs = ImportJob.objects.select_related("author", "token")
@@ -141,11 +146,10 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
 
 
 def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
-    """Select the person's own comparisons, and ended ones of zones that the person may all see. A person that may
-    see every zone sees all comparisons.
+    """Return the person's own comparisons, and ended ones whose zones the person is allowed to see.
 
-    A narrow token sees those that it made. A comparison shows what zones hold. One that is being made could still
-    come to any zone, so only its author sees it.
+    A person who is allowed to read every zone sees all comparisons. A limited token sees only its own. A comparison
+    shows zone data. A running comparison can still reach any zone, so only its author sees it.
     """
     actor = actor_of(person)
     checks = CutoverCheck.objects.select_related("author", "token", "job")
@@ -162,7 +166,7 @@ def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
 
 
 def refuse_undo(job: ImportJob, person: Author) -> None:
-    """Raise RightMissing if the import published zones that this person may not take back."""
+    """Raise RightMissing if the import published zones that this person is not allowed to revert."""
     actor = None if person is None else actor_of(person)
     if person is None or (actor is not None and actor.may_everywhere(Right.DELETE_ZONE)):
         return

@@ -63,7 +63,10 @@ def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
 
 
 def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iterator[str]:
-    """Yield the lines of an RRset that has disabled records, a comment, notes, or a type that some servers do not know."""
+    """Yield the lines of an RRset that needs more than plain lines.
+
+    Such an RRset has disabled records, a comment, notes, or a type that some servers do not know.
+    """
     _, type_, ttl, texts, disabled, comment, notes = row
     if is_generic:
         yield from (f"; {head}{text}\n" for text in texts)

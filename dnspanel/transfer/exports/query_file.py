@@ -52,7 +52,7 @@ class QueryOptions:
 
 
 def query_lines(zones: Iterable[ExportedZone], options: QueryOptions) -> Iterator[str]:
-    """Yield the lines of the file."""
+    """Yield the lines of the query file."""
     chance = Random(options.seed)
     served = ((zone.name, zone.rrset_count, line) for zone in zones for line in _zone_queries(zone, chance))
     chosen = _sample_lines(served, options, chance) if options.sample else ((zone, line) for zone, _, line in served)
@@ -70,8 +70,9 @@ def query_lines(zones: Iterable[ExportedZone], options: QueryOptions) -> Iterato
 def _sample_lines(
     served: Iterable[tuple[str, int, str]], options: QueryOptions, chance: Random
 ) -> Sequence[tuple[str, str]]:
-    """Return that many of them in random order (Efraimidis and Spirakis: the largest u^(1/weight) are a
-    weighted sample).
+    """Return `options.sample` pairs (zone, line) in random order.
+
+    The largest u^(1/weight) are a weighted sample (Efraimidis and Spirakis).
     """
     heap: list[tuple[float, str, str]] = []
     for zone, rrset_count, line in served:
@@ -86,7 +87,7 @@ def _sample_lines(
 
 
 def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
-    """Yield every name and type of the zone that has a served record."""
+    """Yield a query for each name and type of the zone that has a served record."""
     for row in zone.rows:
         name, _, _, texts, disabled, *_ = row
         if len(disabled) == len(texts):
@@ -98,7 +99,7 @@ def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
 
 
 def query_types(row: Row) -> tuple[int, ...]:
-    """Return the types of queries that this RRset answers."""
+    """Return the query types that this RRset answers."""
     type_, texts = row[1], row[3]
     if type_ == rdtypes.ALIAS:
         return rdtypes.A, rdtypes.AAAA

@@ -1,6 +1,6 @@
-"""How exported zones are signed, read beside their RRsets: one more query, however many zones.
+"""Read the DNSSEC state of exported zones with one query for any number of zones.
 
-Zones and signings come by name, so each is in memory once, when its zone is written.
+Zones and signings are both ordered by name, so only the signing of the zone being written is in memory.
 """
 
 import json
@@ -23,14 +23,14 @@ from dnspanel.zones.models import Zone
 
 
 class _Key(NamedTuple):
-    """A key as it is stored. `private_encrypted`: None if it must not be exported."""
+    """A stored key. `private_encrypted` is None if the private key must not be exported."""
 
     public: bytes
     private_encrypted: bytes | None
 
 
 class _Signing(NamedTuple):
-    """How a zone is signed; `keys` are by id."""
+    """The signing state of a zone. `keys` are by id."""
 
     zone_id: int
     zone: str
@@ -39,9 +39,10 @@ class _Signing(NamedTuple):
 
 
 class Signings:
-    """The members `dnssec` of zones that are exported, as of one moment. The connection must be in a transaction.
+    """The `dnssec` members of exported zones, as of one moment. The connection must be in a transaction.
 
-    Private keys are in them where a sealer seals them; `keys` is how many until now, `keyed` the ids of their zones.
+    They include private keys only if a sealer seals them. `keys` is the number of private keys so far, and `keyed` has
+    the ids of their zones.
     """
 
     def __init__(self, conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", sealer: Sealer | None = None) -> None:
@@ -52,7 +53,10 @@ class Signings:
         self._next = next(self._found, None)
 
     def of(self, zone: str) -> dict[str, Any] | None:
-        """Return the member of this zone; None if it is not signed. Zones come in the order of their names."""
+        """Return the `dnssec` member of this zone, or None if the zone is not signed.
+
+        Calls must come in the order of zone names.
+        """
         while self._next is not None and self._next.zone < zone:  # of a zone that has no RRsets
             self._next = next(self._found, None)
         signing = self._next

@@ -1,13 +1,13 @@
-"""Documents on their way from a source to the parser: files that hold some thousand each.
+"""Store documents between a source and the parser, in files of some thousand documents each.
 
     offset  size  entry
     0       4     bytes of the path
     4       4     bytes of the zone's name; 0 if the source does not know it
     8       4     bytes of the text
-    12      4     number of line numbers; 0 where lines are those of the file
+    12      4     number of line numbers; 0 if lines are those of the file
     16            path, name, text, line numbers (4 bytes each)
 
-All numbers are big-endian. A file appears whole and synced, or not at all.
+All numbers are big-endian. A file gets its final name only when it is complete and synced to disk.
 """
 
 import os
@@ -43,7 +43,7 @@ def remove_files(job_id: int) -> None:
 
 
 class SpoolWriter:
-    """One spool file while it is written."""
+    """A writer for one spool file."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ class SpoolWriter:
         self.documents += 1
 
     def finish(self) -> None:
-        """Complete the file, sync it, and give it its name."""
+        """Complete the file, sync it to disk, and give it its final name."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -79,7 +79,7 @@ class SpoolWriter:
 
 
 def read_documents(path: Path) -> Iterator[tuple[int, Document]]:
-    """Yield (offset, document) for each entry. Raises TransferError when the file is missing or damaged."""
+    """Yield (offset, document) for each entry. Raise TransferError if the file is missing or damaged."""
     with _open_file(path) as file:
         offset = 0
         while head := file.read(_HEAD.size):
@@ -89,7 +89,7 @@ def read_documents(path: Path) -> Iterator[tuple[int, Document]]:
 
 
 def read_document(path: Path, offset: int) -> Document:
-    """Read the one document at an offset. Raise TransferError."""
+    """Return the document at an offset. Raise TransferError if the file is missing or damaged."""
     with _open_file(path) as file:
         file.seek(offset)
         return _document(file, file.read(_HEAD.size), path)[0]

@@ -1,10 +1,10 @@
-"""The files of an import as they arrive: in chunks, over hours if need be, safe from crashes. Verbs.
+"""Receive the files of an import in chunks, if necessary over hours, safe from crashes. Verbs.
 
     <import>/upload/manifest    SQLite: number, name and size of each file
     <import>/upload/0001 …      their bytes
 
-A file on disk never has the name that its uploader gave it. Its size is that of
-the manifest: what a broken-off chunk wrote beyond it is cut away by the next.
+A file on disk never has its uploader's name. Its valid size is in the manifest: the next chunk overwrites any bytes
+that an interrupted chunk left after that.
 """
 
 import fcntl
@@ -39,13 +39,13 @@ CREATE TABLE IF NOT EXISTS file (number INTEGER PRIMARY KEY AUTOINCREMENT, name 
 
 
 class Stream(Protocol):
-    """What chunks are read from: a request, a file."""
+    """A stream that chunks are read from, such as a request or a file."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 class Uploaded(NamedTuple):
-    """A file of an upload; `name` is the uploader's, with folders, and made plain."""
+    """A file of an upload. `name` is the uploader's name, with folders, normalized."""
 
     name: str
     size: int
@@ -53,7 +53,7 @@ class Uploaded(NamedTuple):
 
 
 class WrongOffset(UploadRefused):
-    """A chunk does not begin where the file ends; `offset` is where to go on."""
+    """A chunk does not begin at the end of the file. `offset` is the right place for the next chunk."""
 
     def __init__(self, name: str, offset: int) -> None:
         super().__init__(
@@ -65,16 +65,15 @@ class WrongOffset(UploadRefused):
 
 
 class ChunkUnderWay(UploadRefused):
-    """Another chunk of the same file is being received."""
+    """The panel is already receiving another chunk of the same file."""
 
 
 def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, size: int | None = None) -> int:
-    """Append this chunk to the file, durably; return the file's new size.
+    """Append a chunk to the file, durably, and return the file's new size.
 
-    The chunk is `size` bytes of the stream, or all of it. An interrupted chunk
-    changes nothing in the file. Raise WrongState, WrongOffset, ChunkUnderWay,
-    QuotaExceeded and UploadRefused (limits `path`, `entries`, `upload`; or no
-    disk space).
+    The chunk is the next `size` bytes of the stream, or all of it. An interrupted chunk leaves the file unchanged.
+    Raise WrongState, WrongOffset, ChunkUnderWay, QuotaExceeded or UploadRefused (limits `path`, `entries`, `upload`; or
+    no disk space).
     """
     _check_open(job)
     name = clean_path(name)
@@ -102,13 +101,13 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
 
 
 def receive_file(*, job: ImportJob, name: str, stream: Stream) -> int:
-    """Replace the file by what the stream holds; return its size."""
+    """Replace the file with the stream's content, and return its size."""
     remove_file(job=job, name=name)
     return receive_chunk(job=job, name=name, offset=0, stream=stream)
 
 
 def remove_file(*, job: ImportJob, name: str) -> None:
-    """Remove the file from the upload, if it has it."""
+    """Remove the file from the upload. Do nothing if it does not exist."""
     _check_open(job)
     if not _directory(job).exists():
         return
@@ -121,7 +120,7 @@ def remove_file(*, job: ImportJob, name: str) -> None:
 
 
 def uploaded_files(job: ImportJob) -> list[Uploaded]:
-    """Return what has arrived so far, in the order in which it began to arrive."""
+    """Return the files that have arrived so far, in the order of their first chunks."""
     if not _directory(job).exists():
         return []
     with closing(_manifest(job)) as manifest:
@@ -130,15 +129,16 @@ def uploaded_files(job: ImportJob) -> list[Uploaded]:
 
 
 def offset_of(job: ImportJob, name: str) -> int:
-    """Return where the next chunk of a file begins; 0 before its first chunk."""
+    """Return the offset for the next chunk of a file, or 0 before the first chunk."""
     name = clean_path(name)
     return next((file.size for file in uploaded_files(job) if file.name == name), 0)
 
 
 def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> None:
-    """Add to the size of the upload in the job's row. Raise QuotaExceeded if that is more than its author may have.
+    """Update the upload's size in the job's row. Raise QuotaExceeded if `added` bytes exceed the author's quota.
 
-    What came is only kept after this, and one chunk after another: several at once cannot exceed the quota together.
+    A chunk is only kept after this check. Checks run one after another, so that parallel chunks cannot exceed the
+    quota.
     """
     with transaction.atomic():
         if added:
@@ -148,14 +148,18 @@ def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> No
 
 
 class _Room(NamedTuple):
-    """How many more bytes may come, and the refusal of any beyond that."""
+    """The number of bytes that are still allowed, and the error for any more."""
 
     bytes: int
     refusal: TransferError
 
 
 def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
-    """Append to the file. Raises UploadRefused for a stream of less than `size`, or of more than the room left."""
+    """Append the stream to the file, and return the number of bytes written.
+
+    Raise UploadRefused if the stream has less than `size` bytes, and the room's error if it has more bytes than
+    allowed.
+    """
     written = 0
     while size is None or written < size:
         block = stream.read(_READ_BYTES if size is None else min(_READ_BYTES, size - written))
@@ -199,7 +203,7 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
 
 
 def _quota_refusal(author: Author, left: int) -> TransferError:
-    """Return the refusal of a byte more than the author may have."""
+    """Return the error for exceeding the author's quota by one byte."""
     try:
         with transaction.atomic():
             import_quotas.refuse_bytes(author, left + 1, now=timezone.now())
@@ -211,7 +215,10 @@ def _quota_refusal(author: Author, left: int) -> TransferError:
 
 
 def _number(manifest: sqlite3.Connection, name: str) -> int:
-    """Return the file's number, which it has from its first chunk on. Raise UploadRefused for one file too many."""
+    """Return the file's number, assigned at its first chunk.
+
+    Raise UploadRefused if the upload has too many files.
+    """
     query = "SELECT number FROM file WHERE name = ?"
     with manifest:
         if manifest.execute(query, (name,)).fetchone() is None:
@@ -234,7 +241,7 @@ def _size(manifest: sqlite3.Connection, number: int) -> int:
 
 @contextmanager
 def _lock_file(path: Path, name: str) -> Iterator[int]:
-    """Open the file, locked until the end of the block; the lock ends with the process too."""
+    """Open the file and lock it until the block ends. The lock also ends with the process."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

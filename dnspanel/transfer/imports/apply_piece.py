@@ -1,7 +1,7 @@
-"""Apply a piece: publish what the dry run showed, and record in the same transactions that it was. Verbs.
+"""Publish the changes that the dry run found for a piece. Verbs.
 
-New zones and changed zones are two publications. If only one of them is published, the piece goes on with the
-other; its row records their sequences.
+New zones and changed zones are two publications. The piece's row records the sequence of each in its transaction. If
+only one of them was published, the next attempt publishes the other.
 """
 
 import logging
@@ -35,9 +35,9 @@ logger = logging.getLogger(__name__)
 
 
 def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
-    """Publish the piece's zones; return False if its stage file has to be made again first.
+    """Publish the piece's zones. Return False if its stage file is lost and must be made again first.
 
-    Zones that another person created or changed since the dry run are left alone and marked as waiting.
+    Zones that were created or changed since the dry run are skipped and marked as waiting.
     """
     if piece.created_in is None and not _create_all(job, piece, now):
         with transaction.atomic(durable=True):
@@ -50,14 +50,14 @@ def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
 
 
 def finish_apply(*, job: ImportJob, seconds: float, now: datetime) -> None:
-    """Mark the job as done: every piece is applied, and only waiting zones are left."""
+    """Mark the job as done. Every piece is applied, and only waiting zones are left."""
     ImportJob.objects.filter(pk=job.pk, state=State.APPLYING).update(
         state=State.DONE, apply_seconds=seconds, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
 
 
 def last_sequence(job_id: int) -> int:
-    """Return the newest sequence that the import published; 0 if it published nothing."""
+    """Return the newest sequence that the import published, or 0 if it has published nothing."""
     found = ImportPiece.objects.filter(job_id=job_id).values_list(
         "created_in", "changed_in", "created_undone_in", "changed_undone_in"
     )
@@ -65,12 +65,12 @@ def last_sequence(job_id: int) -> int:
 
 
 def reason_of(job: ImportJob) -> str:
-    """Return the reason for the zones' histories."""
+    """Return the text that zone histories show as the reason for this import's changes."""
     return panel_reasons.IMPORT.format(number=job.pk, title=job.title)
 
 
 class _Staged(NamedTuple):
-    """A zone that will be created, and its place in the stage; a tuple, because an import has many."""
+    """A zone to create, and its place in the stage file. It is a tuple because an import has many."""
 
     pk: int
     zone_id: int
@@ -86,9 +86,9 @@ class _Staged(NamedTuple):
 
 
 def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
-    """Create the piece's new zones, except those whose names are taken or refused by now; False if the stage is lost.
+    """Create the piece's new zones. Return False if the stage file is lost.
 
-    What another dry run will say of a name that was refused is not said here: the zone waits for one.
+    Zones whose names are taken or refused since the dry run wait for another dry run, which reports the reason.
     """
     creating = ImportZone.objects.filter(job=job, piece=piece.number, action=Action.CREATE).order_by("zone_id")
     zones = list(map(_Staged._make, creating.values_list(*_Staged._fields)))
@@ -148,7 +148,10 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
 
 
 def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
-    """Store the rows for the publisher; None while the storage is away: then it makes them itself."""
+    """Store the LMDB rows for the publisher.
+
+    Return None if the storage is away, and the publisher then makes them itself.
+    """
     try:
         return put_prepared(
             puts=((zone.zone_id, bytes(content[zone.ops_offset : zone.ops_offset + zone.ops_size])) for zone in zones),
@@ -221,9 +224,10 @@ def _pause(
     chains: Mapping[int, Nsec3 | None],
     now: datetime,
 ) -> list[int]:
-    """Pause the denial of zones (by id) whose chain becomes another one, in a revision that the import knows of.
+    """Pause denial for the zones whose NSEC or NSEC3 chain changes, in a revision that the import recognizes as its
+    own.
 
-    A piece that is begun again finds them so, and goes on.
+    If the piece is started again, it finds these zones paused and continues. `chains` and the result use zone ids.
     """
     states = signing_of_zones(list(chains))
     pausing = {
@@ -256,7 +260,7 @@ def _note_changed(piece: ImportPiece, publication: Publication) -> None:
 
 
 def _end(job: ImportJob, piece: ImportPiece) -> None:
-    """Mark the piece as applied, and those of its zones that should have been changed but were not as waiting."""
+    """Mark the piece as applied. Mark its existing zones that could not be changed as waiting."""
     with transaction.atomic(durable=True):
         piece.refresh_from_db(fields=["changed_in"])
         changed = Revision.objects.filter(publication=piece.changed_in).values("zone_id")

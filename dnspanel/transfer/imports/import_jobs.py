@@ -1,7 +1,7 @@
-"""What a person does with an import: create, choose, start, pause, cancel, undo, retry. Verbs.
+"""Create, configure, start, pause, cancel, undo and retry imports, as people request. Verbs.
 
-Each verb moves the job from the states it names to the next by one
-conditional UPDATE; WrongState says that the job has moved on in between.
+Each verb moves the job from an expected state to the next with one conditional UPDATE. WrongState means that the job's
+state has changed since the page was loaded.
 """
 
 import json
@@ -63,10 +63,10 @@ def create_job(  # noqa: PLR0913  # the fields of an import
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import: it waits for its files, or reads its server at once. A form sent twice makes one.
+    """Create an import. It waits for its files, or starts to read its server. A form sent twice creates one import.
 
-    Raise Forbidden or ServerRefused if the panel does not connect to that server for this author, and QuotaExceeded
-    for an author with as many imports under way as they may have.
+    Raise Forbidden or ServerRefused if the panel must not connect to that server for this author. Raise QuotaExceeded
+    if the author has reached the quota of unfinished imports.
     """
     if first := _job_of_form(form_id):
         return first
@@ -100,7 +100,7 @@ def create_paste(  # noqa: PLR0913  # the fields of an import
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import of one pasted zone file; `zone` is its canonical name, or "" if the text says it."""
+    """Create an import of one pasted zone file. `zone` is its canonical name, or "" if the text has it."""
     if first := _job_of_form(form_id):
         return first
     documents = [Document(path="pasted text", text=text, zone=zone)]
@@ -118,7 +118,10 @@ def create_paste(  # noqa: PLR0913  # the fields of an import
 def retry_failed(
     *, job: ImportJob, texts: Mapping[int, str], author: Author, now: datetime, form_id: UUID | None = None
 ) -> ImportJob:
-    """Create an import of corrected zones: {id of an ImportZone of `job`: its text as it should be}."""
+    """Create an import of corrected zones.
+
+    `texts` maps ids of this job's failed ImportZones to their corrected texts.
+    """
     if first := _job_of_form(form_id):
         return first
     rows = {row.pk: row for row in ImportZone.objects.filter(job=job, pk__in=texts, action=Action.FAILED)}
@@ -142,7 +145,7 @@ def retry_failed(
 
 
 def set_parameters(*, job: ImportJob, parameters: Mapping[str, Any], now: datetime) -> None:
-    """Set how the job reads its files, e.g. with these CSV columns."""
+    """Set the parameters for reading the job's files, such as the CSV columns."""
     _move(job, (State.UPLOADING,), State.UPLOADING, now, parameters=dict(parameters))
     job.parameters = dict(parameters)
 
@@ -162,9 +165,9 @@ def create_of_documents(  # noqa: PLR0913  # the fields of an import
     retry_of: ImportJob | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import of these documents, which is scanned at once.
+    """Create an import of these documents, which is scanned immediately.
 
-    Raises QuotaExceeded for an author who has as many imports under way, or as many bytes of files, as they may.
+    Raise QuotaExceeded if the author has reached the quota of unfinished imports or of bytes of files.
     """
     options = options or Options()
     with transaction.atomic():
@@ -180,7 +183,7 @@ def create_of_documents(  # noqa: PLR0913  # the fields of an import
 def _create(
     source: str, title: str, author: Author, now: datetime, options: Options, form_id: UUID | None, **fields: Any
 ) -> ImportJob:
-    """Create a job, which waits for its files; `fields` are other columns of its row."""
+    """Create a job that waits for its files. `fields` are other columns of its row."""
     return ImportJob.objects.create(
         title=title,
         author=user_of(author),
@@ -196,8 +199,9 @@ def _create(
 
 
 def _options_json(options: Options, team: Team | None) -> dict[str, Any]:
-    """Return the options, and which version of a set of name servers is ours: what is read stays the same
-    when it is not.
+    """Return the options as JSON, with the version of our set of name servers if they use it.
+
+    The version is fixed so that every scan reads the zones the same way.
     """
     ours = default_set(team.pk if team else None) if {options.nameservers, options.soa} - {"keep"} else None
     return options.to_json() | ({SERVER_SET: [ours.template_id, ours.version]} if ours else {})
@@ -211,12 +215,12 @@ def _team_of(author: Author) -> Team | None:
 
 
 def start_scan(*, job: ImportJob, now: datetime) -> None:
-    """Begin to read the source, which is complete."""
+    """Start reading the source. All its files have arrived."""
     _move(job, (State.UPLOADING,), State.SCANNING, now)
 
 
 def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
-    """Set the job's options; if they change how zones are read, its spool is scanned again."""
+    """Set the job's options. If they affect how zones are read, the spooled documents are scanned again."""
     old = Options.from_json(job.options)
     reads_anew = any(getattr(old, name) != getattr(options, name) for name in _READING_OPTIONS)
     stored = options.to_json() | {SERVER_SET: job.options.get(SERVER_SET)}
@@ -242,7 +246,10 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
     faulty: bool = False,
     existing: bool | None = None,
 ) -> int:
-    """Give these zones, or all that match, this choice ("": as the options say); return how many."""
+    """Set the choice of these zones, or of all matching zones, and return their number.
+
+    "" means the job's options apply.
+    """
     if choice not in CHOICES:
         raise ValueError(choice)
     with transaction.atomic(durable=True):
@@ -263,9 +270,10 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
 def matching(
     zones: "QuerySet[ImportZone]", search: str, *, faulty: bool = False, existing: bool | None = None
 ) -> "QuerySet[ImportZone]":
-    """Select the zones whose name or file contains the text.
+    """Return the zones whose name or file contains the text.
 
-    With `existing`, select only those that exist, or only those that do not.
+    `faulty` selects zones with errors or warnings. `existing` selects only zones that exist here, or only those that
+    don't.
     """
     if faulty:
         zones = zones.filter(Q(errors__gt=0) | Q(warnings__gt=0))
@@ -275,7 +283,7 @@ def matching(
 
 
 def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
-    """Clear the action of these zones; their pieces wait for a dry run."""
+    """Clear the action of these zones, so that their pieces wait for another dry run."""
     decided = zones.exclude(action__in=(Action.FAILED, Action.DUPLICATE))
     pieces = list(decided.values_list("piece", flat=True).distinct())
     decided.update(action="", added=0, changed=0, removed=0, values_removed=0)
@@ -284,15 +292,15 @@ def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
 
 
 def start_plan(*, job: ImportJob, now: datetime) -> None:
-    """Start the dry run, which finds out what publishing would do."""
+    """Start the dry run, which determines the changes that publishing would make."""
     _move(job, (State.CHOOSING,), State.PLANNING, now)
 
 
 def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
-    """Start publishing what the dry run found, in the name of `author`.
+    """Start publishing the results of the dry run in the name of `author`.
 
-    Raises QuotaExceeded if it would create more zones than the author, or the team they will belong to, may have: it is
-    better said now than after half of them.
+    Raise QuotaExceeded if that would create more zones than the author, or the team that will own them, is allowed to
+    have. Checking here avoids a failure after half of the zones.
     """
     _refuse_too_many_zones(job, author)
     _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
@@ -312,7 +320,7 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """Plan the zones again that changed since the dry run. Raise WrongState or QuotaExceeded."""
+    """Start another dry run for the zones that changed since the last one. Raise WrongState or QuotaExceeded."""
     with transaction.atomic(durable=True):
         import_quotas.refuse_import(job_rights.actor_of_job(job))
         _move(job, (State.DONE,), State.PLANNING, now, ended_at=None)
@@ -327,29 +335,29 @@ def replan_waiting(*, job: ImportJob, now: datetime) -> None:
 
 
 def pause(*, job: ImportJob, now: datetime) -> None:
-    """Work stops after the piece at hand."""
+    """Pause the import. The workers finish the current pieces first."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=True):
         raise WrongState(gettext("This import is not working on anything."))
 
 
 def resume(*, job: ImportJob, now: datetime) -> None:
-    """Go on after a pause or a failure."""
+    """Resume the import after a pause or a failure."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=False, failure=""):
         raise WrongState(gettext("This import is not paused."))
     work_to_do.send(sender=ImportJob, job_id=job.pk)
 
 
 def cancel(*, job: ImportJob, now: datetime) -> None:
-    """Work stops after the piece at hand; what was published stays, and can be undone."""
+    """Cancel the import after the current pieces. Published zones stay, and can be undone."""
     states = [state for state in State if state not in ENDED_STATES and state != State.UNDOING]
     _move(job, states, State.CANCELLED, now, ended_at=now, secret=None)
 
 
 def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool = False) -> None:
-    """Begin to take back everything that this import published, where it was not changed since.
+    """Start to undo everything that this import published, except data that changed since.
 
-    Raise RightMissing for an author that may not take back all of its zones. Raise MassDeletion if they are too
-    many to delete at once, and the author has not `confirmed` it.
+    Raise RightMissing if the author is not allowed to undo all of its zones. Raise MassDeletion if undoing deletes a
+    large number of zones and the author has not `confirmed` it.
     """
     job_rights.refuse_undo(job, author)
     if not confirmed:
@@ -360,14 +368,14 @@ def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool
 
 
 def created_zones(job: ImportJob) -> "QuerySet[Zone]":
-    """Return the zones that the import created and that exist: undoing it deletes them."""
+    """Return the zones that the import created and that still exist. Undoing the import deletes them."""
     created = ImportPiece.objects.filter(job=job, created_undone_in=None).exclude(created_in=None).values("created_in")
     revisions = Revision.objects.filter(publication__in=created)
     return Zone.objects.filter(pk__in=revisions.values("zone"), deleted_at=None)
 
 
 def delete_job(*, job: ImportJob) -> None:
-    """Forget the import and its files; what it published stays."""
+    """Delete the import and its files. Zones that it published stay."""
     if not ImportJob.objects.filter(pk=job.pk).exclude(state__in=ACTIVE_STATES).delete()[0]:
         raise WrongState(gettext("This import is at work: cancel it first."))
     spool.remove_files(job.pk)
@@ -392,9 +400,9 @@ def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, 
 
 
 def forget_old_files(*, now: datetime) -> int:
-    """Delete the files of imports that ended KEPT_DAYS ago, and of those that are forgotten; return how many had files.
+    """Delete the files of imports that were deleted or that ended KEPT_DAYS ago. Return how many imports had files.
 
-    Their reports stay, and so does undo, which needs none of them.
+    Their reports stay. Undoing an import remains possible, because that needs no files.
     """
     recent = Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS))
     directories = [path for path in spool.import_directory(0).parent.glob("*") if path.name.isdigit()]

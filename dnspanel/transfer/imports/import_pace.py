@@ -1,9 +1,8 @@
-"""Imports and large changes give way to edits: they publish no more than the nodes can take beside them.
+"""Slow down imports and large changes, so that edits reach the nodes quickly.
 
-The log has one order, so an edit waits behind whatever was published before
-it. Keeping few publications on their way bounds that wait; a node that does
-not move holds nothing up, nor does a PowerDNS that has new zones in its files
-and not yet in its list.
+The log has one order, so an edit waits for everything that was published before it. Few publications on their way keep
+that wait short. A node that makes no progress does not count, nor does a PowerDNS that has new zones in its files but
+not yet in its list.
 """
 
 import time
@@ -39,7 +38,10 @@ FROM zones_loghead head"""
 
 
 def wait_for_room(goes_on: Callable[[], bool]) -> bool:
-    """Return True when few publications are under way; False after MOST_SECONDS, or once `goes_on` says no."""
+    """Wait until few publications are on their way, and return True.
+
+    Return False after MOST_SECONDS, or as soon as `goes_on` returns False.
+    """
     schemas = schemas_in_use()
     deadline, ask_at = time.monotonic() + MOST_SECONDS, 0.0
     while _under_way(schemas) > MOST_UNDER_WAY:
@@ -55,12 +57,18 @@ def wait_for_room(goes_on: Callable[[], bool]) -> bool:
 
 
 def give_way(**_: object) -> bool:
-    """Wait for room for a piece of a large change; what the APIs publish gives way to edits as an import does."""
+    """Wait for room for a piece of a large change from the APIs, as an import does.
+
+    Return False if there was none in time.
+    """
     return rehearsal.under_way() is not None or wait_for_room(lambda: True)
 
 
 def publications_under_way() -> int:
-    """Return how many publications the slowest node that moves, or the publisher, is behind the head."""
+    """Return how many publications the publisher or the slowest node is behind the head.
+
+    Nodes without progress do not count.
+    """
     return _under_way(schemas_in_use())
 
 

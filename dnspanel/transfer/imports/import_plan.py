@@ -1,7 +1,7 @@
-"""The dry run: what publishing would do to each zone, decided and counted. Verbs.
+"""Make the dry run: decide and count what publishing would do to each zone. Verbs.
 
-New zones are decided by the scan; only that their names are still free has
-to be checked. Zones that exist are compared RRset by RRset.
+The scan has already prepared new zones, so that only their names have to be checked again. Existing zones are compared
+RRset by RRset.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ RETURNING i.piece"""
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an import would do to one existing zone: its current RRsets, and those that change."""
+    """The effect of an import on one existing zone: its current RRsets, and the changes to them."""
 
     current: Mapping[zone_changes.Key, RRset]
     changes: zone_changes.Changes
@@ -56,7 +56,7 @@ class Effect:
 
 
 def begin_plan(*, job: ImportJob) -> None:
-    """Mark pieces in which nothing has to be compared as planned. Safe to repeat."""
+    """Mark the pieces that need no comparison as planned. Safe to repeat."""
     options = Options.from_json(job.options)
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(_TAKEN, {"job": job.pk})
@@ -73,7 +73,10 @@ def begin_plan(*, job: ImportJob) -> None:
 
 
 def _undecide_refused_names(job: ImportJob) -> set[int]:
-    """Clear the action of new zones at refused names, for `plan_piece` to refuse them; return their pieces."""
+    """Clear the action of new zones with refused names, so that `plan_piece` refuses them.
+
+    Return their pieces.
+    """
     allowed = job_rights.rights_of(job)
     if not allowed.may_create or not allowed.may_refuse_names:
         return set()
@@ -92,7 +95,10 @@ def _undecide_refused_names(job: ImportJob) -> set[int]:
 
 
 def _refuse_too_large(job: ImportJob) -> set[int]:
-    """Refuse new zones with more RRsets than the job's author may have in one; return their pieces."""
+    """Refuse new zones with more RRsets than the job's author is allowed to have in one zone.
+
+    Return their pieces.
+    """
     largest = rrset_limit(job_rights.actor_of_job(job), job_rights.rights_of(job).team)
     if largest is None:
         return set()
@@ -110,10 +116,10 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
 
 
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
-    """Give every zone of the piece an action; return False if another process was faster.
+    """Set the action of every zone in the piece. Return False if another process was faster.
 
-    A zone that should be created, but existed when it was scanned, is not staged: then the piece is scanned again,
-    and this returns False too.
+    A zone to create that still existed when it was scanned is not staged. Then the piece is scanned again, and the
+    result is also False.
     """
     options = Options.from_json(job.options)
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))
@@ -135,7 +141,7 @@ def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def finish_plan(*, job: ImportJob, seconds: float) -> None:
-    """Mark the job as planned: it waits for a person to confirm."""
+    """Mark the job as planned. It now waits for a person's confirmation."""
     ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(
         state=State.PLANNED, plan_seconds=seconds, failure=""
     )
@@ -144,11 +150,10 @@ def finish_plan(*, job: ImportJob, seconds: float) -> None:
 def effects(
     job: ImportJob, zones: Sequence[ImportZone], existing: Mapping[str, ExistingZone]
 ) -> Iterator[tuple[ImportZone, Effect]]:
-    """Yield what importing each of these zones, which exist and have an action, would change now.
+    """Yield the changes that importing each of these existing zones would make now. The zones must have an action.
 
-    A zone that the job's author may not see has one fault and no content. Their
-    documents are parsed again: what an existing zone is compared with is never
-    older than the options.
+    A zone that the job's author is not allowed to see has one fault and no content. The documents are parsed again, so
+    that the comparison always uses the current options.
     """
     parse, allowed, author = scan.parser_for(job), job_rights.rights_of(job), job_rights.actor_of_job(job)
     ordered = sorted(zones, key=lambda zone: (zone.piece, zone.document_offset))
@@ -177,7 +182,10 @@ def effects(
 
 
 def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool) -> SourceFault | None:
-    """Return why a zone that exists cannot have the signatures of the source, or cannot be without any."""
+    """Return a fault if an existing zone cannot take the source's signatures, or cannot be without them.
+
+    Otherwise None.
+    """
     if is_presigned == (parsed.signatures is not None) and (action == Action.REPLACE or not is_presigned):
         return None
     if is_presigned:
@@ -194,7 +202,10 @@ def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool)
 
 
 def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> SourceFault | None:
-    """Return the fault of a zone that would have too many RRsets; None if it may have them, or is gone."""
+    """Return a fault if the zone would have too many RRsets.
+
+    Return None if its size is allowed or the zone no longer exists.
+    """
     if zone is None:
         return None
     growth = sum((new is not None) - (key in effect.current) for key, new in effect.changes.items())
@@ -206,7 +217,7 @@ def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> Source
 
 
 def _fault_of_broken_ds(zone_name: str, effect: Effect) -> SourceFault | None:
-    """Return the fault of a zone whose new DS would break a zone here."""
+    """Return a fault if the zone's new DS records would break the chain of trust to a zone here."""
     after = {key: rrset for key, rrset in effect.changes.items() if key[1] == rdtypes.DS and rrset is not None}
     if not after:
         return None
@@ -232,7 +243,7 @@ def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, 
 def _broken_rules(
     parsed: ParsedZone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
 ) -> Iterator[SourceFault]:
-    """Yield the rules that both together would break: each side is valid by itself."""
+    """Yield faults for rules that the zone's current and imported RRsets only break together."""
     after = {**current, **{key: rrset for key, rrset in changes.items() if rrset is not None}}
     changed = [key for key, rrset in changes.items() if rrset is not None]
     below = neighbourhood.names_below(parsed.name, after.values())
@@ -258,7 +269,7 @@ def _action(zone: ImportZone, options: Options, *, exists: bool) -> str:
 def _compare(
     job: ImportJob, piece: ImportPiece, undecided: Sequence[ImportZone], existing: Mapping[str, ExistingZone]
 ) -> Iterator[SourceFault]:
-    """Set each zone's action and counts; yield the faults that prevent it."""
+    """Set each zone's action and counts, and yield the faults of zones that cannot be imported."""
     allowed = job_rights.rights_of(job)
     creating = [zone for zone in undecided if zone.action == Action.CREATE]
     refused = allowed.refused_names([zone.name for zone in creating])

@@ -1,7 +1,8 @@
-"""DNSSEC keys that a source had: new zones go on with them, so that DS at their parents stay right. Verbs.
+"""Keep DNSSEC keys from a source, so that new zones stay signed with them and the DS at their parents stays valid.
+Verbs.
 
-What cannot go on in the same way (algorithms that are not known here, records that were signed beforehand unless the
-import keeps signatures, private parts that are sealed) stays aside. Zones that bring their signatures need no keys.
+Some keys cannot be used: unknown algorithms, records that were signed in advance (unless the import keeps signatures),
+and sealed private keys. Zones that are imported with their signatures need no keys.
 """
 
 import json
@@ -40,14 +41,17 @@ _LOCKS = frozenset(KeyLock)
 
 @dataclass(slots=True)
 class _Kept:
-    """What was kept aside of one zone."""
+    """The keys and metadata of one zone that were kept from the source."""
 
     keys: list[tuple[str, bytes]] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
 
 
 def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
-    """Return how these zones go on being signed; or why one cannot, in words. Zones without keys are not in it."""
+    """Return by name how these zones will be signed with the source's keys, or a text why one cannot be.
+
+    Zones without keys are left out.
+    """
     presigned = _signings_of_presigned(job, zone_names) if Options.from_json(job.options).signatures == "keep" else {}
     keys = KeptItem.objects.filter(job=job, kind=KeptKind.KEY)
     if not keys.exists():  # as most sources
@@ -62,7 +66,7 @@ def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, B
 
 
 def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | None]) -> None:
-    """Record which of these zones bring their signatures, until they are created. Runs within a transaction."""
+    """Store the signatures of these zones until the zones are created. Runs in the caller's transaction."""
     KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=SIGNATURES, zone__in=list(found)).delete()
     KeptItem.objects.bulk_create(
         KeptItem(job=job, zone=zone, kind=KeptKind.METADATA, name=SIGNATURES, value=_to_json(brought))
@@ -72,7 +76,7 @@ def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | N
 
 
 def signing_by(brought: BroughtSignatures) -> BroughtSigning:
-    """Return how a zone with these signatures is signed."""
+    """Return the signing of a zone that keeps these signatures."""
     entries = tuple(map(read_dnskey, brought.entries))
     return BroughtSigning(
         (),
@@ -85,10 +89,9 @@ def signing_by(brought: BroughtSignatures) -> BroughtSigning:
 
 
 def with_source_chains(job: ImportJob, brought: Mapping[str, BroughtSignatures]) -> dict[str, BroughtSignatures]:
-    """Return the signatures of these zones, with the parameters of NSEC3 that the source had beside records without
-    a chain.
+    """Return these signatures with the NSEC3 parameters that the source keeps outside the records.
 
-    A PowerDNS has those of one chain, an export of this panel first those of the one that nodes serve.
+    PowerDNS has those of one chain. An export of this panel lists the parameters of the served chain first.
     """
     chains: dict[str, list[Nsec3]] = {}
     if brought:
@@ -141,13 +144,13 @@ def _signing_of_zone(kept: _Kept) -> BroughtSigning | str:
 
 
 def _lock_of(kept: _Kept) -> KeyLock | None:
-    """Return what keeps its keys from being used, if a private part of them is locked."""
+    """Return the lock of the first locked private key, or None if all can be used."""
     words = (name.rpartition(" ")[2] for name, _ in kept.keys)
     return next((KeyLock(word) for word in words if word in _LOCKS), None)
 
 
 def _brought_key(name: str, value: bytes) -> BroughtKey:
-    """Return a key from what `sources.powerdns.kept_key` made. Raise BadKey."""
+    """Parse a key that `sources.powerdns.kept_key` stored. Raise BadKey."""
     flags, *words = name.split(" ")
     if flags not in _FLAGS:
         raise BadKey(gettext("its flags are {flags}.").format(flags=flags[:10]))
@@ -156,7 +159,10 @@ def _brought_key(name: str, value: bytes) -> BroughtKey:
 
 
 def _nsec3(metadata: dict[str, str]) -> Nsec3 | None:
-    """Read PowerDNS's `NSEC3PARAM` and `NSEC3NARROW`. Raise ValueError or DnssecRefused."""
+    """Return the NSEC3 parameters in PowerDNS's `NSEC3PARAM` and `NSEC3NARROW`.
+
+    Raise ValueError or DnssecRefused.
+    """
     if NSEC3PARAM not in metadata:
         return None
     found = read_nsec3param(metadata[NSEC3PARAM], narrow=metadata.get(NSEC3NARROW) == "1")

@@ -1,4 +1,7 @@
-"""Imports as pages, API and command line read them. Lists page by key; no large table is counted."""
+"""Read imports for pages, APIs and the command line.
+
+Lists use keyset pagination, and large tables are never counted.
+"""
 
 import csv
 import io
@@ -48,7 +51,7 @@ MOST_DIFFS = 1_000
 def job_for(user: access.Person, pk: int) -> ImportJob:
     """Return the import.
 
-    Raise Forbidden for a person without the right to edit zones, and Unknown for one that does not see it.
+    Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see it.
     """
     access.require(user, Permission.EDIT)
     job = job_rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk).first()
@@ -58,7 +61,7 @@ def job_for(user: access.Person, pk: int) -> ImportJob:
 
 
 class JobRow(NamedTuple):
-    """An import in the list of imports, with what it has found and published up to now."""
+    """A row in the list of imports: an import, with the numbers of items found and published so far."""
 
     job: ImportJob
     zones: int = 0
@@ -68,7 +71,7 @@ class JobRow(NamedTuple):
 
 
 def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
-    """Return the newest imports with ids below `before`, by two queries. Raise Forbidden."""
+    """Return the newest imports with ids below `before`, with two queries. Raise Forbidden."""
     access.require(user, Permission.EDIT)
     found = job_rights.jobs_visible_to(user).order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
@@ -84,7 +87,7 @@ def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an import's phase is; `done` of `total` in `unit`, and what was found or done up to now."""
+    """The progress of an import's phase: `done` of `total` in `unit`, and the results so far."""
 
     state: str
     paused: bool
@@ -117,8 +120,9 @@ _DONE_STATES = {
 
 
 def progress(job: ImportJob, *, now: datetime) -> Progress:
-    """Return the progress of an import, computed from the pieces alone: some hundred rows, however large the
-    import is.
+    """Return the progress of an import.
+
+    It only reads the pieces, which are some hundred rows even for a large import.
     """
     state = State(job.state)
     through = Q(state__in=_DONE_STATES.get(state, tuple(PieceState)))
@@ -159,7 +163,7 @@ def progress(job: ImportJob, *, now: datetime) -> Progress:
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """Faults of one kind: how many, and what the first of them says."""
+    """All faults of one kind: their number, and the message of the first."""
 
     code: str
     severity: str
@@ -169,7 +173,7 @@ class FaultKind:
 
 @dataclass(frozen=True, slots=True)
 class ScanSummary:
-    """What the scan found; `zones` counts documents that say which zone they are."""
+    """The results of the scan. `zones` counts documents whose zone name is known."""
 
     documents: int
     zones: int
@@ -209,7 +213,7 @@ def scan_summary(job: ImportJob) -> ScanSummary:
 
 
 def fault_kinds(job: ImportJob) -> Iterator[FaultKind]:
-    """Yield the faults by kind, errors first, the most frequent first."""
+    """Yield the faults grouped by kind. Errors come first, then the most frequent kinds."""
     rows = ImportFault.objects.filter(job=job).values("code", "severity").annotate(count=Count("pk"), first=Min("pk"))
     samples = dict(ImportFault.objects.filter(pk__in=[row["first"] for row in rows]).values_list("pk", "reason"))
     order = {"error": 0, "warning": 1, "note": 2}
@@ -225,7 +229,7 @@ def kept_counts(job: ImportJob) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """What publishing would do: zones by action, and RRsets."""
+    """The changes that publishing would make: zones by action, and RRsets."""
 
     creates: int
     unions: int
@@ -245,7 +249,7 @@ class PlanSummary:
 
     @property
     def changes(self) -> int:
-        """Zones that exist and would change."""
+        """The number of existing zones that would change."""
         return self.unions + self.rrset_replaces + self.replaces
 
     @property
@@ -258,8 +262,9 @@ MOST_REMOVED = 100
 
 
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
-    """Select zones that would lose so large a part that a person should confirm it; `before` is how
-    many RRsets they have.
+    """Return zones that would lose so much that a person must confirm it.
+
+    `before` is their current number of RRsets.
     """
     losing = ImportZone.objects.filter(job=job, action__in=CHANGING_ACTIONS, values_removed__gt=0)
     many = Q(values_removed__gt=MOST_REMOVED)
@@ -296,7 +301,7 @@ def plan_summary(job: ImportJob) -> PlanSummary:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of zones; `after` leads to the next one, "" if this is the last."""
+    """A page of zones. `after` is the start of the next page, or "" on the last page."""
 
     zones: Sequence[ImportZone]
     after: str
@@ -312,9 +317,9 @@ def zones_page(  # noqa: PLR0913  # the filters of a page
     after: str = "",
     limit: int = 100,
 ) -> Page:
-    """Return zones of the import by name; `action` selects one action ("" undecided ones), else all.
+    """Return a page of the import's zones, by name. `action` selects one action ("": undecided), and None selects all.
 
-    `after` is a page's own.
+    `after` comes from the previous page.
     """
     zones = import_jobs.matching(ImportZone.objects.filter(job=job), search, faulty=faulty, existing=existing)
     if action is not None:
@@ -344,7 +349,7 @@ CSV_HEADER = ("severity", "zone", "file", "line", "column", "source", "reason", 
 
 
 def faults_csv(job: ImportJob, *, severity: str = "", code: str = "") -> Iterator[str]:
-    """Yield the faults as lines of CSV, a header first."""
+    """Yield the faults as lines of CSV, after a header line."""
     yield _csv_line(CSV_HEADER)
     for fault in _faults(job, severity, code, "").order_by("pk").iterator():
         yield _csv_line(
@@ -370,14 +375,14 @@ def _csv_line(values: Sequence[object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ZoneDiff:
-    """What the import does to one zone: the first RRsets, and the number of the others."""
+    """The changes that the import makes to one zone: the first RRsets, and the number of the others."""
 
     diffs: tuple[RRsetDiff, ...]
     more: int
 
 
 def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
-    """Return a zone as the dry run decided, compared with the zone as it is now."""
+    """Return the difference between the zone in the dry run and the zone now."""
     if zone.action == Action.CREATE:
         parsed = scan.parser_for(job)(_document(job, zone))
         after = [zone_changes.rrset_of(ready) for ready in parsed.rrsets]
@@ -393,7 +398,7 @@ def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
 
 
 def zone_text(job: ImportJob, zone: ImportZone) -> str | None:
-    """Return the document that the zone came from; None if it is too large for a page."""
+    """Return the text of the document with this zone, or None if it is too large for a page."""
     text = _document(job, zone).text
     return text.decode("utf-8", "replace") if len(text) <= MOST_TEXT_BYTES else None
 
@@ -404,7 +409,7 @@ def _document(job: ImportJob, zone: ImportZone) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of an import."""
+    """The result of an import, with its numbers of published and undone zones."""
 
     plan: PlanSummary
     published: int

@@ -1,7 +1,7 @@
-"""Read a source to its end: cut what it yields into pieces, and spool them. Verbs.
+"""Read a source to its end, divide its items into pieces, and spool them. Verbs.
 
-A piece counts once its row is committed. When a reader dies, the next one
-goes on behind the last piece: sources are deterministic, and `items` says how many to skip.
+A piece exists once its row is committed. If a reader dies, the next one continues after the last piece: sources are
+deterministic, and the row's `items` is the number of items to skip.
 """
 
 import time
@@ -30,7 +30,7 @@ PIECE_SECONDS = 5.0
 
 
 class _Piece:
-    """The items of one piece while they are collected."""
+    """The items of one piece while the reader collects them."""
 
     def __init__(self, job: ImportJob, number: int, items: int) -> None:
         self.job, self.number, self.items = job, number, items
@@ -58,7 +58,7 @@ class _Piece:
         )
 
     def commit(self, **progress: Any) -> None:
-        """Commit the piece to disk and to PostgreSQL, and record in the job how far it has read."""
+        """Commit the piece to disk and to PostgreSQL, and update the job's reading progress."""
         self._writer.finish()
         with transaction.atomic(durable=True):
             import_quotas.refuse_bytes(job_rights.actor_of_job(self.job), self._writer.size, now=timezone.now())
@@ -83,7 +83,7 @@ class _Piece:
 
 
 class _Watch:
-    """While it is entered, a server that gives no item in time is cut by a thread of its own; files have time."""
+    """A watchdog that cuts off a server when the next item takes too long. Files have no time limit."""
 
     def __init__(self, source: Source) -> None:
         self._source = source if isinstance(source, ServerSource) else None
@@ -106,7 +106,7 @@ class _Watch:
             self._source.cut()  # what was asked for in advance is not waited for
 
     def saw_item(self) -> None:
-        """Give the next item as much time as this one had. Raise SourceAway if this one came too late."""
+        """Restart the timer for the next item. Raise SourceAway if this item came too late."""
         if self.complaint:
             raise SourceAway(self.complaint)
         self._until = time.monotonic() + import_limits.MOST_ITEM_SECONDS
@@ -128,12 +128,11 @@ class _Watch:
 
 
 def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) -> bool:
-    """Spool all that the source yields; True once it has been read to its end.
+    """Spool all items of the source. Return True after its end.
 
-    `goes_on` is asked after each piece. Raises TransferError when the source
-    cannot be read, or its author has no room for more (QuotaExceeded); the
-    pieces up to there stay, and reading can go on later. A server that gives
-    nothing for too long is cut off.
+    `goes_on` is called after each piece, and False stops the reading. Raise TransferError if the source cannot be read,
+    or QuotaExceeded if its author has no room for more. Finished pieces stay, and reading can continue later. A server
+    that sends nothing for too long is cut off.
     """
     last = ImportPiece.objects.filter(job=job).order_by("-number").first()
     number, items = (last.number, last.items) if last else (0, 0)
@@ -160,7 +159,7 @@ def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) 
 
 
 def spool_documents(*, job: ImportJob, documents: Iterable[Document]) -> None:
-    """Spool these documents, which are all that the job's source has."""
+    """Spool these documents as the job's complete source."""
     piece = _Piece(job, 1, 0)
     for document in documents:
         if len(document.text) > import_limits.MOST_DOCUMENT_BYTES:

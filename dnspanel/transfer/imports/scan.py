@@ -1,7 +1,6 @@
-"""Scan a piece: parse every document, say what is wrong with it, and stage what can be created. Verbs.
+"""Scan a piece: parse every document, record its faults, and stage the zones that can be created. Verbs.
 
-Everything that was found is committed at once, so a scan that dies is
-repeated and leaves nothing behind but a file that the next one replaces.
+All results are committed together. A scan that dies is repeated, and leaves only a file that the next scan replaces.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -83,7 +82,7 @@ SELECT DISTINCT piece FROM marked"""
 
 @dataclass(frozen=True, slots=True)
 class _Scanned:
-    """What is kept of one document: everything but its RRsets."""
+    """The result of scanning one document, without its RRsets."""
 
     name: str
     path: str
@@ -101,16 +100,16 @@ class _Scanned:
 
     @property
     def action(self) -> str:
-        """Its action unless a person chooses another; "" where the dry run decides."""
+        """The zone's action unless a person chooses another. "" means that the dry run decides."""
         if not self.is_sound:
             return Action.FAILED
         return "" if self.existing or self.choice else Action.CREATE
 
 
 def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
-    """Scan the piece; return False if another process was faster.
+    """Scan the piece. Return False if another process was faster.
 
-    Its stage file holds the zones that do not exist yet; its rows of ImportZone and ImportFault say the rest.
+    Its stage file then has the zones that do not exist here yet. Its rows of ImportZone and ImportFault have the rest.
     """
     writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
     signatures: dict[str, BroughtSignatures | None] = {}
@@ -134,7 +133,10 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def forget_scan(*, piece: ImportPiece) -> None:
-    """Have the piece scanned again; only people's choices are kept of the last scan. Runs within a transaction."""
+    """Delete the results of a scan except people's choices, so that the piece is scanned again.
+
+    Runs in the caller's transaction.
+    """
     zones = ImportZone.objects.filter(job_id=piece.job_id, piece=piece.number)
     choices = dict(zones.exclude(choice="").values_list("name", "choice"))
     zones.delete()
@@ -143,7 +145,7 @@ def forget_scan(*, piece: ImportPiece) -> None:
 
 
 def finish_scan(*, job: ImportJob, seconds: float) -> None:
-    """Mark zones that occur twice: every piece is scanned, and a person can choose."""
+    """Mark zones that occur twice, and let people choose. Every piece is scanned by now."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
@@ -156,7 +158,7 @@ def finish_scan(*, job: ImportJob, seconds: float) -> None:
 
 
 def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
-    """Return a function that reads a document as this job's options say."""
+    """Return a function that parses a document with this job's options."""
     options, include = Options.from_json(job.options), include_for(job)
     unanswered, serial = reasons_against(DEPENDING), first_serial(job.created_at)
     ours = server_set_of(job)
@@ -176,13 +178,13 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
 
 
 def server_set_of(job: ImportJob) -> ServerSet | None:
-    """Return the set whose name servers take the place of missing ones, where the job's options want ours."""
+    """Return our set of name servers that the job's options use, or None if they don't."""
     stored = job.options.get(SERVER_SET)
     return set_at(*stored) if stored else None
 
 
 def count_pieces(job_id: int, pieces: Iterable[int]) -> None:
-    """Set the counts of these pieces to those of their zones."""
+    """Update the counts of these pieces from their zones."""
     numbers = list(pieces)
     if numbers:
         with connection.cursor() as cursor:
@@ -208,7 +210,7 @@ FROM (
 
 
 def keep_faults(job_id: int, piece: int, faults: Iterable[SourceFault], *, by_source: bool = False) -> None:
-    """Keep the faults, as long as the import has fewer than limits.MOST_FAULTS. Runs within a transaction."""
+    """Store the faults, up to `import_limits.MOST_FAULTS` per import. Runs in the caller's transaction."""
     rows = [
         ImportFault(
             job_id=job_id,
@@ -233,14 +235,17 @@ def keep_faults(job_id: int, piece: int, faults: Iterable[SourceFault], *, by_so
 
 
 def _storable(text: str) -> str:
-    """Return the text without NUL, which PostgreSQL cannot store."""
+    """Return the text with NUL replaced, because PostgreSQL cannot store it."""
     return text.replace("\0", "␀")
 
 
 def _scan(
     job: ImportJob, piece: ImportPiece, writer: stage.StageWriter, signatures: dict[str, BroughtSignatures | None]
 ) -> list[_Scanned]:
-    """Return what the documents of the piece say; `signatures` are those that zones bring, if the job keeps them."""
+    """Parse the piece's documents, and stage the new zones.
+
+    `signatures` is filled with the signatures in the zones, if the job keeps them.
+    """
     parse, keeps = parser_for(job), Options.from_json(job.options).signatures == "keep"
     scanned: list[_Scanned] = []
     ids: Iterator[int] | None = None
@@ -286,9 +291,9 @@ def _scan(
 
 
 def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Report which of these zones no person may have, and why.
+    """Report the names among these zones that no person is allowed to create, with the reason.
 
-    The dry run finds out which ones this author may have.
+    The dry run checks the names that only this author must not use.
     """
     refused = nesting.refusals_for_everybody(zone.name for _, zone in zones)
     for path, zone in zones if refused else ():
@@ -299,10 +304,11 @@ def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 def _report_signed(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Say which zones go on with their keys; an error where the parent is here, holds a DS, and the zone would not.
+    """Report the zones that stay signed with their keys and those whose keys are not used.
 
-    A zone that is here already is as signed as it will be; so the error is for new ones, and for those that come
-    from where they are signed and are not signed here.
+    Report an error if the zone's parent is here and has a DS, and the zone would not be signed to match it. Zones that
+    already exist keep their signing. For them the error only applies if the source has them signed and the panel does
+    not.
     """
     zones = [(path, zone) for path, zone in zones if zone.signatures is None]
     found = [zone.name for _, zone in zones]
@@ -344,7 +350,7 @@ def _report_signed(
 def _report_wildcard_cuts(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Say which zones delegate a wildcard and are signed here, or will be by the keys that they bring."""
+    """Report zones that delegate a wildcard and are signed here, or will be with the source's keys."""
     found = {}
     ns = rdtypes.NS  # asked first, because an import has millions of other RRsets
     for path, zone in zones:
@@ -362,7 +368,7 @@ def _report_wildcard_cuts(
 
 
 def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Report an error for each new zone with a DS for a zone that is here and has no key that it leads to."""
+    """Report an error for each new zone with a DS that matches no key of the zone below, if that zone is here."""
     holders = {
         rrset.name: (path, zone, [text for text in rrset.texts if text not in rrset.disabled])
         for path, zone in zones
@@ -378,7 +384,10 @@ def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 
 
 def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Say how long the signatures are good that zones bring; an error where they are not or must not be kept."""
+    """Report how long the zones' own signatures are valid.
+
+    Report an error if they are invalid or must not be kept.
+    """
     now = timezone.now()
     may_sign = not zones or job_rights.may_sign(job)
     brought = with_source_chains(job, {zone.name: zone.signatures for _, zone in zones if zone.signatures is not None})
@@ -424,7 +433,7 @@ def _of_keys(path: str, zone: str, reason: str, severity: Severity) -> SourceFau
 
 
 def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
-    """Return the names of those of these zones that are signed."""
+    """Return the names of the zones that are signed here."""
     if not zones:
         return set()
     rows = Signing.objects.filter(pk__in=[zone.id for zone in zones.values()], is_signed=True)
@@ -433,7 +442,7 @@ def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
 
 
 def _reason_aside(signing: BroughtSigning | str, *, is_here: bool) -> str:
-    """Return why the keys of a zone are not used."""
+    """Return the reason why a zone's keys are not used."""
     if is_here:
         return gettext("the zone is here already, and is signed as it is")
     if isinstance(signing, str):
@@ -478,9 +487,9 @@ def _keep_zones(job_id: int, piece: int, scanned: list[_Scanned]) -> None:
 
 
 def _zone_line(job_id: int, piece: int, one: _Scanned) -> str:
-    """Return a row as COPY reads it.
+    """Return a row of ImportZone in the format of COPY.
 
-    It is made by hand, because psycopg takes five times as long for two dozen values.
+    The line is built by hand, because psycopg takes five times as long for two dozen values.
     """
     errors = sum(fault.severity is Severity.ERROR for fault in one.faults) if one.faults else 0
     warnings = sum(fault.severity is Severity.WARNING for fault in one.faults) if one.faults else 0

@@ -1,9 +1,8 @@
-"""Zones ready to be created: what PostgreSQL and the LMDB files get is written out before anybody confirms.
+"""Write the rows of zones to create for PostgreSQL and the LMDB files, before a person confirms the import.
 
-A stage file holds, for each zone of a piece that does not exist yet, its rows
-for `COPY zones_rrset` and its operations for a segment, both with the id that
-the zone will have. Applying then moves bytes. The zone's row of
-`ImportZone` knows where they lie; the piece knows size and CRC-32 of the file.
+For each zone of a piece that does not exist here yet, a stage file has its rows for `COPY zones_rrset` and its
+operations for a segment. Both use the id that the zone will have. Applying the import then only copies bytes. The
+zone's row of `ImportZone` has the offsets; the piece has the size and CRC-32 of the file.
 """
 
 import os
@@ -26,7 +25,7 @@ _SERVED = attrgetter("key", "type", "ttl", "wires")
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """Where one zone's rows and operations lie, and the sum of its rows' digests."""
+    """The places of one zone's rows and operations in a stage file, and the sum of its rows' digests."""
 
     rows_offset: int
     rows_size: int
@@ -42,7 +41,7 @@ def stage_path(job_id: int, piece: int) -> Path:
 
 
 class StageWriter:
-    """One stage file while it is written; `finish` gives its size and checksum."""
+    """A writer for one stage file. `finish` returns its size and checksum."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +52,7 @@ class StageWriter:
         self._checksum = 0
 
     def add(self, zone_id: int, zone_name: str, rrsets: Sequence[ReadyRRset]) -> Staged:
-        """Write the zone's rows and operations into the file."""
+        """Write the zone's rows and operations to the file, and return their places."""
         rows = copy_rows(zone_id, rrsets)
         compiled = compile_wires(zone_name, served_wires(rrsets))
         ops, digest = record_puts(zone_id, compiled)
@@ -65,7 +64,7 @@ class StageWriter:
         return staged
 
     def finish(self) -> tuple[int, int]:
-        """Complete the file, sync it and give it its name; return (size, CRC-32)."""
+        """Complete the file, sync it and give it its final name. Return (size, CRC-32)."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -78,7 +77,10 @@ class StageWriter:
 
 
 def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
-    """Return the full file; None if size or CRC-32 is not that of `StageWriter.finish`: a crash may have lost it."""
+    """Return the content of the file, or None if its size or CRC-32 is not the one that `StageWriter.finish` returned.
+
+    A crash can have lost the file or a part of it.
+    """
     try:
         content = path.read_bytes()
     except OSError:
@@ -87,9 +89,10 @@ def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
 
 
 def served_wires(rrsets: Sequence[ReadyRRset]) -> Iterator[tuple[bytes, int, int, Sequence[bytes]]]:
-    """Yield what the nodes get of each RRset: its records without those that are disabled.
+    """Yield the records of each RRset that nodes get, without disabled ones.
 
-    Most zones have nothing to leave out or to lower: an import has millions of RRsets, so those take no bytecodes.
+    Most zones have nothing to leave out or to lowercase. An import has millions of RRsets, so such zones take a fast
+    path.
     """
     lowered = rdata.SIGNED_IN_LOWER_CASE
     if lowered.isdisjoint(map(_TYPE, rrsets)) and not any(map(_DISABLED, rrsets)):

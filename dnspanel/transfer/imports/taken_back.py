@@ -1,4 +1,4 @@
-"""Zones of an import that the name servers could not answer with: the report names them, with the reason. Verbs."""
+"""Report imported zones that name servers could not load, with the reason. Verbs."""
 
 from collections.abc import Collection
 from typing import Any
@@ -16,9 +16,9 @@ TAKEN_BACK = "taken-back"
 
 
 def note_taken_back(*, sequence: int, reason: str, **_: Any) -> None:
-    """Count the zones that an import published in this publication as failed, each with an error in the report.
+    """Mark the zones that an import published in this publication as failed, each with an error in the report.
 
-    In the transaction that takes the publication back: a report never says that such zones are published.
+    Runs in the transaction that reverts the publication, so that a report never shows such zones as published.
     """
     for piece in ImportPiece.objects.filter(Q(created_in=sequence) | Q(changed_in=sequence)):
         _fail(piece, (Action.CREATE,) if piece.created_in == sequence else CHANGING_ACTIONS, sequence, reason)

@@ -1,4 +1,4 @@
-"""Undo an import as one unit: take back what it published, unless it was changed since. Verbs."""
+"""Undo an import as one unit: revert what it published, except what changed since. Verbs."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -20,10 +20,10 @@ _CHANGED = CHANGING_ACTIONS
 
 
 def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
-    """Take back what the piece published; a second call does nothing.
+    """Revert everything that the piece published. A second call does nothing.
 
-    A zone that it created goes to the trash, unless it was changed since: then it is kept. In a zone that it
-    changed, each RRset goes back to its state before, unless that RRset was changed since. Both are said per zone.
+    A zone that the piece created goes to the trash, unless it changed since. In a zone that the piece changed, each
+    RRset gets its previous state, unless that RRset changed since. The result is recorded for each zone.
     """
     clashes: Collection[str] = ()
     if piece.created_in is not None and piece.created_undone_in is None:
@@ -38,7 +38,7 @@ def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
 
 def finish_undo(*, job: ImportJob, now: datetime) -> None:
-    """Mark the import as undone: no piece is left to take back."""
+    """Mark the import as undone. Every piece is reverted by now."""
     ImportJob.objects.filter(pk=job.pk, state=State.UNDOING).update(
         state=State.UNDONE, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
@@ -58,7 +58,7 @@ def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
 
 def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[str]:
-    """Restore changed zones, and return the names of the zones in which something was kept."""
+    """Restore the changed zones. Return the names of the zones with RRsets that could not be restored."""
 
     def note(publication: Publication) -> None:
         ImportPiece.objects.filter(pk=piece.pk).update(changed_undone_in=publication.sequence)
@@ -75,7 +75,7 @@ def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[s
 def _mark(
     job: ImportJob, piece: ImportPiece, actions: Collection[str], *, undone_in: int | None, clashes: Collection[str]
 ) -> None:
-    """Record for each published zone whether all of it was taken back."""
+    """Record for each published zone whether it was fully reverted."""
     zones = ImportZone.objects.filter(job=job, piece=piece.number, action__in=actions)
     zones.update(undone=KEPT)
     if undone_in is not None:

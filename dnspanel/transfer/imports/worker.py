@@ -1,13 +1,11 @@
-"""The workers of an import: one reads its source, the others claim a unit of work, do it, repeat. Verbs.
+"""Run the workers of an import: one reads its source, and the others claim and do units of work. Verbs.
 
-Reading waits for the server of another operator or goes through a large archive, for
-as long as it takes: `read_import` runs where nothing else waits for it. What
-it has read is work for `work_on_import`, in units that end by themselves.
+Reading waits for another operator's server or goes through a large archive, which can take long. So `read_import` runs
+where it blocks nothing else. `work_on_import` processes what has been read, in short units.
 
-Any number of processes work on one import. A unit is claimed by a
-PostgreSQL advisory lock, which ends with the process: there are no leases to
-wait for, and a killed worker's unit goes to the next one. Every unit
-ends with one commit, so nothing is done twice.
+Any number of processes can work on one import. A unit is claimed with a PostgreSQL advisory lock, which ends with the
+process. There are no leases to wait for, and the next worker takes over a killed worker's unit. Every unit ends with
+one commit, so nothing is done twice.
 """
 
 import logging
@@ -45,14 +43,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The result of a worker's turn, for the log; `again` if there is more to do."""
+    """The result of a worker's turn, for the log. `again` is True if more work is left."""
 
     summary: str
     again: bool = False
 
 
 def read_import(job_id: int) -> str:
-    """Read the import's source to its end, unless another worker does that or it is not its author's turn."""
+    """Read the import's source to its end, and return a summary for the log.
+
+    Do nothing if another worker reads it, publishing is held, or other sources of its author are being read.
+    """
     job = _unread().select_related("author", "token").filter(pk=job_id).first()
     if job is None or current_hold():
         return f"import={job_id}: nothing to read"
@@ -71,7 +72,7 @@ def read_import(job_id: int) -> str:
 
 
 def imports_to_read() -> list[int]:
-    """Return the jobs whose source needs a reader."""
+    """Return the ids of the imports whose source needs a reader."""
     return [] if current_hold() else list(_unread().values_list("pk", flat=True))
 
 
@@ -80,7 +81,7 @@ def _unread() -> "QuerySet[ImportJob]":
 
 
 def _waking_while(job: ImportJob) -> Callable[[], bool]:
-    """Return a function that says if reading goes on, and has what was read until then worked on."""
+    """Return a function that returns True while reading should continue, and wakes workers for what has been read."""
     woken_at = 0.0
 
     def goes_on() -> bool:
@@ -95,7 +96,7 @@ def _waking_while(job: ImportJob) -> Callable[[], bool]:
 
 
 def work_on_import(job_id: int) -> Turn:
-    """Do units of this import until none is left, or the turn is over, unless it is another person's turn."""
+    """Do units of this import until none is left or the turn is over, unless other people's imports have priority."""
     first = places.imports_with_work().filter(pk=job_id).first()
     if first is None:
         return Turn(f"import={job_id} units=0: nothing to do")
@@ -132,12 +133,18 @@ def _work_in_turn(job_id: int) -> Turn:
 
 
 def active_imports() -> list[int]:
-    """Return the jobs that have work; none while publishing is held: ids of zones must not be handed out either."""
+    """Return the ids of imports with work.
+
+    While publishing is held there are none, because zone ids must not be assigned.
+    """
     return [] if current_hold() else list(places.imports_with_work().values_list("pk", flat=True))
 
 
 def _stop_or_raise(job: ImportJob, exc: Exception, *expected: type[Exception]) -> None:
-    """Stop the import, and raise the error unless it is expected. A database that is away stops no import."""
+    """Stop the import, and raise the error again unless it is expected.
+
+    An unreachable database does not stop the import.
+    """
     if is_away(exc):
         raise exc
     _stop(job, exc)
@@ -146,14 +153,14 @@ def _stop_or_raise(job: ImportJob, exc: Exception, *expected: type[Exception]) -
 
 
 def _stop(job: ImportJob, exc: Exception) -> None:
-    """Pause the job with its failure recorded; a person resumes it."""
+    """Pause the job and record its failure. A person has to resume it."""
     logger.warning("import=%s stopped in state=%s: %s", job.pk, job.state, exc)
     message = str(exc) or type(exc).__name__
     ImportJob.objects.filter(pk=job.pk, state=job.state).update(paused=True, failure=message)
 
 
 def _do_unit(job: ImportJob) -> bool:
-    """Do one unit of work of the job's phase; False if other workers have all of them."""
+    """Do one unit of work in the job's phase. Return False if other workers have all of them."""
     if job.state == State.PLANNING and not job.phase_begun:
         return _begin_plan(job)
     steps = _STEPS[State(job.state)]
@@ -166,7 +173,7 @@ def _do_unit(job: ImportJob) -> bool:
 
 
 def _begin_plan(job: ImportJob) -> bool:
-    """Decide what needs no comparison; False if another worker does."""
+    """Decide the zones that need no comparison. Return False if another worker is doing it."""
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if mine and _goes_on(job):  # the worker that had the lock may have ended the phase
             import_plan.begin_plan(job=job)
@@ -209,7 +216,7 @@ _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
 
 
 def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
-    """Enter the next state if every piece is through; False while one is not."""
+    """Enter the next state and return True if every piece has finished the phase."""
     phase = job.state
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if not mine:
@@ -236,7 +243,7 @@ def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
 
 @contextmanager
 def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | None]:
-    """Claim a piece in this state that no other worker has; None without such a piece."""
+    """Claim a piece in this state that no other worker has. Yield None if there is none."""
     waiting = ImportPiece.objects.filter(job=job, state=state).order_by("number")
     for piece in waiting[: 4 * settings.TRANSFER_PROCESSES]:
         with hold_lock(Lock.PIECE, piece.pk) as mine:
@@ -251,7 +258,7 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
 
 @contextmanager
 def _worker_place(job_id: int) -> Iterator[bool]:
-    """Take one of the places for workers on this job, if one is free."""
+    """Take one of the job's worker places. Yield False if all are taken."""
     for place in range(settings.TRANSFER_PROCESSES):
         with hold_lock(Lock.WORKER, job_id * places.WORKERS_OF_IMPORT + place) as mine:
             if mine:
