@@ -1,8 +1,7 @@
-"""What a zone must keep to: checks over the RRsets near a change. Pure.
+"""The rules of a zone: checks of the RRsets near a change. Pure.
 
-`check_zone` sees a neighbourhood, not the zone: the RRsets at
-`names_to_know` and those that point at a changed name. What it cannot see it
-says nothing about.
+`check_zone` sees a neighborhood, not the whole zone: the RRsets at `names_to_know` and those that point at a changed
+name. It reports nothing about other RRsets.
 """
 
 import binascii
@@ -47,10 +46,10 @@ def check_zone(  # noqa: PLR0913  # a zone, and what is known around it
     allow_lua: bool = False,
     unanswered: Mapping[int, str] | None = None,
 ) -> list[Violation]:
-    """Return every rule that the changed RRsets break, or break for RRsets that point at them; errors first.
+    """Return the violations by the changed RRsets, and by RRsets that point at them, errors first.
 
-    `unanswered`: types and kinds of values that not every node answers, with the reason (`reasons_against` of
-    `computed_types`).
+    `unanswered` has the types and kinds of values that not every node answers, with the reasons
+    (`computed_types.reasons_against`).
     """
     near = Neighbourhood(zone, rrsets, below or {}, answered_by or {}, unanswered or {})
     changed_names = {name for name, _ in changed}
@@ -120,7 +119,7 @@ def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """Yield SOA and DNSKEY outside the apex (RFC 4034 2.1.1), and DS at the apex (RFC 4035 2.4)."""
+    """Yield violations for SOA and DNSKEY outside the apex (RFC 4034 2.1.1), and DS at the apex (RFC 4035 2.4)."""
     at_apex = rrset.name == near.zone
     if rrset.type in _ONLY_AT_APEX and not at_apex:
         word = rdata.type_to_text(rrset.type)
@@ -258,14 +257,16 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def needs_alias(rrset: RRset) -> bool:
-    """Return True if clients find an RRset only by an alias to its name."""
+    """Return True if clients can only reach an RRset through an alias to its name."""
     if rrset.type in value_rules.OWNERS:
         return value_rules.is_misplaced(rrset.name, rrset.type)
     return rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name.startswith("_")
 
 
 def _is_underscore_host(near: Neighbourhood, rrset: RRset) -> bool:
-    """Return True if an address is at a name that cannot be a host's, and no alias leads hosts there."""
+    """Return True if an address is at a name that cannot be a host's, and no alias from a valid host
+    name leads there.
+    """
     if rrset.type not in (rdtypes.A, rdtypes.AAAA) or rrset.name == near.zone or not needs_alias(rrset):
         return False
     return all(name.startswith("_") for name in near.names_leading_to(rrset.name))
@@ -286,7 +287,7 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def unreadable_values(zone: str, rrset: RRset, unanswered: Mapping[int, str]) -> Iterator[Violation]:
-    """Yield an error for each value that makes every type at the name SERVFAIL, because some node cannot read it.
+    """Yield an error for each value that some node cannot read, since all types at its name then answer SERVFAIL.
 
     `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
     """
@@ -314,8 +315,9 @@ def _soa_names(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _look_alikes(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """Yield findings about the labels of its name (the zone's labels only with its SOA), and notes about its
-    targets.
+    """Yield findings about look-alikes in an RRset's name, and notes about its targets.
+
+    The zone's own labels are only checked with its SOA.
     """
     if _INTERNATIONAL in rrset.name:
         labels = names.labels(rrset.name)
@@ -358,7 +360,7 @@ def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _is_bad_ech(text: str) -> bool:
-    """Return True if the value has an `ech` with a wrong length prefix."""
+    """Return True if the value has an `ech` parameter with a wrong length prefix."""
     _, found, rest = text.partition(' ech="')
     value = binascii.a2b_base64(rest.partition('"')[0]) if found else b""
     return bool(found) and (len(value) < 6 or int.from_bytes(value[:2], "big") != len(value) - 2)
@@ -399,5 +401,5 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
 
 @cache
 def _rules_of(type: int) -> tuple[Rule, ...]:
-    """Return the rules about this type."""
+    """Return the rules that apply to this type."""
     return tuple(rule for rule, types in _RULES if types is None or type in types)

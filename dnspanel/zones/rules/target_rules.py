@@ -1,4 +1,4 @@
-"""Check the names that RRsets point at: missing, aliases, loops, glue. Pure."""
+"""Checks of the names that RRsets point at: missing names, aliases, loops and glue. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -60,7 +60,7 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
 
 
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
-    """Return a warning about the target of an RRset, with these answers, if clients cannot use it."""
+    """Return a warning if clients cannot use an RRset's target. `answers` are the RRsets at the target."""
     if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
         message = gettext("{zone} points at {target}, which is a CNAME; it must be a host with addresses").format(
             zone=what(zone, rrset), target=target
@@ -82,13 +82,13 @@ def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, 
 
 
 def has_address(answers: Mapping[int, RRset]) -> bool:
-    """Return True if a name's answers include addresses, or records that compute them."""
+    """Return True if a name's answers include addresses, or a LUA record, which may compute addresses."""
     # A LUA record may make addresses; only its code knows.
     return not (ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
 
 
 def _loops(near: Neighbourhood, start: str, target: str) -> bool:
-    """Return whether CNAMEs and DNAMEs lead from a target back to the CNAME at `start`, which may be a wildcard."""
+    """Return True if CNAMEs and DNAMEs lead from a target back to the CNAME at `start`, which can be a wildcard."""
     if target in near.answered_by:
         return False
     if start.startswith("*.") and near.answers_at(target) is near.by_name.get(start, start):
@@ -102,7 +102,7 @@ def _loops(near: Neighbourhood, start: str, target: str) -> bool:
 
 
 def _dname_loops(near: Neighbourhood, start: str, target: str) -> bool:
-    """Return whether DNAMEs lead each name below `start` to another one below it, for ever."""
+    """Return True if DNAMEs lead every name below `start` to another name below `start`, without end."""
     following: str | None = name_below(target)
     for _ in range(MAX_CHAIN):
         if following is None or names.is_within(following, start):

@@ -1,8 +1,8 @@
-"""Values that a release of PowerDNS cannot read back from its own rows: it answers SERVFAIL for their name. Pure.
+"""Values that a PowerDNS release cannot read back from its own rows. Pure.
 
-Such a row makes every type at its name SERVFAIL, and no transfer of the zone works. The kinds were found by machine:
-`tests/oracle/test_boundary_values.py` writes boundary values of every type as our rows and reads them with each
-release. docs/develop/boundary-values.md has the results, and how a release is added.
+Such a row makes every type at its name SERVFAIL, and all transfers of the zone fail. A test found the kinds:
+`tests/oracle/test_boundary_values.py` writes boundary values of every type as rows and reads them with each release.
+docs/develop/boundary-values.md has the results, and explains how to add a release.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,9 @@ _MOST_QUOTED = 60
 
 
 class Kind(IntEnum):
-    """A kind of values, numbered above all types: so one mapping has the reasons against both (`unanswered`)."""
+    """A kind of unreadable values. Its number is above all types, so that one mapping (`unanswered`) has reasons for
+    both.
+    """
 
     EMPTY_CAA = _ABOVE_TYPES
     APL_FAMILY = _ABOVE_TYPES + 1
@@ -39,7 +41,7 @@ _REASONS = {
 
 
 def kind_of(type: int, text: str) -> Kind | None:
-    """Return which kind of unreadable values a canonical text belongs to; None for what every release reads."""
+    """Return the kind of unreadable values that a canonical text belongs to, or None if every release can read it."""
     if type not in TYPES:
         return None
     fields = text.split(" ")
@@ -55,12 +57,12 @@ def kind_of(type: int, text: str) -> Kind | None:
 
 
 def depending_kinds(types: Iterable[int]) -> frozenset[int]:
-    """Return the kinds of values of these types that depend on the releases of the nodes."""
+    """Return the kinds of values of these types that only some of the nodes' releases can read."""
     return frozenset(_DEPENDING[type] for type in types if type in _DEPENDING)
 
 
 def reason_against(type: int, text: str, unanswered: Mapping[int, str]) -> str:
-    """Return why a canonical text is refused; empty if all nodes read it.
+    """Return why a canonical text is refused, or an empty string if all nodes can read it.
 
     `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
     """

@@ -1,6 +1,7 @@
-"""What single RRsets say that no client will follow: hosts that are none, services at the wrong name, CAA, look-alikes.
+"""Checks of single RRsets for values that clients ignore: invalid hosts, misplaced services, CAA, and look-alikes.
 
-Pure, and without a look at other RRsets; `rules` has those that need one, `mail_rules` those about mail.
+Pure, and without knowledge of other RRsets. `rules` has the checks that need other RRsets, and `mail_rules` those of
+mail.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +26,7 @@ TYPES = _MUST_BE_HOSTS | {rdtypes.TLSA, rdtypes.CAA}
 
 
 def check_values(rrset: RRset) -> Iterator[Finding]:
-    """Yield doubts about the served records of an RRset of these TYPES."""
+    """Yield findings about the served records of an RRset with one of the TYPES."""
     if rrset.type in _MUST_BE_HOSTS:
         yield from _hosts(rrset)
     if rrset.type == rdtypes.SRV and is_misplaced(rrset.name, rrset.type):
@@ -46,13 +47,16 @@ def check_values(rrset: RRset) -> Iterator[Finding]:
 
 @small_cache(entries=4096, longest=512)
 def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
-    """Return True if MX, NS or SRV records point at a name that isn't a host. Quick, since many zones have the same."""
+    """Return True if MX, NS or SRV records point at a name that isn't a host. Cached, since many zones have the same
+    records.
+    """
     return any(_fault_of_target(target) for text in texts for target in _targets(type, text))
 
 
 def is_misplaced(name: str, type: int) -> bool:
-    """Return True if no client asks for an SRV (RFC 2782; RFC 6763 4.1 with an instance before it) or a TLSA
-    at this name.
+    """Return True if no client asks for this SRV or TLSA at this name.
+
+    For SRV see RFC 2782, and RFC 6763 4.1 for names that begin with an instance.
     """
     first, second, third, *_ = (*_first_labels(name), "", "")
     if type == rdtypes.SRV:
@@ -65,7 +69,7 @@ def is_misplaced(name: str, type: int) -> bool:
 
 
 def _first_labels(name: str) -> list[str]:
-    """Return the first three labels. A dot inside a label, as in instances of DNS-SD, does not split it."""
+    """Return the first three labels. An escaped dot, as in DNS-SD instances, does not split a label."""
     if "\\" in name:
         return [label.decode("latin-1") for label in names.labels(name)[:3]]
     return name.split(".", 3)
@@ -91,7 +95,7 @@ def _targets(type: int, text: str) -> Iterator[str]:
 
 @small_cache(entries=4096, longest=512)
 def _fault_of_target(target: str) -> tuple[str, str] | None:
-    """Return why a name cannot be a host, with the code of the rule."""
+    """Return the rule's code and the reason why a name cannot be a host, or None if it can."""
     if looks_like_address(target):
         return "target-is-address", gettext("which looks like an address: records of this type need the name of a host")
     if is_host(target):
@@ -100,17 +104,17 @@ def _fault_of_target(target: str) -> tuple[str, str] | None:
 
 
 def looks_like_address(name: str) -> bool:
-    """Return True if a name ends like an IPv4 address."""
+    """Return True if a name's last label is a number, as in an IPv4 address."""
     return name.rstrip(".").rpartition(".")[2].isdigit()
 
 
 def is_host(name: str) -> bool:
-    """Return True if a name can be a host's."""
+    """Return True if a name can be the name of a host."""
     return all(map(_is_of_host, name.rstrip(".").split(".")))
 
 
 def _is_of_host(label: str) -> bool:
-    """Return True if a host's name may have this label (RFC 1123 2.1)."""
+    """Return True if a label is allowed in the name of a host (RFC 1123 2.1)."""
     return label.isascii() and label.replace("-", "").isalnum() and not (label[0] == "-" or label[-1] == "-")
 
 
@@ -133,7 +137,7 @@ def _caa(rrset: RRset) -> Iterator[Finding]:
 
 @small_cache(entries=4096, longest=512)
 def fault_of_caa(text: str) -> Finding | None:
-    """Return what certification authorities will not understand in one CAA record, or None."""
+    """Return a finding if certification authorities won't understand this CAA record, or None."""
     tag, value = _tag_and_value(text)
     if tag not in _CAA_TAGS:
         return "note", "caa-tag", gettext("certification authorities know no tag “{tag}”").format(tag=tag)
@@ -160,7 +164,7 @@ def _tag_and_value(text: str) -> tuple[str, str]:
 
 
 def look_alikes(name_labels: Iterable[bytes]) -> Iterator[Finding]:
-    """Yield findings about labels with international letters that readers may confuse (UTS 39)."""
+    """Yield findings about internationalized labels that readers can confuse with others (UTS 39)."""
     for label in name_labels:
         if label.startswith(b"xn--"):
             yield from ((severity, code, spoken(message)) for severity, code, message in _look_alikes_of(label))

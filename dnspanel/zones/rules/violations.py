@@ -1,4 +1,4 @@
-"""Say which rule an RRset breaks, and how bad that is. Pure."""
+"""Violations: which rule an RRset breaks, and how severe that is. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from replication.dns.rrset import RRset
 
 
 class Severity(StrEnum):
-    """An error blocks, a warning must be accepted, a note is only said."""
+    """The severity of a violation: an error blocks, a warning must be accepted, and a note is only shown."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -22,7 +22,7 @@ _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One rule that an RRset breaks; `code` is stable and names the rule."""
+    """A rule that an RRset breaks. `code` is the rule's stable name."""
 
     severity: Severity
     code: str
@@ -32,7 +32,7 @@ class Violation:
 
 
 def in_order(violations: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Return each violation once: errors first, then by name and type."""
+    """Return the violations without duplicates: errors first, then by name and type."""
     return tuple(sorted(dict.fromkeys(violations), key=lambda v: (_ORDER[v.severity], v.name, v.type, v.code)))
 
 

@@ -1,1 +1,1 @@
-"""Runs over many zones, and changes of many RRsets."""
+"""Runs over many zones, and changes of many RRsets at once."""

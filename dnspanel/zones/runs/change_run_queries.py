@@ -1,4 +1,4 @@
-"""Read the runs that change many zones, for a person or for the worker."""
+"""Queries for the runs that change many zones, for a person or for the worker."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -13,7 +13,7 @@ from dnspanel.zones.runs import run_turns
 
 
 class Outcome(StrEnum):
-    """What a run finds in a zone."""
+    """The outcome of a run for a zone."""
 
     CHANGE = "change"
     REFUSED = "refused"
@@ -34,13 +34,13 @@ def may_be_undone(run: ChangeRun) -> bool:
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Return True if this person may change some zone in one of these ways."""
+    """Return True if the person can apply at least one of these acts to some zone."""
     actor = actor_of(person)
     return actor is not None and any(map(actor.may_somewhere, (Right.SETTINGS, *RIGHTS_OF_ACTS.values())))
 
 
 def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
-    """Select the person's own runs, or those that the token began. The newest first."""
+    """Select the person's own runs, or for a token those that it began, newest first."""
     runs = ChangeRun.objects.select_related("author", "team", "policy").order_by("-pk")
     actor = actor_of(person)
     if actor is None:
@@ -50,7 +50,7 @@ def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
 
 
 def run_for(person: Person, run_id: int) -> ChangeRun:
-    """Return the run of this id. Raise ChangeRunUnknown."""
+    """Return the run with this id. Raise ChangeRunUnknown if it isn't visible to the person."""
     run = runs_visible_to(person).filter(pk=run_id).first()
     if run is None:
         raise ChangeRunUnknown
@@ -58,5 +58,5 @@ def run_for(person: Person, run_id: int) -> ChangeRun:
 
 
 def unfinished_runs() -> list[int]:
-    """Return the unfinished runs; none while publishing is held."""
+    """Return the ids of the unfinished runs. While publishing is on hold, return none."""
     return run_turns.unfinished_ids(ChangeRun)

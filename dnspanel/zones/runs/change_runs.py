@@ -1,8 +1,8 @@
-"""One change of many zones, as a job: a dry run, then the same for good, batch after batch, and an undo. Verbs.
+"""The same change to many zones, as a job: a dry run, then the real run in batches, and an undo. Verbs.
 
-A run for good covers the zones that its dry run found, so that nothing happens to a zone that no one saw. A zone that
-changed since is changed completely, or refused with the reason. An undo works zone by zone: later changes of others
-stay. A repeated step changes nothing.
+A real run covers the zones that its dry run found, so that no zone changes that no one has reviewed. A zone that
+changed since the dry run is either changed completely or refused with the reason. An undo works zone by zone and keeps
+later changes by other people. A repeated step changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,7 +58,7 @@ MOST_LISTED: Mapping[str, int] = {Outcome.CHANGE: _EVERY, Outcome.REFUSED: 1_000
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """The change for each zone. `policy` None removes the attachment of the zone itself."""
+    """The change to apply to each zone. A `policy` of None removes the policy attached to the zone itself."""
 
     act: ZoneAct
     tags: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Alike:
 
     @property
     def marks(self) -> Marks:
-        """The tags and the team, of an act that is about those."""
+        """The tags and the team to set, for acts on tags or teams."""
         add = self.tags if self.act == ZoneAct.ADD_TAGS else ()
         remove = self.tags if self.act == ZoneAct.REMOVE_TAGS else ()
         return Marks(add, remove, self.act == ZoneAct.TEAM, self.team)
@@ -76,7 +76,7 @@ class Alike:
 
 @dataclass(slots=True)
 class _Found:
-    """What a batch comes to: by zone id what is found, why, and what was there before."""
+    """The result of a batch by zone id: outcomes, messages, and states before the change."""
 
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     messages: dict[int, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class _Found:
         self.outcomes[zone.pk], self.before[zone.pk] = Outcome.CHANGE, dict(before)
 
     def take(self, outcome: ZonesOutcome) -> None:
-        """Note the changed and the refused zones. The others stay the same."""
+        """Note the changed and the refused zones. Other zones count as unchanged."""
         for zone in outcome.changed:
             self.change(zone, {"tags": zone.tags, "team": zone.team_id})
         for zone, reason in outcome.refused:
@@ -105,10 +105,11 @@ def create_run(
     names: Sequence[str] = (),
     form_id: UUID | None = None,
 ) -> ChangeRun:
-    """Create a dry run that waits for a worker: over these zones, or those that a search finds ("" finds all).
+    """Create a dry run over the named zones, or over those that a search finds (an empty search finds all).
 
-    Raise Forbidden if the author may do this with no zone, SettingsRefused for invalid tags or team, and RunRefused for
-    an author with several unfinished runs, or for more than MOST_NAMED names.
+    It waits for a worker. Raise Forbidden if the author isn't allowed to do the act with any zone, and SettingsRefused
+    for invalid tags or an invalid team. Raise RunRefused if the author has several unfinished runs, and for more than
+    MOST_NAMED names.
     """
     _require_somewhere(by, alike.act)
     if len(names) > MOST_NAMED:
@@ -137,10 +138,10 @@ def create_run(
 def start_run(
     *, dry_run: ChangeRun, by: Author, now: datetime, confirmed: bool = False, form_id: UUID | None = None
 ) -> ChangeRun:
-    """Create a run that does what this dry run found for good. The run waits for a worker.
+    """Create the real run for a dry run. It waits for a worker.
 
-    Raise RunRefused if the dry run has not ended, Forbidden, and MassDeletion for too many zones unless a person
-    `confirmed` it.
+    Raise RunRefused if the dry run has not ended, Forbidden, and MassDeletion for too many deletions unless
+    `confirmed`.
     """
     _require_somewhere(by, dry_run.act)
     run_turns.refuse_unless_done(dry_run)
@@ -151,9 +152,9 @@ def start_run(
 
 
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
-    """Create a run that undoes what this run changed. It waits for a worker; later changes of others stay.
+    """Create a run that undoes the changes of this run. It waits for a worker, and keeps later changes by other people.
 
-    Raise RunRefused for a dry run, an unfinished run, and an undo; Forbidden.
+    Raise RunRefused for a dry run, an unfinished run or an undo, and Forbidden.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):
@@ -162,7 +163,7 @@ def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None 
 
 
 def cancel_run(*, run: ChangeRun, by: Author, now: datetime) -> None:
-    """Stop the run after the current batch. Finished batches stay. Raise RunRefused if it has ended."""
+    """Stop the run after the current batch. Finished batches are not undone. Raise RunRefused if the run has ended."""
     run_turns.cancel(run, by=by, now=now, action="zone.run_cancel")
 
 
@@ -210,7 +211,7 @@ def _require_somewhere(by: Author, act: str) -> None:
 
 
 def _take_batch(run: ChangeRun, batch: int) -> bool:
-    """Work on the next zones, or end the run. Return True if there may be more of them."""
+    """Process the next zones, or end the run. Return True if more zones may follow."""
     author = run_turns.author_of(run)
     if author is None:
         raise RunRefused(gettext("A run that changes zones is somebody's."))
@@ -240,7 +241,7 @@ def _changed_by(run_id: int) -> "QuerySet[ChangeRunZone, int]":
 
 
 class _Batch:
-    """What becomes of the zones of one batch."""
+    """The processing of one batch of zones."""
 
     def __init__(self, run: ChangeRun, author: Actor) -> None:
         self._run, self._author = run, author
@@ -249,7 +250,7 @@ class _Batch:
         self._of_undo = panel_reasons.RUN_TAKEN_BACK.format(undone=run.undo_of_id, number=run.pk)
 
     def look(self, zones: Sequence[Zone], now: datetime) -> None:
-        """Note in the run's row what would happen to these zones."""
+        """Store in the run what would happen to these zones."""
         found = _Found()
         match self._alike.act:
             case ZoneAct.DELETE:
@@ -265,7 +266,7 @@ class _Batch:
         self._advance_alone(zones, found)
 
     def carry_out(self, zones: Sequence[Zone], now: datetime) -> None:
-        """Change these zones, and note it in the run's row."""
+        """Change these zones, and store the outcomes in the run."""
         match self._alike.act:
             case ZoneAct.DELETE:
                 self._delete(zones, now)
@@ -291,7 +292,7 @@ class _Batch:
                 )
 
     def take_back(self, zones: Sequence[Zone], now: datetime) -> None:
-        """Restore these zones to their state before the undone run, and note it in the run's row."""
+        """Restore these zones to their state before the undone run, and store the outcomes in the run."""
         found = _Found()
         rows = ChangeRunZone.objects.filter(run=self._run.undo_of_id, zone_id__in=[zone.pk for zone in zones])
         before = {row.zone_id: row.before for row in rows}
@@ -338,7 +339,7 @@ class _Batch:
                 found.refuse(zone, str(exc))
 
     def _restore(self, zones: Sequence[Zone], found: _Found, reason: str, now: datetime) -> None:
-        """Restore the zones from the trash, in one publication, except those that cannot be restored."""
+        """Restore the zones from the trash in one publication. Note zones that cannot be restored as refused."""
         restored = restore_zones.restore_zones(zones=zones, acting=Acting(self._author, self._channel, now, reason))
         for zone in restored.outcome.changed:
             found.change(zone, {})
@@ -347,7 +348,7 @@ class _Batch:
         run_turns.note_publications(self._run, [publication.sequence for publication in restored.publications])
 
     def _delete_again(self, zones: Sequence[Zone], rows: Iterable[ChangeRunZone], found: _Found, now: datetime) -> None:
-        """Delete zones again that the run restored and that did not change since."""
+        """Delete the zones that the undone run restored, unless they changed since."""
         restored_at = {row.zone_id: row.revision + 1 for row in rows}
         allowed = many_settings.deletable([z for z in zones if z.revision == restored_at[z.pk]], self._author)
         for zone, reason in allowed.refused:
@@ -366,7 +367,7 @@ class _Batch:
             run_turns.note_publications(self._run, [publication.sequence])
 
     def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
-        """Return those of these zones whose attachment of the policy changes. Note all."""
+        """Return the zones whose attached policy changes. Note the outcome of all."""
         own = _own_policies(zones)
         changing = []
         for zone in zones:
@@ -422,7 +423,9 @@ class _Batch:
             self._advance(zones, found)
 
     def _advance(self, zones: Sequence[Zone], found: _Found) -> None:
-        """Note that these zones are done. Raise Stopped if the run was cancelled or has advanced since."""
+        """Store the outcomes of these zones and the run's progress. Raise Stopped if the run was canceled or has
+        advanced since.
+        """
         noted = ((zone, found.outcomes.get(zone.pk, Outcome.SAME), found.messages.get(zone.pk, "")) for zone in zones)
         listed = run_turns.advance(self._run, zones, noted, MOST_LISTED)
         ChangeRunZone.objects.bulk_create(

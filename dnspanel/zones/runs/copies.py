@@ -1,4 +1,4 @@
-"""RRsets of one zone as copies in another one, with that zone's current records. Writes nothing."""
+"""Copying RRsets of one zone into another zone that may already have them. Writes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _OF_THE_APEX = frozenset({rdtypes.SOA, rdtypes.NS})
 
 
 class Existing(StrEnum):
-    """What becomes of an RRset that the other zone has already: it stays, is replaced, or gets the values of both."""
+    """How to treat an RRset that the target zone already has: keep it, replace it, or merge the values of both."""
 
     SKIP = "skip"
     REPLACE = "replace"
@@ -31,7 +31,10 @@ class Existing(StrEnum):
 
 @dataclass(slots=True)
 class Copies:
-    """What copying does to the other zone. `kept` have an RRset there that stays, `left_out` are of one zone only."""
+    """The effect of copying on the target zone.
+
+    `kept` counts RRsets that the target already has and keeps. `left_out` counts RRsets that belong to one zone only.
+    """
 
     changes: list[Change] = field(default_factory=list)
     unchanged: int = 0
@@ -41,15 +44,16 @@ class Copies:
 
     @property
     def afters(self) -> Mapping[Key, RRset | None]:
-        """What the RRsets become that change."""
+        """The changed RRsets of the target, by key."""
         return {change.key: change.after for change in self.changes}
 
 
 def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User, existing: Existing) -> Copies:
-    """Return the effect of copying the selected RRsets to the target, both with the author's draft. Raise TooMany.
+    """Return the effect of copying the selected RRsets to the target. Raise TooMany.
 
-    Names inside the source become names inside the target. SOA and name servers of the zone itself, keys, signatures
-    and DS are left out. Changes that the author may not make in the target are refused.
+    The author's draft is taken into account in both zones. Names inside the source become names inside the target. The
+    zone's own SOA and NS, and keys, signatures and DS are omitted. Changes that the author isn't allowed to make in the
+    target are refused.
     """
     copies = Copies()
     made: dict[Key, RRset] = {}
@@ -94,9 +98,9 @@ def _change(  # noqa: PLR0913  # the two sides of a copy
 
 
 def _merge_rrsets(now: RRset, copy: RRset) -> RRset:
-    """Return the values of both, with their notes, and the TTL and comment of the current RRset.
+    """Return an RRset with the values and notes of both, and the TTL and comment of the existing one.
 
-    Raise ValueError for types with one value.
+    Raise ValueError for types with a single value.
     """
     if now.type in _OF_ONE_VALUE:
         raise ValueError(gettext("it has one value, so there are no values of both to keep"))

@@ -1,6 +1,6 @@
-"""RRsets of any number of zones, found by a search or named, and what an act makes of each of them.
+"""RRsets from any number of zones, found by a search or named, and the effect of an act on each of them.
 
-Read in sets: the number of queries does not depend on that of the zones.
+They are read in sets: the number of queries does not depend on the number of zones.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ Selected = dict[Zone, list[tuple[RRset | None, RRset]]]
 
 @dataclass(frozen=True, slots=True)
 class WideSelection:
-    """RRsets of any zones: these, or all that a search finds."""
+    """A selection of RRsets in any zones: by key, or all that a search finds."""
 
     keys: tuple[KeyByName, ...] = ()
     search: str = ""
@@ -49,7 +49,7 @@ class WideSelection:
 
 @dataclass(frozen=True, slots=True)
 class RefusedInZone:
-    """An RRset that stays as it is, and why."""
+    """An RRset that the act doesn't change, with the reason."""
 
     zone: Zone
     rrset: RRset
@@ -58,7 +58,10 @@ class RefusedInZone:
 
 @dataclass(slots=True)
 class WideOutcome:
-    """What an act makes of selected RRsets, before anything is written; zones by name, in each its canonical order."""
+    """The effect of an act on the selected RRsets, before anything is written.
+
+    Zones are sorted by name, and the changes of each zone are in canonical order.
+    """
 
     changes: dict[Zone, list[Change]] = field(default_factory=dict)
     unchanged: int = 0
@@ -67,16 +70,16 @@ class WideOutcome:
 
     @property
     def count(self) -> int:
-        """How many RRsets change."""
+        """The number of RRsets that change."""
         return sum(map(len, self.changes.values()))
 
     @property
     def afters(self) -> Mapping[Zone, Mapping[Key, RRset | None]]:
-        """What the RRsets become that change."""
+        """The changed RRsets by zone and key."""
         return {zone: {change.key: change.after for change in of_zone} for zone, of_zone in self.changes.items()}
 
     def examples(self, most: int) -> list[tuple[Zone, Change]]:
-        """Return the first changes as examples: one of each zone before a second of any."""
+        """Return the first changes as examples: one per zone before a second from the same zone."""
         found: list[tuple[Zone, Change]] = []
         for number in range(most):
             found += [(zone, of_zone[number]) for zone, of_zone in self.changes.items() if number < len(of_zone)]
@@ -86,11 +89,11 @@ class WideOutcome:
 
 
 def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: datetime) -> WideOutcome:
-    """Return the act's result for each selected RRset that the author sees. Changes that they may not make are refused.
+    """Return the effect of the act on each selected RRset that the author sees.
 
-    A person's own draft counts: RRsets that it deletes are not selected, and those that it changes are changed further.
-    For a token, RRsets are as published. Raise TooMany, SearchTooGeneral, and Forbidden if the author may change no
-    RRset of any zone.
+    Changes that the author isn't allowed to make are refused. A person's draft is taken into account: RRsets that it
+    deletes are not selected, and the act applies on top of its changes. For a token, RRsets are as published. Raise
+    TooMany, SearchTooGeneral, and Forbidden if the author isn't allowed to change any RRset of any zone.
     """
     actor = actor_of(author)
     if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
@@ -102,7 +105,7 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
 
 
 def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
-    """Return patches that make the changes. An RRset that others changed since stays."""
+    """Return patches that make the changes. They skip RRsets that other people changed since."""
     return [
         zone_patches.patch_of_steps(zone, [(change.key, partial(_unless_moved, change)) for change in of_zone])
         for zone, of_zone in outcome.changes.items()
@@ -140,7 +143,10 @@ def _outcome(act: Act, selected: Selected, author: Drafter) -> WideOutcome:
 def _allowed_changes(
     zone: Zone, changes: Sequence[tuple[Change, Change]], author: Drafter, outcome: WideOutcome
 ) -> Iterator[Change]:
-    """Yield those that the author may publish. Mostly it is all or none, so all are checked together first."""
+    """Yield the changes that the author is allowed to publish.
+
+    Usually all or none are allowed, so all changes are checked together first.
+    """
     try:
         access.refuse_changes(author, zone, (published for _, published in changes))
     except RightMissing:
@@ -157,7 +163,9 @@ def _allowed_changes(
 
 
 def _selected_rrsets(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
-    """Return each selected RRset by zone, and the number of zones whose newest publications were not examined."""
+    """Return the selected RRsets by zone, and the number of zones whose newest publications the search
+    did not include.
+    """
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
     visible, left_out = access.zones_visible_to(author), 0
@@ -191,13 +199,13 @@ def _canonical(place: KeyInZone, zones: Mapping[int, Zone]) -> tuple[str, bytes,
 def _visible_pairs(
     zone: Zone, pairs: Sequence[tuple[RRset | None, RRset]], author: Drafter
 ) -> list[tuple[RRset | None, RRset]]:
-    """Return the pairs that the author sees."""
+    """Return the pairs whose second RRset the author sees."""
     visibility = access.visibility_of(author, zone)
     return [pair for pair in pairs if visibility is None or visibility(pair[1].name, pair[1].type)]
 
 
 def _places_of_keys(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZone]:
-    """Return the places of those of these keys in zones that the author sees."""
+    """Return the zone id, name and type of the keys in zones that the author sees."""
     ids = dict(visible.filter(name__in={zone for zone, _, _ in keys}).values_list("name", "pk"))
     return {(ids[zone], name, type) for zone, name, type in keys if zone in ids and names.is_within(name, zone)}
 
@@ -207,7 +215,8 @@ def _find_rrsets(
 ) -> tuple[dict[KeyInZone, RRset], dict[KeyInZone, Operation], int]:
     """Return the RRsets that a search finds, as published and in the author's draft.
 
-    Also return the number of zones whose newest publications were not examined. Raise TooMany and SearchTooGeneral.
+    Also return the number of zones whose newest publications the search did not include. Raise TooMany and
+    SearchTooGeneral.
     """
     if search.faults or not search:
         return {}, {}, 0
@@ -249,7 +258,7 @@ def _published_at(zones: Mapping[int, Zone], places: Collection[KeyInZone]) -> d
 
 
 def _drafted_operations(author: Drafter) -> "QuerySet[Operation]":
-    """Select the operations of the author's draft; none for a token, which publishes without a draft."""
+    """Select the operations of the author's draft, or none for a token, which publishes without a draft."""
     return Operation.objects.none() if isinstance(author, Actor) else draft.operations_of(author)
 
 

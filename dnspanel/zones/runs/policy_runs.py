@@ -1,7 +1,7 @@
-"""Changing zones to match their policies, as a job: a dry run, then the same for good, batch after batch. Verbs.
+"""Updates of zones to match their policies, as a job: a dry run, then the real run in batches. Verbs.
 
-A run's progress is in its row, written by the transaction that publishes a batch: a killed worker's run continues after
-the last published batch, and a repeated step changes nothing.
+The transaction that publishes a batch also writes the progress into the run's row. So if a worker is killed, its run
+continues after the last published batch. A repeated step changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,13 +60,13 @@ _POLICIES_CHANGED = gettext_noop(
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Return True if this person may sign some zone."""
+    """Return True if the person is allowed to sign some zone."""
     actor = actor_of(person)
     return actor is not None and actor.may_somewhere(Right.DNSSEC)
 
 
 def require_signer(by: Author) -> None:
-    """Raise Forbidden unless there may be a zone that the author may sign."""
+    """Raise Forbidden if the author isn't allowed to sign any zone."""
     if by is not None and not may_begin_runs(by):
         raise Forbidden(Permission.EDIT, gettext("Policies are carried out by who may sign zones."))
 
@@ -80,9 +80,10 @@ def create_run(
     dry_run: bool = True,
     form_id: UUID | None = None,
 ) -> PolicyRun:
-    """Create a run that waits for a worker: over the policy's zones, or all, limited by the search.
+    """Create a run over the policy's zones, or over all zones, limited by the search. It waits for a worker.
 
-    Raise Forbidden if the author may sign no zone, and RunRefused for an author with several unfinished runs.
+    Raise Forbidden if the author isn't allowed to sign any zone, and RunRefused if the author has several unfinished
+    runs.
     """
     return _create(
         by, now, PolicyRun(policy=policy, search=search, dry_run=dry_run, fingerprint=fingerprint()), form_id
@@ -90,9 +91,9 @@ def create_run(
 
 
 def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | None = None) -> PolicyRun:
-    """Create a run that does what this dry run found for good. The run waits for a worker.
+    """Create the real run for a dry run. It waits for a worker.
 
-    Raise RunRefused if the dry run has not ended, or policies were changed since; Forbidden.
+    Raise RunRefused if the dry run has not ended or policies were changed since, and Forbidden.
     """
     run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():
@@ -118,14 +119,15 @@ def _create(by: Author, now: datetime, run: PolicyRun, form_id: UUID | None) -> 
 
 
 def cancel_run(*, run: PolicyRun, by: Author, now: datetime) -> None:
-    """Stop the run after the current batch. Published batches stay. Raise RunRefused if it has ended."""
+    """Stop the run after the current batch. Published batches are not undone. Raise RunRefused if the run has ended."""
     run_turns.cancel(run, by=by, now=now, action="dnssec.policy_cancel")
 
 
 def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
-    """Select the person's own runs, or those that the token began; all for people who may change policies.
+    """Select the runs that the person can see, newest first.
 
-    The newest first.
+    These are all runs for people who can change policies. Otherwise they are the person's own runs, or for a token
+    those that it began.
     """
     runs = PolicyRun.objects.select_related("policy", "author").order_by("-pk")
     actor = actor_of(person)
@@ -137,7 +139,7 @@ def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
 
 
 def run_for(person: Person, run_id: int) -> PolicyRun:
-    """Return the run of this id. Raise RunUnknown."""
+    """Return the run with this id. Raise RunUnknown if it isn't visible to the person."""
     run = runs_visible_to(person).filter(pk=run_id).first()
     if run is None:
         raise RunUnknown
