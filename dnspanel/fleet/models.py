@@ -1,4 +1,4 @@
-"""Nodes, their enrollment, what they acknowledged, and the panel's own certificate authority."""
+"""Nodes, their enrollment, their acks, and the panel's own certificate authority."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class NodeState(models.TextChoices):
-    """The state of a node in its life; how it is doing just now is worked out in `fleet.node_health`."""
+    """The stage of a node's life. Its current health is computed in `fleet.node_health`."""
 
     AWAITING_APPROVAL = "awaiting", gettext_lazy("waiting for approval")
     ACTIVE = "active", gettext_lazy("active")
@@ -21,7 +21,7 @@ class NodeState(models.TextChoices):
 
 
 class NodeGroup(models.Model):
-    """Nodes that get publications together. Groups are served in `order`; the next begins when this one is proved."""
+    """Nodes that get publications together. Groups are served in `order`, each after the one before it is verified."""
 
     name = models.SlugField(max_length=63, unique=True)
     order = models.PositiveSmallIntegerField(unique=True)
@@ -35,7 +35,7 @@ class NodeGroup(models.Model):
 
 
 class Delivery(models.Model):
-    """The one row that says how far publications may go: the fleet's pin, and why delivery was stopped."""
+    """The single row that limits delivery: the fleet's pin, and the reason of a stop."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     # No node gets anything beyond this sequence while it is set.
@@ -57,9 +57,9 @@ class Delivery(models.Model):
 
 
 class Release(models.Model):
-    """Up to where one group may go, in one epoch. A group that waits for no other has no row: it may go to the head.
+    """The sequence up to which one group is released, in one epoch. A group that waits for no other has no row.
 
-    `group`: None for the nodes of a fleet without groups, which wait for ring 0 alone.
+    `group` is None for the nodes of a fleet without groups, which wait only for ring 0.
     """
 
     group = models.ForeignKey(NodeGroup, null=True, on_delete=models.CASCADE, related_name="releases")
@@ -74,9 +74,9 @@ class Release(models.Model):
 
 
 class Isolation(models.Model):
-    """A publication with which ring 0 could not answer, and the one that takes it back.
+    """A publication that ring 0 couldn't serve, and the publication that reverts it.
 
-    No other node may be given anything from `failed` on before both are one segment: then `merged_at` is set.
+    No other node gets anything from `failed` on until both are in one segment; `merged_at` is set then.
     """
 
     epoch = models.UUIDField()
@@ -163,20 +163,20 @@ class Node(models.Model):
 
     @property
     def slug(self) -> str:
-        """What URLs and commands call it: its name, and for one that was retired its number too.
+        """The node's name in URLs and commands. For a retired node, its id is added.
 
-        The underscore keeps the two apart: a name has none.
+        The underscore keeps the two forms apart, since names contain none.
         """
         return f"{self.name}_{self.pk}" if self.state == NodeState.RETIRED else self.name
 
     @property
     def pins(self) -> frozenset[str]:
-        """The SHA-256 of the certificates that its agent may show; none once they were revoked."""
+        """The SHA-256 of the certificates that the agent is allowed to present; empty after revocation."""
         return frozenset(pin for pin in (self.certificate_sha256, self.next_certificate_sha256) if pin)
 
 
 class Front(models.Model):
-    """What a person sets of a front; `fleet.nodes.fronts` says what each number may be."""
+    """A person's settings of a front. `fleet.nodes.fronts` defines the allowed numbers."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, primary_key=True, related_name="front")
     minimum = models.IntegerField(default=1)
@@ -193,7 +193,7 @@ class Front(models.Model):
 
 
 class FrontBackend(models.Model):
-    """A node that a front asks, and its share beside the others'."""
+    """A node behind a front, and its weight."""
 
     front = models.ForeignKey(Front, on_delete=models.CASCADE, related_name="backends", db_index=False)
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="+")
@@ -207,9 +207,9 @@ class FrontBackend(models.Model):
 
 
 class UnprovenZone(models.Model):
-    """A zone whose signatures a node's answers lack or have wrong, though nothing that was published did that.
+    """A zone whose signatures are missing or wrong in a node's answers, without a publication as the cause.
 
-    Pushes to the node go on without that proof of the zone.
+    Pushes to the node continue without proof for this zone.
     """
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="unproven")
@@ -226,7 +226,7 @@ class UnprovenZone(models.Model):
 
 
 class EnrolmentCode(models.Model):
-    """A one-time code with which an agent may ask to become this node; only its SHA-256 is stored."""
+    """A one-time code for an agent's enrollment as this node. Only its SHA-256 is stored."""
 
     secret_sha256 = models.BinaryField(unique=True)
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="codes")
@@ -239,7 +239,7 @@ class EnrolmentCode(models.Model):
 
 
 class Ack(models.Model):
-    """When a node first proved a position: history for "on 3 of 3 nodes after 41 ms"."""
+    """The time when a node first proved a position: history for "on 3 of 3 nodes after 41 ms"."""
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="acks")
     epoch = models.UUIDField()
@@ -251,7 +251,7 @@ class Ack(models.Model):
 
 
 class Bootstrap(models.Model):
-    """A node is being given a snapshot; else there is no row. `beat_at` is a lease: an old one may be taken over."""
+    """A running transfer of a snapshot to a node. `beat_at` is a lease: another worker can take over an old one."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="bootstrap")
     reason = MessageField()
@@ -267,7 +267,7 @@ class Bootstrap(models.Model):
 
 
 class Divergence(models.Model):
-    """A zone whose content on a node was not the panel's, in words, and when it was repaired."""
+    """A zone that differed between a node and the panel, with a description and the time of its repair."""
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="divergences")
     zone_id = models.BigIntegerField()
@@ -287,7 +287,7 @@ class Divergence(models.Model):
 
 
 class NodeEvent(models.Model):
-    """Something that happened to a node, in one sentence, for its page. Old ones are forgotten."""
+    """Something that happened to a node, in one sentence, for its page. Old events are deleted."""
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField()
@@ -300,14 +300,14 @@ class NodeEvent(models.Model):
 
 
 class Heartbeat(models.Model):
-    """When a process of the panel that has to run all the time was last at work; written by `heartbeats`."""
+    """The last time a permanent process of the panel was at work; written by `heartbeats`."""
 
     process = models.SlugField(primary_key=True, max_length=32)
     at = models.DateTimeField()
 
 
 class PanelProcess(models.Model):
-    """A process of the panel that runs, or that ended without saying so; written by `processes.beats`."""
+    """A running process of the panel, or one that ended without reporting its end; written by `processes.beats`."""
 
     name = models.SlugField(max_length=32)
     host = models.CharField(max_length=255)
@@ -326,7 +326,7 @@ class PanelProcess(models.Model):
 
 
 class PeriodicTask(models.Model):
-    """An entry of beat's schedule: when it was last done, and why it fails; written by `processes.periodic`."""
+    """An entry of beat's schedule: its last success, and why it fails; written by `processes.periodic`."""
 
     name = models.SlugField(primary_key=True, max_length=64)
     since = models.DateTimeField()  # since when it is in the schedule
@@ -338,14 +338,14 @@ class PeriodicTask(models.Model):
 
 
 class Choice(models.TextChoices):
-    """Whose content counts where nodes know what the panel does not."""
+    """The side whose content is kept if nodes have publications that the panel doesn't know."""
 
     TAKE_OVER = "take_over", gettext_lazy("take over what the nodes have")
     KEEP = "keep", gettext_lazy("keep what the panel has")
 
 
 class AheadReport(models.Model):
-    """The knowledge of a node that the panel lacks, found while publishing was held; and the decision."""
+    """The publications of a node that the panel lacks, found during a hold, and the decision about them."""
 
     asked_at = models.DateTimeField()
     epoch = models.UUIDField()  # the panel's when it was made
@@ -370,7 +370,7 @@ class AheadReport(models.Model):
 
 
 class AheadZone(models.Model):
-    """A zone that is not the same on the node and in the panel. Without an id it does not exist on that side."""
+    """A zone that differs between the node and the panel. A missing id means that it doesn't exist on that side."""
 
     report = models.ForeignKey(AheadReport, on_delete=models.CASCADE, related_name="zones")
     name = models.TextField(db_collation="C")
@@ -392,7 +392,7 @@ class AheadZone(models.Model):
 
 
 class AheadRRset(models.Model):
-    """One RRset that differs: as the panel has it, and as it would be taken over. Null means absent."""
+    """One differing RRset: the panel's version, and the version of a takeover. Null means absent."""
 
     zone = models.ForeignKey(AheadZone, on_delete=models.CASCADE, related_name="rrsets")
     name = models.TextField(db_collation="C")
@@ -408,7 +408,7 @@ class AheadRRset(models.Model):
 
 
 class ParentState(models.TextChoices):
-    """What the last look at a zone's parent that came to something found."""
+    """The result of the last successful check of a zone's parent."""
 
     UNKNOWN = "unknown", gettext_lazy("not known yet")
     MATCHES = "matches", gettext_lazy("the DS names a key that signs")
@@ -419,10 +419,10 @@ class ParentState(models.TextChoices):
 
 
 class ParentCheck(models.Model):
-    """What the parent of a signed zone has for it, as its servers answered when they were asked last.
+    """The DS state at the parent of a signed zone, from the last answers of the parent's servers.
 
-    A zone that is not signed any more keeps its row while its parent has a DS. A worker that takes the check on moves
-    `due_at` a little ahead, and only the one that did writes what it found.
+    A zone that is no longer signed keeps its row while its parent has a DS. A worker claims the check by moving
+    `due_at` ahead a little, and only this worker writes the result.
     """
 
     zone = models.OneToOneField("zones.Zone", on_delete=models.CASCADE, primary_key=True, related_name="parent_check")
@@ -455,7 +455,7 @@ class ParentCheck(models.Model):
 
 
 class Authority(models.Model):
-    """The panel's certificate authority and its own client certificate; private keys are encrypted."""
+    """The panel's certificate authority and its own client certificate. The private keys are encrypted."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     ca_pem = models.TextField()

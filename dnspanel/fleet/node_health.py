@@ -1,4 +1,4 @@
-"""How a node is doing, in one word and one message, from numbers. Pure."""
+"""The health of a node as one word and one message, computed from numbers. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -46,9 +46,9 @@ WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
 
 @dataclass(frozen=True, slots=True)
 class HealthInputs:
-    """What is known of a node. `behind_since` is when the first publication that it lacks was published.
+    """The known facts about a node. `behind_since` is the time of the first publication that it lacks.
 
-    `limit` is up to where it may go (None: to the head), and `waits` says why not further.
+    `limit` is the sequence up to which the node is allowed to go (None: to the head). `waits` explains the limit.
     """
 
     state: str
@@ -81,7 +81,7 @@ class Health:
 
 
 def health(inputs: HealthInputs, now: datetime) -> Health:
-    """Return the word that matters most: a state set by people, then a refusal, then silence, then lag."""
+    """Return the most important word: a state set by people, then a refusal, then silence, then lag."""
     ours = inputs.epoch == inputs.head_epoch
     lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
     behind = _since(inputs.behind_since, now) if lag else timedelta(0)
@@ -183,5 +183,5 @@ def _moved_lately(inputs: HealthInputs, now: datetime) -> bool:
 
 
 def _since(at: datetime | None, now: datetime) -> timedelta:
-    """Return how long ago; zero for the future, which only a stepped clock can show."""
+    """Return the time since `at`; zero for a time in the future, which a stepped clock can cause."""
     return max(timedelta(0), now - at) if at is not None else timedelta(0)

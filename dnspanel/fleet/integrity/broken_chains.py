@@ -221,7 +221,7 @@ def _of_nodes(row: AheadRRset) -> RRset | None:
 
 
 class _Parents:
-    """The zones above these names on both sides, and the DS records that they have for them."""
+    """The zones above these names on both sides, and their DS records for these names."""
 
     def __init__(self, report: AheadReport, zone_names: Sequence[str]) -> None:
         self._above = {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}
@@ -239,7 +239,10 @@ class _Parents:
         self._of_nodes = {(row.zone_id, row.name): _of_nodes(row) for row in differing}
 
     def above(self, zone_name: str, choice: Choice) -> _Above | None:
-        """Return what leads to the zone after the decision; None if its parent is no zone here then."""
+        """Return the DS RRsets that lead to the zone after the decision.
+
+        Return None if the zone's parent won't be a zone of this panel then.
+        """
         parent = next((each for each in self._above[zone_name] if self._stands(each, choice)), None)
         if parent is None:
             return None

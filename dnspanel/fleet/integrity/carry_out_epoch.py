@@ -1,4 +1,4 @@
-"""Carry out what a person decided about a history that only nodes know, with `publishing.epoch.begin_epoch`. Verbs."""
+"""Executes a person's decision about a history that only nodes know, with `publishing.epoch.begin_epoch`. Verbs."""
 
 import logging
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
-    """Begin the epoch of this decision, and record in the report when.
+    """Begin the epoch of this decision, and record the time in the report.
 
-    Raise the errors of `begin_epoch`; then nothing is changed.
+    If `begin_epoch` raises an error, nothing is changed.
     """
 
     def note(epoch: Epoch) -> None:
@@ -41,7 +41,7 @@ def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
 
 
 def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
-    """Yield what becomes of each zone, in portions that one publication holds."""
+    """Yield the outcome of each zone, in batches that fit one publication."""
     outcome_of = _take_over_zone if report.choice == Choice.TAKE_OVER else _keep_zone
     batch: list[Outcome] = []
     size = 0
@@ -59,7 +59,7 @@ def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
 
 
 def _take_over_zone(zone: AheadZone) -> Outcome | None:
-    """Make the zone what the node has; one whose records could not be read stays as the panel has it."""
+    """Return the outcome that gives the zone the node's content. A zone with unreadable records keeps the panel's."""
     if zone.error:
         return _keep_zone(zone)
     if zone.id_there is None:
@@ -76,7 +76,10 @@ def _signing(zone: AheadZone) -> LostSigning | None:
 
 
 def _keep_zone(zone: AheadZone) -> Outcome | None:
-    """Keep the zone as it is, with a serial that no secondary takes for an older one."""
+    """Return the outcome that keeps the zone's content, with a serial above the node's.
+
+    Return None if the serial is higher already, or if either serial is unknown.
+    """
     serial_here, serial_on_node = _serial(zone.serial_here), _serial(zone.serial_there)
     if zone.id_here is None or serial_here is None or serial_on_node is None or serial_here > serial_on_node:
         return None

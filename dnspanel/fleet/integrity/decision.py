@@ -1,7 +1,7 @@
-"""The work of a hold, in the queue *system*: find what the nodes know, then carry out what was decided. Verbs.
+"""The steps of a hold: find what only the nodes know, then execute the decision. Queue *system*. Verbs.
 
-Beat comes every few seconds and finds nothing to do as long as nothing is
-held. One worker at a time, by an advisory lock; killed, the work is done again.
+Beat starts a step every few seconds; without a hold it does nothing. An advisory lock allows one worker at a time. If a
+worker is killed, its step is repeated.
 """
 
 import logging
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def step(*, now: datetime) -> str:
-    """Do the next step for the current hold; return what was done, for the log."""
+    """Do the next step of the current hold. Return a description for the log."""
     if unknown_history.report_of_hold(now=now) is None:
         return "nothing is held"
     with hold_lock(Lock.HOLD) as mine:

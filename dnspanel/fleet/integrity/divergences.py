@@ -1,4 +1,4 @@
-"""Divergences: zones whose rows on a node were not what the panel wrote, and when they were repaired. Verbs."""
+"""Divergences: zones whose rows on a node differed from the panel's, and their repairs. Verbs."""
 
 import logging
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: datetime) -> None:
-    """Record that the node says that these zones (id, name, what differs) are not what the panel wrote. Idempotent."""
+    """Record the zones (id, name, difference) that a node reports as different from the panel's. Idempotent."""
     zones = list(zones)
     known = dict(Zone.objects.filter(pk__in=[zone_id for zone_id, _, _ in zones]).values_list("pk", "name"))
     with transaction.atomic():
@@ -53,8 +53,9 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
 
 
 def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: Iterable[str], now: datetime) -> None:
-    """Record that the zone is again what the panel wrote; `differences` are what the node found when it was
-    compared row by row.
+    """Record that the zone on the node is again equal to the panel's.
+
+    `differences` were found by the comparison row by row before the repair.
     """
     found = "; ".join(differences)
     row = Divergence.objects.filter(node_id=node_id, zone_id=zone_id).order_by("-found_at", "-pk").first()
@@ -76,17 +77,17 @@ def _repaired_message(zone_name: str, found: str) -> str:
 
 
 def record_failed(*, node_id: int, zone_id: int, error: str) -> None:
-    """Record that the zone could not be repaired; the next attempt will tell more."""
+    """Record that the repair of the zone failed. The next attempt overwrites the error."""
     Divergence.objects.filter(node_id=node_id, zone_id=zone_id, repaired_at=None).update(error=error)
 
 
 def record_over(*, node_id: int, now: datetime) -> None:
-    """Record that nothing on the node differs any more, for whatever reason. Writes only if something differed."""
+    """Record that no zone on the node differs now. Write only if one differed before."""
     Divergence.objects.filter(node_id=node_id, repaired_at=None).update(repaired_at=now, error="")
 
 
 def record_compared(*, node_id: int, is_equal: bool, now: datetime) -> None:
-    """Record that the node's digests were compared with the panel's at its position; news of it becomes an event."""
+    """Record a comparison of the node's digests with the panel's at its position. A changed result becomes an event."""
     differs = ~Q(digest_equal=is_equal) | Q(digest_equal=None)
     is_news = Node.objects.filter(differs, pk=node_id).update(digest_equal=is_equal, digest_compared_at=now)
     if not is_news:

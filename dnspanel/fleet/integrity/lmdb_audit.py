@@ -1,10 +1,9 @@
-"""Prove that the panel's LMDB and every node hold what PostgreSQL says, by other code than that which made them so.
+"""Audit of the panel's LMDB and of every node against PostgreSQL, by code independent of the encoder.
 
-`expected_state` works out from PostgreSQL what the rows of each zone add up to. Two things are compared with that:
-the rows in the panel's own files, added up here; and what each node's agent reports of its rows after it has read
-all of them again. Publishing goes on during an audit. So a zone that differs is read again, up to ROUNDS times, and
-counts as different only if it was not edited in between; and the sum over a file is compared only where a node is
-at the sequence at which PostgreSQL was read.
+`expected_state` computes the expected digests of each zone's rows from PostgreSQL. Two things are compared with them:
+the rows in the panel's own files, and each agent's report after reading all of its rows again. Publishing continues
+during an audit. A zone that differs is therefore read again, up to ROUNDS times, and counts as different only if it
+wasn't edited in between. The digest of a file is compared only for a node at the sequence where PostgreSQL was read.
 """
 
 import time
@@ -34,9 +33,7 @@ Read = Callable[[Collection[int] | None], "Copy"]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What one place holds: its zones, and, if it did not move during the reading, its position and the sums
-    over its files.
-    """
+    """The content of one place: its zones, and its position and file digests if it didn't move during the reading."""
 
     zones: Found
     position: Position | None = None
@@ -45,7 +42,7 @@ class Copy:
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found out about one place, in lines for people."""
+    """The result for one place, as lines of text."""
 
     place: str
     differences: list[str] = field(default_factory=list)
@@ -54,7 +51,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What PostgreSQL has, and each place beside it."""
+    """The size of the data in PostgreSQL, and the result for each compared place."""
 
     sequence: int
     zones: int
@@ -67,7 +64,10 @@ class Audit:
 
 
 def audit(*, say: Callable[[str], None] = lambda message: None, pause: float = _PAUSE_SECONDS) -> Audit | None:
-    """Compare every place with PostgreSQL; None while nothing was ever published. `say` hears what takes time."""
+    """Compare every place with PostgreSQL. Return None if nothing was ever published.
+
+    `say` receives messages about slow steps.
+    """
     expected = _expected_state(None)
     if expected is None or not expected.sequence:
         return None
@@ -89,9 +89,7 @@ def _expected_state(only: Iterable[int] | None) -> ExpectedState | None:
 
 
 def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: float) -> Verdict:
-    """Compare one place with PostgreSQL, in as many rounds as it takes until nothing that differs was edited
-    in between.
-    """
+    """Compare one place with PostgreSQL. Repeat, at most ROUNDS times, for zones edited during the comparison."""
     verdict = Verdict(place)
     try:
         copy = read(None)
@@ -116,7 +114,7 @@ def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: f
 
 
 def differing(expected: Found, found: Found) -> dict[int, str]:
-    """Return what is not the same, by zone id: a clause for people each."""
+    """Return the differences by zone id, with a clause for each."""
     differences: dict[int, str] = {}
     for zone_id, (name, digest) in expected.items():
         if zone_id not in found:
@@ -132,7 +130,7 @@ def differing(expected: Found, found: Found) -> dict[int, str]:
 
 
 def _file_differences(schema: int, copy: Copy, expected: ExpectedState) -> list[str]:
-    """Check, where no zone differs, that the files as such add up, if they are where PostgreSQL was."""
+    """Return differences of whole files; empty unless the copy is at PostgreSQL's position. Call if no zone differs."""
     if copy.position != Position(expected.epoch, expected.sequence) or not copy.digests[0]:
         return []
     differences = []
@@ -182,7 +180,7 @@ def _node_copy(node: Node) -> Read:
 
 
 def _read_anew(client: NodeClient) -> Status:
-    """Have the agent compare all of its rows with its digests; return how it is then. Raises ReplicationError."""
+    """Ask the agent to compare all its rows with its digests. Return its status afterwards. Raise ReplicationError."""
     before = client.status()
     client.check()
     until = time.monotonic() + CHECK_SECONDS

@@ -1,8 +1,8 @@
-"""Compare what nodes hold with what the panel wrote, by digest; and decide what to do about a difference.
+"""Comparison of nodes with the panel by digest, and decisions about differences.
 
-Each node keeps running digests, reads all of its rows again and again, and names the zones whose rows do not add up.
-The panel has the digests of every position at which a segment or a snapshot ends. So a comparison costs no question to
-a node: the collector has asked it a second ago.
+Each node keeps running digests, reads all of its rows again in cycles, and reports zones whose rows don't match. The
+panel stores the digest of every position at the end of a segment or snapshot. A comparison sends no request to a node;
+it uses the collector's report, which is a second old.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ FRESH = timedelta(seconds=15)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a node reported of its content at one moment; `digest` is empty while a change was on its way."""
+    """A node's report of its content at one moment. `digest` is empty while a change is being applied."""
 
     position: Position | None
     digest: bytes = b""
@@ -42,26 +42,26 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """The node holds what the panel wrote (`is_equal`), or the panel has no digest of this position (None)."""
+    """No action is needed: the node's content is equal, or `is_equal` is None because the panel has no digest."""
 
     is_equal: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class RepairZones:
-    """These zones (id, name, what differs) have to be written again on the node."""
+    """These zones (id, name, difference) must be written to the node again."""
 
     zones: tuple[tuple[int, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRows:
-    """Something differs that the node has not named yet: it has to read all of its rows now."""
+    """Something differs in a zone that the node hasn't reported. The node must read all its rows now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """Single repairs cannot help. `reason` is a clause for people."""
+    """The node needs a snapshot because repairs of single zones can't help. `reason` is a clause."""
 
     reason: str
 
@@ -70,9 +70,7 @@ Decision = Nothing | RepairZones | CheckRows | TakeSnapshot
 
 
 def decide(seen: Seen, expected: bytes | None) -> Decision:
-    """Decide what to do about a node, when the panel has the digest `expected` at its position (None: not
-    known there).
-    """
+    """Decide what to do about a node. `expected` is the panel's digest at its position, or None if unknown."""
     if seen.position is None:
         return Nothing(is_equal=None)
     beyond = [description for zone_id, _, description in seen.diverged if not zone_id]
@@ -96,7 +94,7 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
 
 
 def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
-    """Return what a status says of the content."""
+    """Return the content report in a status."""
     digest = status.digest_main + status.digest_records
     position = None if status.installing else status.position
     has_read = status.checked_at > 0
@@ -104,10 +102,10 @@ def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
 
 
 def compare_nodes(*, now: datetime) -> list[int]:
-    """Record of each node whether it holds what the panel wrote; return those about which something must be done.
+    """Compare all recently heard nodes with the panel and record the results. Return the ids of nodes to act on.
 
-    Three queries, and one more for each node with news. Nodes that were not heard recently, or at whose position
-    the panel has no digest, keep what was recorded before.
+    This takes three queries, and one more for each node with a changed result. Nodes that weren't heard recently, or
+    whose position has no digest in the panel, keep their earlier result.
     """
     heard = Node.objects.filter(
         state__in=(NodeState.ACTIVE, NodeState.DRAINED), contact_at__gt=now - FRESH, is_front=False
@@ -124,7 +122,7 @@ def compare_nodes(*, now: datetime) -> list[int]:
 
 
 def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> None:
-    """Keep what a comparison came to; one that could not be made changes nothing."""
+    """Record the result of a comparison. A comparison that wasn't possible changes nothing."""
     is_equal = decision.is_equal if isinstance(decision, Nothing) else False
     if is_equal is not None:
         divergences.record_compared(node_id=node_id, is_equal=is_equal, now=now)
@@ -133,7 +131,7 @@ def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> No
 
 
 def _seen_in_report(report: dict[str, Any]) -> Seen | None:
-    """Return what the collector kept of the node's last status, None while it kept nothing."""
+    """Return the content report in the collector's last stored status; None if there is none."""
     try:
         return seen_in(Status.from_json(report)) if report else None
     except BadBytes:
@@ -141,7 +139,7 @@ def _seen_in_report(report: dict[str, Any]) -> Seen | None:
 
 
 def _digests_at(positions: Iterable[tuple[int, Position | None]]) -> dict[tuple[int, Position | None], bytes]:
-    """Return the panel's digests at these positions, as far as it has them. Two queries."""
+    """Return the panel's digests at these positions, without unknown ones. Two queries."""
     by_log: dict[tuple[int, UUID], set[int]] = defaultdict(set)
     for schema, position in positions:
         if position is not None:

@@ -1,12 +1,13 @@
-"""Repair a node whose content is not what the panel wrote: zone by zone, or all of it by a snapshot.
+"""Repair of a node that differs from the panel, zone by zone or by a snapshot.
 
 A step (`mend`), for one node:
 
-1. Ask the node how it is; its own answer counts, not what was recorded.
-2. Decide (`compare.decide`). Where the digests differ and it named no zone, have it read everything, and decide again.
-3. For each zone named: reserve the node's connection, so that its position stays where it is; compile the zone from
-   PostgreSQL at that position; send it. Between two zones pushes get through.
-4. Ask again, because more may have been found since. What does not come right in ROUNDS gets a snapshot.
+1. Ask the node for its status. Only its own answer counts, not what was recorded.
+2. Decide (`node_comparison.decide`). If the digests differ and the node reported no zone, ask it to read all rows, and
+   decide again.
+3. For each reported zone: reserve the node's connection, so that its position doesn't change; compile the zone from
+   PostgreSQL at this position; send it. Pushes can run between two zones.
+4. Ask again, because more differences can have appeared. If ROUNDS attempts aren't enough, request a snapshot.
 """
 
 import logging
@@ -51,9 +52,9 @@ logger = logging.getLogger(__name__)
 
 
 def mend(node_id: int, connection: AgentConnection) -> bool:
-    """Find out what differs on the node and repair it; True if anything was sent or requested.
+    """Find and repair the differences on a node. Return True if anything was sent or requested.
 
-    Twice, late or never does no harm. Raises NodeUnreachable or another Transient: beat tries again.
+    Late, missing or repeated runs do no harm. Raise NodeUnreachable or another Transient; beat then tries again.
     """
     if current_hold() or not connection.repairing.acquire(blocking=False):
         return False  # a person has to see first what only nodes know; or another worker is at it
@@ -95,7 +96,7 @@ def _mend(node_id: int, connection: AgentConnection) -> bool:
 
 
 def _decide(node: Node, status: Status, *, has_checked: bool) -> Decision:
-    """Decide what to do, and record whether the node is equal."""
+    """Decide what to do, and record whether the node's content is equal."""
     seen = seen_in(status, has_checked=has_checked)
     expected = None
     if seen.position is not None:
@@ -115,7 +116,7 @@ def _status(node: Node, connection: AgentConnection) -> Status:
 
 
 def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
-    """Send one zone. One that cannot be repaired is recorded as failed, and the others go on. Raise Transient."""
+    """Send one zone. If it can't be repaired, record the failure, so that other zones continue. Raise Transient."""
     zone_id, told_name, _ = zone
     with connection.reserve(CONNECTION_SECONDS):
         client = _client(node, connection)
@@ -135,7 +136,7 @@ def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str])
 
 
 def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: datetime) -> tuple[tuple[str, ...], str]:
-    """Compile the zone at the position where the node is, send it; return what it found to differ, and the name."""
+    """Compile the zone at the node's position and send it. Return the node's differences and the zone's name."""
     status = client.status()
     if status.position is None:
         raise NodeUnreachable(host=client.host, port=client.port, reason=gettext("it has no position just now"))
@@ -148,7 +149,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
 
 
 def _check(node: Node, connection: AgentConnection, before: Status) -> bool:
-    """Have the node read every row; True once it has."""
+    """Ask the node to read every row. Return True when it has finished or reported a zone."""
     with connection.reserve(CONNECTION_SECONDS):
         _client(node, connection).check()
     until = time.monotonic() + CHECK_SECONDS

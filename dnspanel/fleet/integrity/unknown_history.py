@@ -1,7 +1,7 @@
-"""A node that knows what this panel does not: publishing is held, and what it knows is found for people. Verbs.
+"""Nodes with publications that the panel doesn't know: publishing is held until a person decides. Verbs.
 
-That happens after a restored backup, or a failover that lost the last
-commits: nodes answer with changes that the database never heard of.
+This happens after a backup is restored, or after a failover that lost the last commits. Nodes then serve changes that
+the database doesn't contain.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,9 +29,9 @@ _NAMED = 100
 
 
 def suspicion(node_name: str, position: Position, head: Position, *, is_known: bool) -> str:
-    """Return why publishing has to be held for a node at this position; empty when nothing is wrong.
+    """Return why a node at this position requires a hold of publishing; empty if there is no reason.
 
-    `is_known` says whether the position's epoch is one of this panel's, present or past.
+    `is_known` is True if the position's epoch is a present or past one of this panel.
     """
     if position.epoch == head.epoch and position.sequence > head.sequence:
         return gettext(
@@ -48,10 +48,10 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
 
 
 def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -> bool:
-    """Hold publishing if one of these nodes (name, position) is where this panel never was; return True if one is.
+    """Hold publishing if one of these nodes (name, position) has a position unknown to the panel.
 
-    The positions must have been asked for before this call: the head is read here, so that a node which
-    answers with what was published a moment ago is not taken for one that is ahead.
+    Return True if publishing is held for one of them. Ask for the positions before the call: the head is read here, so
+    that a publication made in between doesn't make a node look ahead.
     """
     reported = list(positions)
     head = LogHead.objects.get() if reported else None
@@ -67,9 +67,9 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
 
 
 def report_of_hold(*, now: datetime) -> AheadReport | None:
-    """Return the report for the current hold, made or waiting to be made; None without a hold. Idempotent.
+    """Return the report of the current hold, and request one if needed. Return None without a hold. Idempotent.
 
-    A hold that began after the last report was asked for gets a new one.
+    A hold that began after the last report was requested gets a new report.
     """
     current = current_hold()
     if current is None:
@@ -86,7 +86,7 @@ def newest_report() -> AheadReport | None:
 
 
 def ask_anew(*, now: datetime) -> AheadReport:
-    """Have the nodes asked again, and forget what was found before."""
+    """Request a new report from the nodes, and delete reports whose decision hasn't been executed."""
     with transaction.atomic():
         AheadReport.objects.filter(carried_out_at=None).delete()
         return AheadReport.objects.create(asked_at=now, epoch=LogHead.objects.get().epoch)
@@ -94,7 +94,7 @@ def ask_anew(*, now: datetime) -> AheadReport:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What the two sides differ in, counted in zones, and in RRsets of zones on both sides."""
+    """Counts of differing zones, and of differing RRsets in zones on both sides."""
 
     only_nodes: int
     only_panel: int
@@ -111,12 +111,12 @@ class Numbers:
 
     @property
     def created_count(self) -> int:
-        """Zones that a take over creates or brings back."""
+        """The number of zones that a takeover creates or restores."""
         return self.only_nodes - self.unreadable + self.unreadable_here
 
     @property
     def changed_count(self) -> int:
-        """Zones that a take over gives a new revision."""
+        """The number of zones that a takeover gives a new revision."""
         return self.differing - self.unreadable_here
 
 
@@ -136,7 +136,7 @@ def numbers(report: AheadReport) -> Numbers:
 
 
 def may_choose(report: AheadReport, choice: str) -> str:
-    """Return why this choice is not open; empty when it is."""
+    """Return why this choice is not available; empty if it is."""
     if report.ended_at is None:
         return gettext("The nodes are still being asked.")
     if choice == Choice.TAKE_OVER and not report.is_ahead:
@@ -154,9 +154,9 @@ def decide(  # noqa: PLR0913  # the fields of a decision
     now: datetime,
     accepts_breaks: bool = False,
 ) -> None:
-    """Record the decision, which a worker carries out. Raise WrongDecision; Forbidden without NODES.
+    """Record the decision; a worker executes it. Raise WrongDecision, or Forbidden without the permission NODES.
 
-    A choice after which zones would not validate has to be accepted as such, with a reason.
+    If zones would fail validation after the choice, `accepts_breaks` and a reason are required.
     """
     access.require(by, Permission.NODES)
     if choice not in Choice.values:
@@ -195,13 +195,13 @@ KINDS = {
 
 
 def zones_page(report: AheadReport, *, kind: str = "", after: int = 0, limit: int) -> list[AheadZone]:
-    """Return the next zones of a report, each with `size`, the number of its RRsets that differ."""
+    """Return the next zones of a report. The attribute `size` of each is its number of differing RRsets."""
     found = report.zones.filter(KINDS.get(kind, Q()), pk__gt=after)
     return list(found.annotate(size=Count("rrsets")).order_by("pk")[:limit])
 
 
 def zone_of_report(pk: int) -> AheadZone:
-    """Return a zone of the newest report. Raise Unknown for any other."""
+    """Return a zone of the newest report. Raise Unknown for any other id."""
     report = newest_report()
     found = AheadZone.objects.filter(report=report, pk=pk).first() if report else None
     if found is None:
@@ -210,5 +210,5 @@ def zone_of_report(pk: int) -> AheadZone:
 
 
 def rrsets_page(zone: AheadZone, *, after: int = 0, limit: int) -> list[AheadRRset]:
-    """Return the next RRsets of a zone that differ, in canonical order of their names."""
+    """Return the next differing RRsets of a zone, in canonical order of their names."""
     return list(zone.rrsets.filter(pk__gt=after).order_by("pk")[:limit])

@@ -1,14 +1,13 @@
-"""Ask the node that is furthest what it serves, and record how that differs from the panel. Verbs.
+"""Report on the differences between the panel and the node that is furthest ahead. Verbs.
 
-1. Ask every node how far it is; take the one that is furthest.
-2. Go through its list of zones page by page, beside the panel's zones with
-   the same ids: what is on one side only, what has another serial, and what
-   has the same serial but another digest.
-3. Fetch the records of each zone that differs, and compare RRset by RRset.
-4. Find out which zones would not validate after either decision.
+1. Ask every node for its position; choose the one that is furthest ahead.
+2. Compare its list of zones page by page with the panel's zones of the same ids. Find zones on one side only, with
+   different serials, or with equal serials and different digests.
+3. Fetch the records of each differing zone, and compare RRset by RRset.
+4. Find the zones that would fail validation after either decision.
 
-One page and one zone are in memory at a time. Killed in between, it begins
-again: nothing of a report counts before it has ended.
+Only one page and one zone are in memory at a time. If the process is killed, the report starts again: an unfinished
+report doesn't count.
 """
 
 import logging
@@ -61,27 +60,27 @@ logger = logging.getLogger(__name__)
 
 
 class Knows(Protocol):
-    """What is asked of a node; `NodeClient` implements it."""
+    """The requests to a node that a report needs; `NodeClient` implements them."""
 
     def status(self) -> Status:
-        """Return its status."""
+        """Return the node's status."""
 
     def zones(self, after: int = 0) -> Iterator[ServedZone]:
-        """Yield every zone with a higher id than this, by id."""
+        """Yield every zone with an id above `after`, ordered by id."""
 
     def all_zone_rows(self, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield every row (record key, body) of a zone."""
+        """Yield every row of a zone as (record key, body)."""
 
     def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
-        """Return table, row id and body of a zone's metadata and keys."""
+        """Return the zone's metadata and keys as (table, row id, body)."""
 
     def put_sealing_keys(self, keys: Sequence[SealingKey]) -> None:
-        """Give it these keys to seal with."""
+        """Give the node these keys for sealing DNSSEC keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A node that answered, and how it is."""
+    """A node that answered, and its status."""
 
     node: Node
     status: Status
@@ -92,7 +91,7 @@ class Answered:
 
 
 def make_report(*, report: AheadReport, now: datetime) -> None:
-    """Complete the report, or record why it could not be made; then it is made again when a person asks."""
+    """Complete the report, or record why it failed. A failed report is repeated when a person requests it."""
     AheadZone.objects.filter(report=report).delete()
     clients = {node.pk: (node, _client(node, now)) for node in _enrolled_nodes()}
     try:
@@ -136,7 +135,7 @@ def _client(node: Node, now: datetime) -> NodeClient:
 
 
 def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], list[str]]:
-    """Return those that answered, and the names of those that did not."""
+    """Return the nodes that answered, and the names of those that didn't."""
     answered, silent = [], []
     for node, client in clients:
         try:
@@ -149,10 +148,10 @@ def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], lis
 
 
 def _furthest(answered: Sequence[Answered]) -> Answered | None:
-    """Return the node to ask: one that is where the panel never was before any other, then the one with the most.
+    """Return the node to report on. Nodes with unknown history come first, then the highest sequence.
 
-    A node of a history that only nodes know was changed last; a fork at or below the head (same epoch, other
-    digests than the segment there) comes before nodes that are merely behind.
+    A node with a history unknown to the panel was changed last. A node on a fork at or below the head (same epoch,
+    digests other than the segment's) comes before nodes that are only behind.
     """
     at = [each for each in answered if each.position is not None]
     return max(at, key=lambda each: (_is_ahead(each), _sequence(each)), default=None)
@@ -163,7 +162,7 @@ def _sequence(each: Answered) -> int:
 
 
 def _is_ahead(each: Answered) -> bool:
-    """Return True if it has what was published in a history that this panel does not have."""
+    """Return True if the node has publications of a history that this panel doesn't have."""
     if each.position is None:
         return False
     head = LogHead.objects.get()
@@ -176,7 +175,8 @@ def _is_ahead(each: Answered) -> bool:
 def _is_fork(position: Position, status: Status) -> bool:
     """Return True if the node is on a fork.
 
-    Running digests know nothing of flipped bits: where they differ from the segment's, other things were applied.
+    Running digests don't notice flipped bits. If they differ from the segment's digest, other publications were
+    applied.
     """
     sealed = Segment.objects.filter(epoch=position.epoch, schema=status.schema, last=position.sequence)
     digest = sealed.values_list("digest", flat=True).first()
@@ -202,7 +202,7 @@ def _note_positions(
 
 
 def _note_highest_id(report: AheadReport, clients: Iterable[Knows]) -> None:
-    """Record the highest id of a zone. Every other node is asked only for ids beyond the highest one known so far."""
+    """Record the highest zone id on any node. Each further node is asked only for ids above the highest known one."""
     ours = Zone.objects.aggregate(highest=Max("pk"))["highest"] or 0
     believable = report.zones.filter(id_there__lt=ours + _BELIEVABLE_IDS)
     highest = max(ours, believable.aggregate(highest=Max("id_there"))["highest"] or 0)
@@ -254,12 +254,12 @@ def _on_node(report: AheadReport, zone: ServedZone, trashed: Mapping[int, str]) 
 
 
 def _note(zones: Sequence[AheadZone], fields: list[str]) -> None:
-    """Write one row per name: a zone that has another id on the other side is one zone, and completes the row."""
+    """Write one row per zone name. A zone with different ids on the two sides gets one row with both."""
     AheadZone.objects.bulk_create(zones, batch_size=1000, update_fields=fields, **_BY_NAME)  # type: ignore[arg-type]
 
 
 def _same_serial_other_digest(pairs: Sequence[tuple[Zone, ServedZone]]) -> list[tuple[Zone, ServedZone]]:
-    """Return those whose records are not what the panel would send, although the serial is the same."""
+    """Return the zones whose records differ from the panel's although their serials are equal."""
     found = []
     for some in _in_portions([pair for pair in pairs if pair[1].digest]):
         ids = [zone.pk for zone, _ in some]
@@ -312,7 +312,7 @@ def _compare_records(report: AheadReport, client: Knows, schema: int) -> None:
 
 
 def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
-    """Yield what differs in a zone; for a zone that only the node has, everything."""
+    """Yield the differing RRsets of a zone. For a zone that only the node has, yield all RRsets."""
     assert zone.id_there is not None
     on_node = {
         (rrset.name, rrset.type): rrset for rrset in rrsets_of_rows(zone.name, client.all_zone_rows(zone.id_there))
@@ -334,7 +334,7 @@ def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
 
 
 def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
-    """Record in the row how the node signs the zone, if otherwise than the panel; or why that is not known."""
+    """Record in the row how the node signs the zone, if this differs from the panel, or why it is unknown."""
     assert zone.id_there is not None
     zone_id = zone.id_here or (zone.id_there if zone.in_trash else None)
     try:
@@ -351,10 +351,7 @@ def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
 
 
 def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:
-    """Return what the node serves, with what never travels: the panel's comment and notes, and its disabled records.
-
-    Pure.
-    """
+    """Return the node's RRset with the panel-only data added: comment, notes and disabled records. Pure."""
     if in_panel is None:
         return on_node
     kept = rdata.not_among(in_panel.type, in_panel.disabled, on_node.rdata if on_node else ())

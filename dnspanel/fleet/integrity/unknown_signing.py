@@ -1,7 +1,7 @@
-"""How a node signs a zone otherwise than this panel knows: with keys that a restored database lost. Verbs.
+"""The signing of zones on a node with keys that a restored database has lost. Verbs.
 
-Nodes have the private parts of keys beside PowerDNS, and give them sealed. What was sealed with a key that the panel
-lost too cannot be opened: then the zone's error says so, and what the panel has of it stays.
+Nodes keep the private parts of keys beside PowerDNS and return them sealed. If the panel has also lost the sealing key,
+they can't be opened. The zone's error then explains this, and the panel's own data is kept.
 """
 
 import base64
@@ -34,9 +34,10 @@ Objects = Iterable[tuple[int, int, bytes]]  # table, row id, body
 
 
 def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schema: int) -> LostSigning | None:
-    """Return how the node signs the zone, if the panel's zone of this id (None: it has none) is not signed so.
+    """Return how the node signs the zone; None if the panel's zone is signed in the same way.
 
-    Raise BadBytes for what is no signing that the panel could go on with, and UnknownSealingKey.
+    `zone_id` is the zone in the panel, or None. Raise BadBytes if the panel can't continue this signing, or
+    UnknownSealingKey.
     """
     found = read_signing(zone_name, objects, schema)
     known = queries.signing_of_zones([zone_id]).get(zone_id, UNSIGNED) if zone_id else UNSIGNED
@@ -44,7 +45,7 @@ def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schem
 
 
 def read_signing(zone_name: str, objects: Objects, schema: int) -> LostSigning:
-    """Return what these metadata and keys say. Raise BadBytes or UnknownSealingKey."""
+    """Return the signing described by these metadata and keys. Raise BadBytes or UnknownSealingKey."""
     secrets = {key.id: key.secret for key in all_sealing_keys()}
     metadata: dict[str, str] = {}
     rows: dict[str, int] = {}
@@ -87,5 +88,5 @@ def _state(
 
 
 def _without_rows(state: SigningState) -> SigningState:
-    """Return what resolvers can see of it; without keys and signatures of its own nothing else counts."""
+    """Return the part of a signing state that resolvers can see; UNSIGNED for a zone without a chain of its own."""
     return replace(state, row_ids={}) if state.has_chain else UNSIGNED

@@ -1,1 +1,1 @@
-"""What servers of others say when a person at a form wants to know: bounded in time, and guarded as all that leaves."""
+"""Look-ups at other servers for a person at a form. They have time limits and guards like all outbound connections."""

@@ -1,8 +1,8 @@
-"""Delegations, asked about over DNS because a person asks: do the servers that are named answer, and name the same?
+"""Checks of delegations over DNS on request: do the listed servers answer, and do they list the same servers?
 
-A server to which a zone is delegated and that does not answer for it is lame (RFC 9499 section 7): resolvers lose time
-with it, or the name. And resolvers believe the zone's own NS set once they know it (RFC 2181 5.4.1), so that one which
-differs from the parent's leads them elsewhere.
+A server to which a zone is delegated and that doesn't answer for it is lame (RFC 9499 section 7): resolvers lose time,
+or can't resolve the name. Resolvers prefer the zone's own NS set when they know it (RFC 2181 section 5.4.1), so a set
+that differs from the parent's sends them to other servers.
 """
 
 import time
@@ -30,9 +30,9 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """The name servers of a zone as our records have them, and the addresses that our records have for some of them.
+    """The name servers of a zone in our records, and the addresses our records have for some of them.
 
-    `is_own`: they are those of the zone itself, not of one below it.
+    `is_own` is True for the NS records at the zone's apex, False for a delegation below it.
     """
 
     name: str
@@ -43,10 +43,10 @@ class Delegation:
 
 @dataclass(frozen=True, slots=True)
 class DelegationLook:
-    """What the DNS of this moment says of a delegation.
+    """The state of a delegation in DNS at this moment.
 
-    `more` and `fewer`: names of servers that the other side has and our records have not, and the reverse. The other
-    side are the servers of the zone, or of its parent if the delegation `is_own`; None where it did not say.
+    `more` and `fewer` are names of servers that only the other side has, or only our records have. The other side is
+    the zone's servers, or its parent's servers if the delegation `is_own`. Both are None if the other side is unknown.
     """
 
     delegation: Delegation
@@ -66,10 +66,10 @@ class DelegationLook:
 def look_up_delegations(
     delegations: Sequence[Delegation], *, resolver: Resolver, networks: Sequence[str], port: int = 53
 ) -> list[DelegationLook]:
-    """Look up what the first MOST_DELEGATIONS of these are, within SECONDS.
+    """Check the first MOST_DELEGATIONS of these delegations, within SECONDS.
 
-    What the network does is never raised: it is among the faults. Only addresses that the panel may connect to are
-    asked.
+    Network errors are never raised; they are among the faults. Only addresses that the panel is allowed to connect to
+    are asked.
     """
     deadline = time.monotonic() + SECONDS
     looked_at = delegations[:MOST_DELEGATIONS]
@@ -122,14 +122,14 @@ def _look(
 def _servers(
     hosts: Collection[str], known: Mapping[str, tuple[str, ...]], probe: Probe
 ) -> tuple[list[Server], list[str]]:
-    """Return the servers at each of their addresses, and what keeps others from being asked."""
+    """Return the servers at each of their addresses, and messages about servers that can't be asked."""
     zone = Zone("", tuple(sorted(hosts))[:_MOST_SERVERS])
     servers, faults = servers_of(zone, probe, known=known)
     return servers[:_MOST_ADDRESSES], faults
 
 
 def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str":
-    """Return the names of the zone's servers, as this one has them with authority; or why it does not."""
+    """Return the zone's name servers in an authoritative answer of this server, or why there is none."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:
@@ -140,9 +140,9 @@ def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[st
 
 
 def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
-    """Return the names of the zone's servers as servers of its parent have them, or why that is not known.
+    """Return the zone's name servers in the parent's delegation, or why they are unknown.
 
-    Return None where those that answer have the zone too: what they say is the zone's own.
+    Return None if the parent's servers also serve the zone: their answers then contain the zone's own NS records.
     """
     above = names.parent(name)
     if above is None:
@@ -174,7 +174,7 @@ def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
 
 
 def _referral(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str | None":
-    """Return the names to which a server of the parent refers; no names if it denies the delegation."""
+    """Return the name servers in a referral by one of the parent's servers; empty if it denies the delegation."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:

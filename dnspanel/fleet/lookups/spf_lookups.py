@@ -1,4 +1,4 @@
-"""An SPF record followed over DNS: how many look-ups receivers need for it, and which addresses it lets send."""
+"""The evaluation of an SPF record over DNS: its number of look-ups, and the addresses it allows to send."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _FETCHES = ("include", "redirect")
 
 @dataclass(frozen=True, slots=True)
 class SpfStep:
-    """One term, in the order in which receivers come to it; `number` counts look-ups, 0 for a term without one."""
+    """One term, in the order of evaluation. `number` counts look-ups; 0 for a term without one."""
 
     depth: int
     term: Term
@@ -37,7 +37,7 @@ class SpfStep:
 
 @dataclass(frozen=True, slots=True)
 class SpfLook:
-    """What following a record found."""
+    """The result of following an SPF record."""
 
     steps: tuple[SpfStep, ...]
     lookups: int
@@ -67,9 +67,9 @@ class SpfLook:
 
 
 def follow_spf(text: str, owner: str, *, resolver: Resolver) -> SpfLook:
-    """Return what a record at a name means by the DNS of this moment, within SECONDS and MOST_LOOKUPS.
+    """Evaluate an SPF record at a name with the current DNS data, within SECONDS and MOST_LOOKUPS.
 
-    What the network does is never raised: it is a fault of the step, and `is_complete` is not set.
+    Network errors are never raised: each is a fault of its step, and `is_complete` is False.
     """
     walk = _Walk(resolver, time.monotonic() + SECONDS)
     steps = tuple(walk.steps(text, owner, 0, frozenset((owner,))))
@@ -133,7 +133,7 @@ class _Walk:
             self.is_complete = False
 
     def _follow_term(self, term: Term, owner: str, above: frozenset[str]) -> tuple[tuple[str, str] | None, str]:
-        """Return the name and record to go on with, if there is one, and what is wrong."""
+        """Return the next name and record to follow (None without one), and the fault."""
         if "%{" in term.value or term.name not in ("a", "mx", *_FETCHES) or term.qualifier not in ("", "+"):
             self.unfollowed.append(term.text)
             return None, ""

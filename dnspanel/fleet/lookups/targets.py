@@ -1,4 +1,4 @@
-"""Names that records point at, looked up over DNS because a person asks: do they exist, and have they addresses?"""
+"""Look-ups of names that records point at: do the names exist, and do they have addresses?"""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ MOST_TARGETS = 20
 
 
 class Outcome(StrEnum):
-    """What the DNS of this moment says of a target."""
+    """The result of looking up a target."""
 
     FOUND = "found"
     NO_NAME = "no-name"
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TargetLook:
-    """A target with its outcome; `detail` says why there is no answer."""
+    """A target with its outcome. `detail` explains a missing answer."""
 
     target: str
     outcome: Outcome
@@ -34,9 +34,9 @@ class TargetLook:
 
 
 def look_up_targets(targets: Sequence[tuple[str, bool]], *, resolver: Resolver) -> list[TargetLook]:
-    """Look up the first MOST_TARGETS of these, each with whether it has to have addresses, within SECONDS.
+    """Look up the first MOST_TARGETS targets within SECONDS. Each has a flag: it needs addresses.
 
-    What the network does is never raised: it is an outcome.
+    Network errors are never raised; they are an outcome.
     """
     deadline = time.monotonic() + SECONDS
     return [

@@ -1,4 +1,4 @@
-"""The certificate that a TLS server shows, from any issuer; by STARTTLS where mail is taken."""
+"""The certificate of a TLS server, from any issuer. Mail servers are asked by STARTTLS."""
 
 import socket
 import ssl
@@ -18,14 +18,14 @@ _LONGEST_REPLY = 4096
 
 
 class NoCertificate(Exception):
-    """The server showed none, or may not be asked; the text is for the person who named it."""
+    """The server sent no certificate, or the panel must not ask it. The text is for the person who entered its name."""
 
 
 def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: outbound.Resolve | None = None) -> bytes:
     """Return the certificate (DER) of the server at this host and port, within SECONDS. Raise NoCertificate.
 
-    Connections go only to addresses that the panel may connect to. Only a greeting is sent. A server that did not
-    answer is reported like one that refused.
+    Only addresses that the panel is allowed to connect to are used, and only a greeting is sent. A server that doesn't
+    answer is reported like one that refuses.
     """
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
         raise NoCertificate(
@@ -56,7 +56,7 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
 
 
 def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
-    """Return what one address shows. Raise OSError or ValueError."""
+    """Return the certificate from one address. Raise OSError or ValueError."""
     # From any issuer: the certificate is what the record will say, and is not trusted for anything here.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -73,7 +73,7 @@ def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
 
 
 def _start_tls(plain: socket.socket, deadline: float) -> None:
-    """Have a mail server begin TLS. Raises OSError or ValueError."""
+    """Send STARTTLS to a mail server. Raise OSError or ValueError."""
     for command, code in ((b"", b"220"), (b"EHLO dnspanel.invalid\r\n", b"250"), (b"STARTTLS\r\n", b"220")):
         plain.settimeout(_seconds_left(deadline))
         plain.sendall(command)
@@ -82,7 +82,7 @@ def _start_tls(plain: socket.socket, deadline: float) -> None:
 
 
 def _reply(plain: socket.socket, deadline: float) -> bytes:
-    """Return the last line of a reply of SMTP, which has a space behind its code."""
+    """Return the last line of an SMTP reply, which has a space after its code."""
     received = b""
     while len(received) < _LONGEST_REPLY:
         lines = received.split(b"\r\n")

@@ -1,4 +1,4 @@
-"""Turns: how many look-ups of people a process does at once, so that slow servers of others do not take all threads."""
+"""A limit on concurrent look-ups for people in one process, so that slow foreign servers don't block all threads."""
 
 import threading
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 class Busy(Exception):
-    """Too many look-ups are under way to begin this one; the text is for the person that wanted it."""
+    """Too many look-ups are running to start another. The text is for the person who requested it."""
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Take one of the turns, for the block. Raise Busy at once if all are taken."""
+    """Hold one of the process's look-up slots during the block. Raise Busy at once if none is free."""
     if not _turns.acquire(blocking=False):
         raise Busy(
             gettext("The panel is asking other servers for several people just now. Try again in a few seconds.")

@@ -1,8 +1,7 @@
-"""The panel's own certificate authority: it decides which servers may be nodes, and which panel may push to one. Verbs.
+"""The panel's certificate authority. It decides which servers are nodes, and which panel can push to them. Verbs.
 
-Both sides of the push channel prove themselves with a certificate of this
-authority. Private keys are stored encrypted with PANEL_MASTER_KEY; a node's
-private key never leaves the node.
+Both sides of the push channel authenticate with a certificate of this authority. Its private keys are stored encrypted
+with PANEL_MASTER_KEY. A node's private key never leaves the node.
 """
 
 import hashlib
@@ -34,7 +33,7 @@ PrivateKey = ec.EllipticCurvePrivateKey
 
 
 def ensure_authority(*, now: datetime) -> Authority:
-    """Return the authority with the panel's client certificate; make them, once. Idempotent."""
+    """Return the authority with the panel's client certificate. Create both if they don't exist. Idempotent."""
     if authority := Authority.objects.first():
         return authority
     with transaction.atomic():
@@ -55,7 +54,10 @@ def ensure_authority(*, now: datetime) -> Authority:
 
 
 def fingerprint(authority: Authority) -> str:
-    """Return the SHA-256 of the authority's certificate in hex: the part of a code that lets an agent recognise us."""
+    """Return the SHA-256 of the authority's certificate in hex.
+
+    Enrollment codes contain it, so that an agent can recognize the panel.
+    """
     der = x509.load_pem_x509_certificate(authority.ca_pem.encode()).public_bytes(serialization.Encoding.DER)
     return hashlib.sha256(der).hexdigest()
 
@@ -63,7 +65,7 @@ def fingerprint(authority: Authority) -> str:
 def sign_node_certificate(
     *, authority: Authority, public_key: ec.EllipticCurvePublicKey, node_name: str, agent_host: str, now: datetime
 ) -> x509.Certificate:
-    """Return a server certificate for one node, valid for the address that the panel calls its agent at."""
+    """Return a server certificate for one node, valid for the address where the panel reaches its agent."""
     ca = x509.load_pem_x509_certificate(authority.ca_pem.encode())
     builder = _builder(ca.subject, node_name, public_key, now, now + NODE_LIFETIME)
     builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(agent_host)]), critical=False)
@@ -71,7 +73,7 @@ def sign_node_certificate(
 
 
 def certificate_is_due(pem: str, now: datetime) -> bool:
-    """Return True if less than a third of the certificate's lifetime is left, so that another one should follow it."""
+    """Return True if the certificate is due for renewal, with less than a third of its lifetime left."""
     certificate = x509.load_pem_x509_certificate(pem.encode())
     lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     return certificate.not_valid_after_utc - now < min(lifetime, NODE_LIFETIME) / 3
@@ -88,7 +90,10 @@ def authority_expires_at(authority: Authority) -> datetime:
 
 
 def rotate_client_certificate(*, now: datetime) -> bool:
-    """Give the panel a new client certificate if it is due; agents accept the former one as long as it is valid."""
+    """Replace the panel's client certificate if it is due. Return True if it was replaced.
+
+    Agents accept the former certificate until it expires.
+    """
     with transaction.atomic():
         authority = Authority.objects.select_for_update().first()
         if authority is None or not certificate_is_due(authority.client_pem, now):
@@ -103,21 +108,21 @@ def rotate_client_certificate(*, now: datetime) -> bool:
 
 
 def client_key(authority: Authority) -> PrivateKey:
-    """Return the key of the panel's own certificate, `client_pem`."""
+    """Return the private key of the panel's own certificate `client_pem`."""
     return _private_key(authority.client_key_encrypted)
 
 
 def client_ssl_context(authority: Authority) -> ssl.SSLContext:
-    """Return the context with which the panel calls agents: its own certificate, and no authority but ours.
+    """Return the TLS context for calls to agents. It trusts only the panel's own authority.
 
-    One context per process and authority: sessions and parsed certificates are shared by all connections.
+    Each process has one context per authority, so that all connections share sessions and parsed certificates.
     """
     return _client_ssl_context(authority.ca_pem, authority.client_pem, bytes(authority.client_key_encrypted))
 
 
 @contextmanager
 def file_in_memory(content: bytes) -> Iterator[str]:
-    """Yield a path that reads as `content`: `ssl` takes a key only from a file, and ours never touches a disk."""
+    """Yield a path to `content` in memory. `ssl` loads keys only from files; the panel's key is never on a disk."""
     descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, content)

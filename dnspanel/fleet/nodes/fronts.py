@@ -1,6 +1,6 @@
-"""dnsdist in front of nodes: which nodes a front asks, within which bounds, and that its agent has that. Verbs.
+"""Fronts (dnsdist before nodes): their nodes and limits, and the delivery of these settings to the agent. Verbs.
 
-A front is a node to everything else: it enrolls, gets publications, acknowledges them and is drained like one.
+Everything else treats a front as a node: it enrolls, gets publications, acknowledges them and can be drained.
 """
 
 import logging
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a front: `backends` has the weight of each node, by its name."""
+    """The settings of a front. `backends` has the weight of each node, by name."""
 
     backends: Mapping[str, int] = field(default_factory=dict)
     minimum: int = 1
@@ -55,12 +55,12 @@ class Terms:
 
 
 def terms_of(node: Node) -> Terms:
-    """Return what a person has set for this front. Raise WrongState for a node that is no front."""
+    """Return the settings of this front. Raise WrongState for a node that isn't a front."""
     return _terms(_front_of(node, Front.objects.all()))
 
 
 def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
-    """Set the terms of the front from now on; its agent has them within a second.
+    """Change the settings of the front. Its agent gets them within a second.
 
     Raise BadFront, WrongState or Forbidden.
     """
@@ -95,12 +95,12 @@ def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
 
 
 def backend_choices() -> Sequence[Node]:
-    """Return the nodes that a front may ask, by name."""
+    """Return the nodes that a front is allowed to ask, ordered by name."""
     return list(_possible_backends().order_by("name"))
 
 
 def settings_of(fronts: Sequence[Front]) -> dict[int, FrontSettings]:
-    """Return what the agents of these fronts shall go by, by the id of the node. One query, however many fronts."""
+    """Return the settings for the agents of these fronts, by node id. One query for any number of fronts."""
     rows = FrontBackend.objects.filter(front__in=fronts).select_related("node").order_by("node__name")
     backends: dict[int, list[Backend]] = {front.pk: [] for front in fronts}
     for row in rows:
@@ -115,9 +115,9 @@ def settings_of(fronts: Sequence[Front]) -> dict[int, FrontSettings]:
 
 
 def push_settings(*, now: datetime) -> int:
-    """Give every front what its agent shall go by and does not yet; return how many got it.
+    """Send changed settings to the fronts' agents. Return the number of agents that got them.
 
-    Two queries while there is no news. One that cannot be reached is tried again.
+    Without changes this takes two queries. An agent that can't be reached is tried again at the next call.
     """
     fronts = list(
         Front.objects.filter(node__state__in=(NodeState.ACTIVE, NodeState.DRAINED))
@@ -141,18 +141,18 @@ def push_settings(*, now: datetime) -> int:
 
 
 def follow_schemas(*, schemas: Collection[int]) -> None:
-    """Have fronts sent segments of one of these schemas, which nodes have: they read any, and keep none."""
+    """Switch fronts to segments of one of these schemas, which nodes use. Fronts read any schema and store none."""
     if schemas:
         Node.objects.filter(is_front=True).exclude(schema__in=schemas).update(schema=min(schemas))
 
 
 def report_of(node: Node) -> FrontReport | None:
-    """Return what the front said last of its nodes; None where it said nothing that can be read."""
+    """Return the front's last report about its nodes; None without a readable report."""
     return front_report_in(node.report)
 
 
 def _has(front: Front, expected: FrontSettings, now: datetime) -> bool:
-    """Return True if the agent has these settings, as far as the panel knows; one that is silent is left alone."""
+    """Return True if the agent is known to have these settings, or is silent and should be left alone."""
     node = front.node
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN or not node.certificate_sha256:
         return True
@@ -173,7 +173,7 @@ def _push(front: Front, expected: FrontSettings) -> None:
 
 
 def _reason_out(node: Node) -> str:
-    """Return why this node may not answer behind a front, as a sentence; empty if its own answers decide."""
+    """Return a sentence that explains why a front must not use this node; empty if the node's own answers decide."""
     if node.state == NodeState.DRAINED:
         return (
             gettext("It is drained: {drain_reason}").format(drain_reason=node.drain_reason)
@@ -208,7 +208,7 @@ def _front_of(node: Node, rows: "QuerySet[Front]") -> Front:
 
 
 def _check(terms: Terms) -> None:
-    """Raise BadFront with the first thing that is wrong."""
+    """Raise BadFront for the first invalid setting."""
     if len(terms.backends) > MOST_BACKENDS:
         raise BadFront(
             "backends", gettext("A front asks at most {most_backends} nodes.").format(most_backends=MOST_BACKENDS)

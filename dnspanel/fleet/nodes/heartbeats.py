@@ -1,4 +1,4 @@
-"""Which processes of the panel are at work: each says so every few seconds, in PostgreSQL. Verbs."""
+"""Heartbeats of the panel's processes, written to PostgreSQL every few seconds. Verbs."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,21 +26,21 @@ ON CONFLICT (process) DO UPDATE SET at = greatest(fleet_heartbeat.at, excluded.a
 
 
 def beat(*, process: str, now: datetime) -> None:
-    """Record that the process was at work at `now`; an older moment changes nothing. One statement."""
+    """Record that the process was at work at `now`. An earlier time changes nothing. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(_BEAT, [process, now])
 
 
 def heartbeats() -> dict[str, datetime]:
-    """Return the last time of work of each process that ever was at work."""
+    """Return the last heartbeat of each process that ever ran."""
     return dict(Heartbeat.objects.values_list("process", "at"))
 
 
 def answer_roll(*, queue: str, now: datetime) -> None:
-    """Write that a worker of the queue took a task at `now`. One statement."""
+    """Record that a worker of the queue took a task at `now`. One statement."""
     beat(process=f"{_QUEUE}{queue}", now=now)
 
 
 def answers_in(beats: Mapping[str, datetime]) -> dict[str, datetime]:
-    """Return when each queue last answered."""
+    """Return the last answer of each queue."""
     return {name.removeprefix(_QUEUE): at for name, at in beats.items() if name.startswith(_QUEUE)}

@@ -1,7 +1,7 @@
-"""Which machine is a node: the first that shows its identity, until a person says otherwise. Verbs.
+"""The machine behind a node: the first that presents the node's identity, until a person changes it. Verbs.
 
-Two machines with one identity are a copied disk or directory. Both keep serving what they have and neither is given
-anything more, because only a person knows which of them is the node.
+Two machines with one identity are a copied disk or directory. Both continue to serve their data, and neither gets new
+publications, because only a person knows the right one.
 """
 
 import logging
@@ -25,16 +25,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Sightings:
-    """The starts of one node's agent, as seen. A process that asks the agent again and again keeps them in memory."""
+    """The start times of one node's agent. A process that polls the agent keeps them in memory."""
 
     latest: float | None = None
     _former: list[float] = field(default_factory=list)
 
     def is_second(self, started_at: float) -> bool:
-        """Return True if this agent runs beside the one seen before it.
+        """Return True if this agent runs at the same time as the one seen before it.
 
-        Every start has its own moment, and an agent that was replaced by a newer one never answers again. One that
-        does is another machine, even if it is a copy in which nothing else differs.
+        Every start has its own time, and an agent replaced by a newer one never answers again. If an older one does
+        answer, it runs on another machine, even if this is an exact copy.
         """
         if started_at == self.latest:
             return False
@@ -46,10 +46,10 @@ class Sightings:
 
 
 def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) -> None:
-    """Record that this machine, at this address, has just shown the node's identity.
+    """Record that this machine, at this address, presented the node's identity.
 
-    The first one is the node. Another one, or a `second` agent on what looks like the same, stops pushes to both.
-    An agent too old to name its machine changes nothing.
+    The first machine becomes the node. Another machine, or a `second` agent on what looks like the same machine, stops
+    pushes to both. An agent too old to name its machine changes nothing.
     """
     if not machine:
         return
@@ -71,7 +71,7 @@ def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) 
 
 
 def describe_conflict(node: Node) -> str:
-    """Describe why nothing is pushed while two machines show the node's identity; empty in normal work."""
+    """Return why pushes stop while two machines present the node's identity; empty without a conflict."""
     if not node.other_machine:
         return ""
     first, other = (
@@ -89,7 +89,7 @@ def describe_conflict(node: Node) -> str:
 
 
 def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
-    """Make the other machine the node from now on. Raise WrongState when it is not the one the person saw."""
+    """Make the other machine the node. Raise WrongState if it isn't the one that the person saw."""
     require_permission(by)
     with transaction.atomic():
         moved = (
@@ -113,7 +113,7 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
 
 
 def keep_first(*, node: Node, now: datetime, by: Author) -> None:
-    """Keep the machine that was known as the node; the other one is flagged again if it still answers."""
+    """Keep the first machine as the node. The other one is flagged again if it still answers."""
     require_permission(by)
     with transaction.atomic():
         moved = (

@@ -1,7 +1,7 @@
-"""ALIAS and LUA, whose answers PowerDNS computes: set up on nodes, and the nodes that cannot. Verbs.
+"""Setup of nodes for ALIAS and LUA, whose answers PowerDNS computes, and the nodes that can't answer them. Verbs.
 
-A node that gets another resolver, or LUA, restarts its PowerDNS. That happens to one node after the other, ring 0
-first, and stops at the first whose PowerDNS does not come back.
+A node restarts its PowerDNS when its resolver or its LUA setting changes. Nodes are changed one after another, ring 0
+first. The run stops at the first PowerDNS that doesn't come back.
 """
 
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
-    """Return what each node shall compute: by its group's resolver, or the fleet's; ring 0 always by the fleet's."""
+    """Return the computed types of each node by id, with its group's resolver or the fleet's (ring 0: the fleet's)."""
     groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
     last = next(reversed(groups.values()), "")  # nodes without a group go with the last one
     resolvers = {None: last, **groups}
@@ -45,10 +45,10 @@ def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
 
 
 def set_up(*, now: datetime) -> list[str]:
-    """Bring every node that was heard recently to what it shall compute; return the names of those that changed.
+    """Apply the chosen settings to every recently heard node. Return the names of the changed nodes.
 
-    One worker at a time does it. A node whose agent refuses, or cannot be reached, is left for the next time; if a
-    PowerDNS does not come back, the others are.
+    Only one worker does this at a time. A node whose agent refuses or can't be reached is tried again next time. If a
+    PowerDNS doesn't come back, the remaining nodes are left for later.
     """
     with hold_lock(Lock.COMPUTED_TYPES) as is_mine:
         return [node.name for node in _set_up(now)] if is_mine else []
@@ -85,14 +85,14 @@ def _set_up(now: datetime) -> Iterator[Node]:
 
 
 def _note_once(node: Node, message: str, now: datetime) -> None:
-    """Record an event of the node, unless it is what was noted last: what fails is tried again every few seconds."""
+    """Record an event of the node unless it repeats the last one. Failed attempts repeat every few seconds."""
     latest = NodeEvent.objects.filter(node=node, kind=_EVENT).order_by("-id").first()
     if latest is None or latest.sentence != message:
         events.note(node_id=node.pk, kind=_EVENT, message=message, now=now)
 
 
 def reasons_against(types: Collection[int]) -> dict[int, str]:
-    """Return for each of these types that some node does not answer the names of such nodes, and the reasons."""
+    """Return for each type that some node doesn't answer the names of these nodes and the reasons."""
     concerned = SET_UP.intersection(types)
     nodes = list(_answering_nodes()) if concerned else []
     found = {}
@@ -111,12 +111,12 @@ def reasons_against(types: Collection[int]) -> dict[int, str]:
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
-    """Answer the signal of `zones`, which does not know the nodes: return `reasons_against`."""
+    """Receive the signal of `zones`, which doesn't know the nodes, and return `reasons_against`."""
     return reasons_against(types)
 
 
 def _problem(node: Node, type: int) -> str:
-    """Return why this node does not answer the type; empty if it does."""
+    """Return why this node doesn't answer the type; empty if it does."""
     report: dict[str, Any] = node.report
     if not report:
         return gettext("not heard yet")
@@ -133,8 +133,9 @@ def _problem(node: Node, type: int) -> str:
 
 
 def _is_due(node: Node, choice: ComputedTypes) -> bool:
-    """Return True if the node has to be set up, also if its pdns.conf is of an older agent, which did not
-    answer with stored keys.
+    """Return True if the node must be set up.
+
+    This includes nodes with a pdns.conf of an older agent, which didn't answer with stored keys.
     """
     found = reported_types(node)
     return found is not None and (found != choice or node.report.get("serves_stored_keys") is False)
@@ -145,6 +146,6 @@ def _may_choose(node: Node) -> bool:
 
 
 def _answering_nodes() -> "QuerySet[Node]":
-    """Select nodes that answer questions, and ring 0, which comes first."""
+    """Return a query of the nodes that answer questions, with ring 0 first."""
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
     return nodes.order_by("-is_ring0", "name")

@@ -1,9 +1,8 @@
-"""Give the nodes the keys that sign segments, use a new one once they have it, and those that open DNSSEC keys. Verbs.
+"""Delivery of keys to nodes: keys that verify segments, and keys that open DNSSEC keys. Verbs.
 
-A node says which keys it accepts; a node that differs from `signing.public_keys` is given the list, signed by a key
-that it knows. A new key seals nothing before every active node accepts it, unless a person forces it. The keys
-under which private DNSSEC keys travel (`publish.keys.sealing_keys`) a node gets when it first meets one that it
-does not know.
+A node reports the keys that it accepts. If they differ from `signing.public_keys`, the node gets the list, signed by a
+key that it knows. A new key seals nothing until every active node accepts it, unless a person forces its use. A node
+gets the keys that seal private DNSSEC keys (`publish.keys.sealing_keys`) when it first meets an unknown one.
 """
 
 import logging
@@ -35,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class KeysSent(StrEnum):
-    """Whether a node accepts our keys."""
+    """Whether a node accepts the panel's keys."""
 
     BEFORE = "before"
     NOW = "now"
@@ -44,7 +43,7 @@ class KeysSent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """One key, and which active nodes do not accept it yet, by name."""
+    """One key, with the active nodes that don't accept it yet, by name."""
 
     key: SigningKey
     accepting: int
@@ -52,19 +51,19 @@ class Acceptance:
 
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
-    """Make the next signing key; the nodes get it within a minute. Raise RotationUnderWay, Forbidden."""
+    """Create the next signing key. Nodes get it within a minute. Raise RotationUnderWay or Forbidden."""
     require_permission(by)
     return segment_signing.rotate(now=now, by=by)
 
 
 def force(*, now: datetime, by: Author) -> SigningKey | None:
-    """Seal with the new key although some nodes may not accept it yet; they catch up once they have the list."""
+    """Start to use the new key although some nodes may lack it. These nodes catch up when they get the list."""
     require_permission(by)
     return segment_signing.begin_use(now=now, by=by)
 
 
 def retire_former(*, now: datetime, by: Author) -> int:
-    """Let nodes accept only the key in use. Raises KeyStillNeeded, Forbidden."""
+    """Make nodes accept only the key in use. Raise KeyStillNeeded or Forbidden."""
     require_permission(by)
     return segment_signing.retire_former(now=now, by=by)
 

@@ -1,4 +1,4 @@
-"""Prove that the panel's LMDB and every node hold what PostgreSQL says."""
+"""Command that verifies the panel's LMDB and every node against PostgreSQL."""
 
 from typing import Any
 

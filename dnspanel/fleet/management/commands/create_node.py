@@ -1,4 +1,4 @@
-"""Make a node and print the code with which its agent enrolls."""
+"""Command that creates a node and prints its enrollment code."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""Let one signing key follow another."""
+"""Command that rotates the signing key."""
 
 from argparse import ArgumentParser
 from typing import Any
