@@ -202,7 +202,7 @@ class ComputedQuestion:
 
 
 def computed_questions(store: Store, record_keys: Iterable[bytes]) -> Iterator[ComputedQuestion]:
-    """Yield what to ask for those of the rows that are ALIAS or LUA, and are served."""
+    """Yield the questions to ask for the served ALIAS and LUA records among these rows."""
     for key in record_keys:
         zone_id, rel, type = keys.decode_record_key(key)
         if type not in _COMPUTED or (zone := _served_name(store, zone_id)) is None:
@@ -222,7 +222,7 @@ def is_computed(record_key: bytes) -> bool:
 
 
 def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[int, ...]:
-    """Return the types that are answered instead of this one; the rdata of LUA begins with its type."""
+    """Return the types that PowerDNS answers instead of this type. The rdata of LUA begins with the answered type."""
     if type == rdtypes.ALIAS:
         return rdtypes.A, rdtypes.AAAA
     return tuple(sorted({int.from_bytes(record.content[:2], "big") for record in records}))
@@ -231,7 +231,7 @@ def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[
 def find_unanswered(
     questions: Sequence[ComputedQuestion], address: str, port: int, *, seconds: float
 ) -> dict[bytes, Unanswered]:
-    """Return the records without a good answer of PowerDNS within this time, by the keys of their rows."""
+    """Return the records that PowerDNS did not answer properly within `seconds`, by the keys of their rows."""
     answers: dict[bytes, dict[int, dns.message.Message]] = {question.key: {} for question in questions}
     requested = [(question, type) for question in questions for type in question.types]
     waiting = dict(enumerate(requested, start=secrets.randbelow(1 << 15)))
@@ -257,13 +257,13 @@ def find_unanswered(
 
 
 def _served_name(store: Store, zone_id: int) -> str | None:
-    """Return the name of the zone of this id, unless another one has the name."""
+    """Return the name of the zone with this id, or None if there is no such zone or another zone has its name."""
     zone = store.zone(zone_id)
     return zone.name if zone is not None and store.zone_id(zone.name) == zone_id else None
 
 
 def _expectation_of_row(store: Store, zone: str, zone_id: int, name: str, rel: bytes, type: int) -> Expectation | None:
-    """Return what must be answered for one row, or for its absence; None where rows alone do not determine it."""
+    """Return the expected answer for one row, or for its absence, or None if rows alone do not determine it."""
     if (answering := _zone_inside(store, name, zone)) is not None:
         return _expectation_of_zone(store, answering, name, type)
     rows = store.rows(zone_id)
@@ -281,10 +281,9 @@ def _expected_row(name: str, type: int, body: bytes) -> Expectation:
 
 
 def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expectation | None:
-    """Return what must be answered from this zone for a name of the zone above; None where rows do not determine it.
+    """Return the expected answer of this zone for a name of its parent zone, or None if rows do not determine it.
 
-    Rows do not determine it either for a name that this zone does not have: a DNAME or a wildcard above it might
-    make an answer.
+    Rows do not determine it if this zone does not have the name, because a DNAME or a wildcard above it could answer.
     """
     zone_id, rel = store.zone_id(zone), keys.relative_key(name, zone)
     assert zone_id is not None
@@ -298,7 +297,7 @@ def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expec
 
 
 def _zone_inside(store: Store, name: str, zone: str) -> str | None:
-    """Return the closest zone at or above a name that is inside `zone`; None if `zone` itself answers for the name."""
+    """Return the closest zone at or above a name inside `zone`, or None if `zone` itself answers for the name."""
     at: str | None = name
     while at is not None and at != zone:
         if store.zone_id(at) is not None:
@@ -308,7 +307,7 @@ def _zone_inside(store: Store, name: str, zone: str) -> str | None:
 
 
 def _wildcard_covers(store: Store, zone_id: int, rel: bytes) -> bool:
-    """Return True if some wildcard above a name that does not exist might answer for it."""
+    """Return True if a wildcard above a missing name could answer for it."""
     rows = store.rows(zone_id)
     while rel != keys.APEX:
         rel = keys.parent_key(rel)
@@ -319,10 +318,10 @@ def _wildcard_covers(store: Store, zone_id: int, rel: bytes) -> bool:
 
 
 def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds: float) -> None:
-    """Ask for everything expected. Raises NotServed for the first answer that differs or never comes.
+    """Query everything expected. Raise NotServed for the first answer that differs or does not arrive.
 
-    All questions travel at once over UDP; one that gets lost is asked again, one that does not fit is asked
-    over TCP.
+    All questions are sent at once over UDP. A lost question is sent again. If an answer does not fit, the question is
+    sent over TCP.
     """
     waiting = dict(enumerate(expected, start=secrets.randbelow(1 << 15)))
     deadline = time.monotonic() + seconds
@@ -342,7 +341,7 @@ def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds:
 def ask(
     address: str, port: int, name: str, type: int, seconds: float = 1.0, *, dnssec: bool = False
 ) -> dns.message.Message:
-    """Return the answer to one question, over TCP if it does not fit UDP. Raise NotServed if none comes."""
+    """Return the answer to one question, over TCP if it does not fit UDP. Raise NotServed if there is no answer."""
     deadline = time.monotonic() + seconds
     id_ = secrets.randbelow(1 << 16)
     with connect_socket(address, port) as sock:
@@ -356,7 +355,9 @@ def ask(
 
 
 def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> bytes:
-    """Encode one question with EDNS, as PowerDNS gets it from a resolver; from one that validates, if `dnssec`."""
+    """Encode one question with EDNS, as a resolver sends it to PowerDNS. `dnssec` encodes that of a validating
+    resolver.
+    """
     head = _HEADER.pack(id_ & 0xFFFF, 0, 1, 0, 0, 1)
     return head + names.to_wire(name) + _TAIL.pack(type, 1) + (_OPT_DNSSEC if dnssec else _OPT)
 
@@ -370,13 +371,13 @@ def connect_socket(address: str, port: int) -> socket.socket:
 
 
 def _send(sock: socket.socket, packet: bytes) -> None:
-    """Send what the kernel takes; the rest counts as lost on the way and is asked again."""
+    """Send a packet if the kernel accepts it. Otherwise it counts as lost and is sent again later."""
     with contextlib.suppress(OSError):
         sock.send(packet)
 
 
 def _receive(sock: socket.socket, until: float) -> bytes | None:
-    """Return the next packet, or None when `until` is over. A refused port counts as silence."""
+    """Return the next packet, or None after the time `until`. A refused port counts as no answer."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     while (left := until - time.monotonic()) > 0:
@@ -389,7 +390,7 @@ def _receive(sock: socket.socket, until: float) -> bytes | None:
 
 
 def _take_answer(packet: bytes, waiting: dict[int, Expectation], address: str, port: int, deadline: float) -> None:
-    """Strike the question that this packet answers off the list. Raises NotServed if the answer differs."""
+    """Remove the question that this packet answers from `waiting`. Raise NotServed if the answer differs."""
     id_ = int.from_bytes(packet[:2], "big")
     expectation = waiting.get(id_)
     if expectation is None:
@@ -420,7 +421,7 @@ def _full_message(  # noqa: PLR0913  # the parts of a question to a server
 
 
 def rrset_in(answer: dns.message.Message, name: str, type: int) -> dns.rrset.RRset | None:
-    """Return the RRset of this name and type in an answer, or None."""
+    """Return the RRset with this name and type in an answer, or None."""
     owner, _ = dns.name.from_wire(names.to_wire(name), 0)
     for rrset in answer.answer:
         if rrset.rdtype == type and rrset.rdclass == dns.rdataclass.IN and rrset.name == owner:

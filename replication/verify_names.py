@@ -1,8 +1,8 @@
-"""Ask a PowerDNS for every name whose rows changed, and see that PowerDNS can read the rows there.
+"""Queries to a PowerDNS for every name whose rows changed, to check that PowerDNS can read the rows there.
 
-PowerDNS reads all rows of a name for a question of any type, and answers SERVFAIL to all of them where it cannot read
-one row. So one question for each name is enough, and of its answer only the rcode counts: what the answer has to be,
-`verify` proves for a sample. The questions are small and travel over UDP, some at a time.
+PowerDNS reads all rows of a name for a question of any type, and answers every question with SERVFAIL if it cannot read
+one row. So one question for each name is enough, and only the rcode of its answer matters. `verify` proves the content
+of answers for a sample. The questions are small and are sent over UDP, a few at a time.
 """
 
 import contextlib
@@ -61,10 +61,10 @@ _HASHED_END = _TYPE.pack(rdtypes.NSEC3)  # such rows are at hashes, not at names
 
 
 class ChangedNames:
-    """The rows that a push changes, as far as their names have to be asked for.
+    """The rows that a push changes, limited to those whose names have to be queried.
 
-    All rows of types other than PLAIN_TYPES are kept, some 25 bytes each, and of plain ones at most MOST_PLAIN,
-    evenly spread. An import has millions of rows, so only the type of each of them is looked at.
+    All rows of types other than PLAIN_TYPES are kept, about 25 bytes each. Of plain rows at most MOST_PLAIN are kept,
+    evenly spread. An import has millions of rows, so only the type of each row is looked at.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class ChangedNames:
         self._plain: verify.EvenSample[bytes] = verify.EvenSample(MOST_PLAIN)
 
     def extend(self, record_keys: Sequence[bytes]) -> None:
-        """Note these rows, by their keys."""
+        """Add these rows by their keys."""
         others = [key for key in record_keys if key[-2:] not in _PLAIN_ENDS]
         self._plain.extend([key for key in record_keys if key[-2:] in _PLAIN_ENDS] if others else record_keys)
         for key in others:
@@ -87,8 +87,9 @@ class ChangedNames:
     def selection(self, most_plain: int) -> Iterator[bytes]:
         """Yield the key of one row for each name that has to be proved.
 
-        These are all names where a row of another type than PLAIN_TYPES changed, and those of up to `most_plain` other
-        rows. More of these are left to the sample that `verify` asks for with every byte.
+        These are all names where a row of a type other than PLAIN_TYPES changed, and the names of other rows if there
+        are at most `most_plain` of those. If there are more, they are left to the sample that `verify` compares byte by
+        byte.
         """
         is_too_much = self._plain.is_partial or len(self._plain.items) > most_plain
         plain = {} if is_too_much else {key[:-2]: key for key in self._plain.items}
@@ -114,10 +115,11 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
     known: Collection[str] = (),
     may_transfer: bool = False,
 ) -> None:
-    """Ask for the name of each of these rows, except those that are `known` to be answered.
+    """Query the name of each of these rows, except the names in `known`, which are known to be answered.
 
-    If it `may_transfer`, have PowerDNS transfer zones with many of these names: then it has read all rows of the zone.
-    Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer comes for so many seconds.
+    With `may_transfer`, make PowerDNS transfer zones with many of these names, which makes it read all rows of the
+    zone. Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer arrives for
+    `seconds`.
     """
     if may_transfer:
         with Transfers(address, port, seconds=seconds) as transfers:
@@ -151,7 +153,7 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
 
 
 def _not_transferred(store: Store, record_keys: Iterable[bytes], transfers: Transfers) -> Iterator[bytes]:
-    """Yield those of these keys whose names are still to be asked for, once zones with many of them are transferred."""
+    """Transfer zones with many of these names, and yield the keys whose names still have to be queried."""
     for prefix, of_zone in groupby(record_keys, key=lambda key: key[:4]):
         together = list(of_zone)
         plain = [key for key in together if key[-2:] in _PLAIN_ENDS]
@@ -164,7 +166,7 @@ def _not_transferred(store: Store, record_keys: Iterable[bytes], transfers: Tran
 
 
 def _is_worth_a_transfer(store: Store, zone_id: int, changed: int) -> bool:
-    """Return True if the zone has few unchanged rows, and PowerDNS neither signs nor computes any."""
+    """Return True if the zone has few unchanged rows, and PowerDNS neither signs the zone nor computes answers."""
     zone, most = store.zone(zone_id), changed * MOST_ROWS_PER_NAME
     if zone is None or store.signed_zones([zone.name]):
         return False
@@ -173,7 +175,9 @@ def _is_worth_a_transfer(store: Store, zone_id: int, changed: int) -> bool:
 
 
 def _questions(store: Store, record_keys: Iterable[bytes], known: frozenset[bytes]) -> Iterator[bytes]:
-    """Yield the name, type and class to ask for of each row in wire form; nothing for zones that are not served."""
+    """Yield the question (name, type and class in wire form) for each row. Rows of zones that are not served are
+    skipped.
+    """
     zone_wires: dict[bytes, bytes | None] = {}
     for key in record_keys:
         prefix = key[:4]

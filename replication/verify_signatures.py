@@ -1,12 +1,12 @@
-"""Prove that a PowerDNS signs what it answers: its signatures are there, valid now, and made with the zone's keys.
+"""Proof that a PowerDNS signs its answers: signatures are present, valid now, and made with the zone's keys.
 
-Of a zone with active keys three RRsets are asked for with EDNS DO: DNSKEY, which has to be signed by one of its own
-keys, the SOA, and one that was changed. Where an RRset was deleted, the proof that it is not there has to be signed and
-to prove it; where names came or went, or nothing but the signing changed, so has that of a name that never was there.
-That the keys are those the panel meant is what the digest says.
+For a zone with active keys three RRsets are queried with EDNS DO: the DNSKEY, which one of its own keys has to sign,
+the SOA, and one changed RRset. If an RRset was deleted, its denial has to be signed and valid. If names were added or
+deleted, or only the signing changed, so does the denial of a name that never existed. The digest proves that the keys
+are those of the panel.
 
-Zones without active keys are not asked for. dnspython's part for DNSSEC is loaded when it is needed first: most nodes
-can do without its memory.
+Zones without active keys are not queried. dnspython's DNSSEC part is loaded only when it is first needed, because most
+nodes can save its memory.
 """
 
 import base64
@@ -46,7 +46,7 @@ _DNSKEY = 48
 
 
 def signed_marks(store: Store, marks: Iterable[ZoneMark]) -> list[ZoneMark]:
-    """Return the zones among these that PowerDNS signs, at most MAX_ZONES, evenly from all of them."""
+    """Return the zones among these that PowerDNS signs, at most MAX_ZONES, evenly spread."""
     served = [mark for mark in marks if mark.serial is not None]
     signed = store.signed_zones(mark.name for mark in served)
     found = [mark for mark in served if mark.name in signed]
@@ -63,9 +63,9 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
     now: float,
     seconds: float,
 ) -> None:
-    """Ask for the signatures of these zones, and of an RRset of each that is among `record_keys`.
+    """Query the signatures of these zones, and of one RRset of each zone that is among `record_keys`.
 
-    Raises NotServed for the first that is missing, out of its time, or not made with a key of the zone.
+    Raise NotServed for the first signature that is missing, not valid now, or not made with a key of the zone.
     """
     signed = signed_marks(store, marks)
     if not signed:
@@ -87,10 +87,10 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
 def complaint_of(
     zone: str, questions: Iterable[tuple[str, int]], address: str, port: int, *, now: float, seconds: float
 ) -> NotServed | None:
-    """Return what is wrong with the signatures and proofs in the answers to these questions (name, type).
+    """Return the first error in signatures and denials of the answers to these questions (name, type), or None.
 
-    The zone's DNSKEY RRset comes before them. The result is a NotServed, or None if all is well. Raise NotServed if
-    no answer comes, which says nothing about signatures.
+    The zone's DNSKEY RRset is checked before the questions. The result is a NotServed. Raise NotServed if there is no
+    answer, which is no statement about signatures.
     """
     try:
         asker = _Asker(zone, address, port, now, time.monotonic() + seconds)
@@ -105,7 +105,7 @@ def complaint_of(
 
 @dataclass(slots=True)
 class _Change:
-    """What to ask for of a zone that changed: an RRset beside the SOA that is there, and one that is not any more."""
+    """The RRsets to query in a changed zone: an existing one other than the SOA, and a deleted one."""
 
     changed: tuple[str, int] | None = None
     deleted: tuple[str, int] | None = None
@@ -113,7 +113,7 @@ class _Change:
 
 
 def _changes(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> dict[str, _Change]:
-    """Return what changed in each of these zones, by zone."""
+    """Return the change of each of these zones, by zone name."""
     zones = {store.zone_id(mark.name): mark for mark in marks}
     found = {mark.name: _Change() for mark in zones.values()}
     for key in record_keys:
@@ -134,7 +134,7 @@ def _changes(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[byte
 
 
 class _Asker:
-    """Asks for RRsets of one zone and validates them with the keys that it answers."""
+    """A client that queries RRsets of one zone and validates them with the zone's DNSKEY RRset."""
 
     def __init__(self, zone: str, address: str, port: int, now: float, deadline: float) -> None:
         self._zone, self._address, self._port, self._now, self._deadline = zone, address, port, now, deadline
@@ -143,11 +143,11 @@ class _Asker:
         self._validate(zone, _DNSKEY, self._keys, signatures)
 
     def verify(self, name: str, type: int) -> None:
-        """Raise NotServed unless this RRset comes with a signature that is good."""
+        """Raise NotServed unless this RRset is answered with a valid signature."""
         self._validate(name, type, *self._ask(name, type))
 
     def verify_either(self, name: str, type: int) -> None:
-        """Raise NotServed unless the RRset comes with a good signature, or the denial of it proves that."""
+        """Raise NotServed unless the RRset has a valid signature, or a valid denial proves that it does not exist."""
         if verify.rrset_in(self._answer(name, type), name, type) is not None:
             self.verify(name, type)
         else:
@@ -156,8 +156,8 @@ class _Asker:
     def verify_denial(self, name: str, type: int) -> None:
         """Raise NotServed unless a negative answer for this RRset is signed, and proves that the RRset does not exist.
 
-        It may not fail with DNSSEC alone either, as it does where PowerDNS finds no link of the chain. Any other
-        answer (of a wildcard, an alias, or one that leads to another zone) is not judged here.
+        A failure only with DNSSEC is also an error; it happens if PowerDNS finds no link of the chain. Other answers
+        (from a wildcard, an alias, or a delegation) are not judged here.
         """
         answer = self._answer(name, type)
         if answer.rcode() == dns.rcode.SERVFAIL and self._answer(name, type, dnssec=False).rcode() in _NEGATIVE:
@@ -180,7 +180,7 @@ class _Asker:
         return verify.ask(self._address, self._port, name, type, left, dnssec=dnssec)
 
     def _ask(self, name: str, type: int) -> tuple[dns.rrset.RRset, dns.rrset.RRset]:
-        """Return an RRset and its signatures, all within their time."""
+        """Return an RRset and its signatures, which are all valid now. Raise NotServed."""
         answer = self._answer(name, type)
         rrset = verify.rrset_in(answer, name, type)
         if rrset is None:
@@ -216,9 +216,9 @@ def _signatures_of(rrset: dns.rrset.RRset, section: Iterable[dns.rrset.RRset]) -
 
 
 def _denies(name: dns.name.Name, type: int, apex: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> bool:
-    """Return True if an NSEC or NSEC3 of these says that the name is not there, or has no such type.
+    """Return True if one of these NSEC or NSEC3 records proves that the name or the type does not exist.
 
-    With NSEC3 it may be a name above that is not there (RFC 5155 section 8.4).
+    An NSEC3 can also prove that a name above it does not exist (RFC 5155 section 8.4).
     """
     for rrset in rrsets:
         record = rrset[0]

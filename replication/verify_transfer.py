@@ -1,7 +1,7 @@
-"""Have a PowerDNS transfer zones, and see that PowerDNS can read each of their rows.
+"""Zone transfers from a PowerDNS, to check that PowerDNS can read each row of a zone.
 
-PowerDNS reads rows for a transfer as it reads them for a question, and closes the connection without the SOA at the end
-where it cannot read one. A row costs it a fifth of what a question for its name costs.
+PowerDNS reads rows for a transfer in the same way as for a question. If it cannot read a row, it closes the connection
+without the final SOA. A row costs PowerDNS a fifth of what a question for its name costs.
 """
 
 import socket
@@ -20,7 +20,7 @@ _AXFR_IN = b"\0\xfc\0\1"
 
 
 class Transfers:
-    """Transfers of zones over one connection, until one of them fails: PowerDNS may refuse them."""
+    """Transfers of zones over one connection, until one transfer fails. PowerDNS may refuse transfers."""
 
     def __init__(self, address: str, port: int, *, seconds: float) -> None:
         self._address, self._port, self._seconds = address, port, seconds
@@ -69,7 +69,7 @@ class Transfers:
 
 
 def _types(message: bytes, questions: int, answers: int) -> Iterator[int]:
-    """Yield the types of the records of an answer."""
+    """Yield the types of the records in an answer."""
     at = _HEAD.size
     for _ in range(questions):
         at = _behind_name(message, at) + 4
@@ -81,7 +81,7 @@ def _types(message: bytes, questions: int, answers: int) -> Iterator[int]:
 
 
 def _behind_name(message: bytes, at: int) -> int:
-    """Return where a name ends: at its root or behind its pointer."""
+    """Return the offset after a name, which ends with its root label or its pointer."""
     while True:
         length = message[at]
         if length >= 0xC0:
@@ -92,7 +92,7 @@ def _behind_name(message: bytes, at: int) -> int:
 
 
 def _messages(sock: socket.socket, deadline: float) -> Iterator[bytes]:
-    """Yield the messages of a connection. Raise EOFError when it ends, and TimeoutError at the deadline."""
+    """Yield the messages received on a connection. Raise EOFError when it ends, and TimeoutError at the deadline."""
     waiting = bytearray()
     while True:
         while len(waiting) < 2 or len(waiting) < 2 + _LENGTH.unpack_from(waiting)[0]:

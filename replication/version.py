@@ -1,4 +1,4 @@
-"""Work out which version of panel and agent this is, and which of two versions is older.
+"""The version of this panel and agent, and the comparison of two versions.
 
     1.0.0.dev860+g70c4e7be             commit 70c4e7be, with 859 commits before it
     1.0.0.dev0+g70c4e7be               the same, of a clone that does not have all commits: their number is unknown
@@ -6,9 +6,9 @@
     1.0.0.dev0+t0a1b2c3d               built from files without a git repository
     1.0.0.dev0+unknown                 not built, and no git repository
 
-BASE is the only place that names the release that is being worked on. A build (wheel or image) carries its version in
-the file BUILT. A checkout reads its commit from .git, and keeps the number of commits in .git/dnspanel-version, since
-asking git for it would slow down the start of every process.
+BASE is the only place that names the release in development. A build (wheel or image) has its version in the file
+BUILT. A checkout reads its commit from .git, and caches the number of commits in .git/dnspanel-version, because asking
+git for it would slow down the start of every process.
 """
 
 import argparse
@@ -37,7 +37,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\.dev(\d+))?(?:\+([a-z0-9.]+))?")
 
 
 def running_version() -> str:
-    """Return the version of this code. Never raises: without any source it is `dev0+unknown`."""
+    """Return the version of this code. Never raise: without any source the version is `dev0+unknown`."""
     with contextlib.suppress(OSError):
         return (PACKAGE / BUILT).read_text().strip()
     if commit := _commit_of(CHECKOUT):
@@ -49,7 +49,7 @@ def running_version() -> str:
 
 
 def version_to_build(checkout: Path = CHECKOUT) -> str:
-    """Return the version of what is built from this directory; changed files and a missing repository show in it."""
+    """Return the version of a build from this directory. It shows changed files and a missing repository."""
     commit = _commit_of(checkout)
     if not commit:
         return _format(0, _hash_of(checkout / "replication"))
@@ -60,12 +60,12 @@ def version_to_build(checkout: Path = CHECKOUT) -> str:
 
 
 def commit_time(checkout: Path = CHECKOUT) -> int:
-    """Return when the commit was made, as a Unix time; always the same where no commit is known."""
+    """Return the Unix time of the commit, or a constant if no commit is known."""
     return int(_git(checkout, "log", "-1", "--format=%ct") or 315_532_800)
 
 
 def is_older(version: str, than: str) -> bool | None:
-    """Return whether one version is older than another; None if that is unknown. Equal versions are not older."""
+    """Return True if `version` is older than `than`, or None if that is unknown. Equal versions are not older."""
     if version == than:
         return False
     ours, theirs = _VERSION.fullmatch(version), _VERSION.fullmatch(than)
@@ -86,7 +86,7 @@ def _format(count: int, local: str) -> str:
 
 
 def _commit_of(checkout: Path) -> str:
-    """Return the commit that is checked out, read from files; empty without a repository."""
+    """Return the commit that is checked out, read from files, or "" without a repository."""
     try:
         directory = _git_directory(checkout)
         head = (directory / "HEAD").read_text().strip()
@@ -98,13 +98,15 @@ def _commit_of(checkout: Path) -> str:
 
 
 def _git_directory(checkout: Path) -> Path:
-    """Return the directory `.git`, or where the file of that name in a linked worktree points. Raise OSError."""
+    """Return the directory `.git`, or the directory that the file `.git` of a linked worktree names. Raise OSError."""
     git = checkout / ".git"
     return checkout / git.read_text().strip().removeprefix("gitdir: ") if git.is_file() else git
 
 
 def _ref(directory: Path, name: str) -> str:
-    """Return the commit of a branch; empty if the files do not say. A worktree has branches in its main repository."""
+    """Return the commit of a branch, or "" if it isn't in the files. A worktree has its branches in the main
+    repository.
+    """
     common = directory
     with contextlib.suppress(OSError):
         common = directory / (directory / "commondir").read_text().strip()
@@ -120,9 +122,10 @@ def _ref(directory: Path, name: str) -> str:
 
 
 def _count_of(checkout: Path, commit: str) -> int:
-    """Count the commits up to this one; 0 if the clone is shallow or git is not installed.
+    """Count the commits up to this one. Return 0 if the clone is shallow or git is not installed.
 
-    git is asked once for each commit, and the answer is kept. The file may be unwritable: then git is asked again.
+    git is asked once for each commit, and the result is stored in a file. If the file cannot be written, git is asked
+    again.
     """
     kept = _git_directory(checkout) / _COUNT_FILE
     with contextlib.suppress(OSError, ValueError):
@@ -142,9 +145,9 @@ def _count_of(checkout: Path, commit: str) -> int:
 
 
 def _git(checkout: Path, *words: str) -> str:
-    """Return what git answers; empty if it does not.
+    """Return git's output, or "" if it fails.
 
-    The checkout may belong to another user: its code runs here already.
+    The checkout can belong to another user. Trusting it is safe, because its code runs here already.
     """
     command = ["git", "-c", "safe.directory=*", "-C", str(checkout), *words]
     # In a hook of git these name the repository of the hook, whatever directory is asked for.
@@ -159,7 +162,7 @@ def _git(checkout: Path, *words: str) -> str:
 
 
 def _hash_of(package: Path) -> str:
-    """Return `t` and the first digits of a hash of all files, with their names."""
+    """Return `t` and the first digits of a hash over all files and their names."""
     found = hashlib.sha256()
     for path in sorted(package.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts and path.name != BUILT:
@@ -169,14 +172,14 @@ def _hash_of(package: Path) -> str:
 
 
 def write_built(version: str, package: Path = PACKAGE) -> None:
-    """Make this copy of the package say that it is this version. Raises ValueError for what is not a version."""
+    """Write the version into this copy of the package. Raise ValueError if it is not a valid version."""
     if not _VERSION.fullmatch(version):
         raise ValueError(f"{version} is not a version like {BASE}.dev860+g70c4e7be")
     (package / BUILT).write_text(f"{version}\n")
 
 
 def main() -> None:
-    """Print the version that a build from this directory has; with --write, make the package say so."""
+    """Print the version of a build from this directory. With --write, also write it into the package."""
     parser = argparse.ArgumentParser(prog="python replication/version.py", description=main.__doc__)
     parser.add_argument("--write", metavar="VERSION", help="for images: keep this version; empty: the one worked out")
     options = parser.parse_args()

@@ -16,7 +16,7 @@ def digest_delta(
     *,
     before: tuple[bytes, bytes] | None = None,
 ) -> tuple[bytes, bytes]:
-    """Return the digests (main, records) after these operations, each of which has a different key.
+    """Return the digests (main, records) after these operations. No two operations are allowed to have the same key.
 
     `before` are digests (main, records) that the files are going to have. With `before`, return the digests after the
     operations on that future state. The rows that these operations name must already be as they will be then.

@@ -30,7 +30,7 @@ class Stopwatch:
         self.longest = Hold()
 
     def begin(self) -> None:
-        """Record that a transaction has begun, from which on others wait."""
+        """Start measuring a transaction, which others wait for from now on."""
         self._began, self._spent = time.monotonic(), time.thread_time()
 
     def commit(self, txn: Any) -> None:

@@ -318,10 +318,10 @@ class Store:
                 note_commit(txn, self._main)
 
     def digest_delta(self, ops: Sequence[Op], *, before: tuple[bytes, bytes] | None = None) -> tuple[bytes, bytes]:
-        """Return the digests (main, records) after these operations, each of which has a different key. Nothing is
-        written.
+        """Return the digests (main, records) after these operations. Nothing is written.
 
-        `before` are the digests before the operations, if they will differ from the current ones.
+        No two operations are allowed to have the same key. `before` are the digests before the operations, if they will
+        differ from the current ones.
         """
         return digest_delta(ops, self.schema, self._main, self._records, before=before)
 

@@ -1,17 +1,17 @@
-"""The panel's answer to a server that becomes a node, and the signature that binds all of it to the panel. Pure.
+"""The panel's answer to a server that becomes a node, with the signature that proves it is the panel's. Pure.
 
     node, schema, cluster, certificate, ca, signing_keys, keys_generation
-                what the server is from now on
-    settings    what a person entered for it: `JoinSettings`. Older panels send none, and older agents do not read it,
-                so that it has a signature of its own, `settings_signature`, over `dnspanel enrolment settings 1` 00 and
-                the JSON object of `settings` and `request`
-    panel       the panel's own certificate, PEM: of the authority `ca`, named `panel`, for clients
+                the server's new identity
+    settings    what a person entered for the server: `JoinSettings`. Older panels send none, and older agents do not
+                read it, so it has a separate signature, `settings_signature`, over `dnspanel enrolment settings 1` 00
+                and the JSON object of `settings` and `request`
+    panel       the panel's own certificate, PEM: issued by the authority `ca`, named `panel`, for clients
     signature   Base64 of an ECDSA signature (P-256, SHA-256, DER; FIPS 186-5) of that certificate's key
                 over `dnspanel enrolment 1` 00 and the JSON object of the fields before `panel` and of `request`,
                 the SHA-256 of the signing request in hex; keys sorted, no spaces, ASCII
 
-The code names the authority, and the authority the panel's certificate. So an attacker between server and panel,
-where TLS proves nothing yet, cannot put keys of his own among those whose segments the node accepts.
+The code identifies the authority, and the authority issued the panel's certificate. So an attacker between server and
+panel, where TLS proves nothing yet, cannot add keys to the list of keys whose segments the node accepts.
 """
 
 import base64
@@ -39,7 +39,7 @@ _SIGNED_SETTINGS = b"dnspanel enrolment settings 1\0"
 
 
 class Role(StrEnum):
-    """What a server is in the fleet."""
+    """The role of a server in the fleet."""
 
     NODE = "node"
     CANARY = "canary"  # ring 0
@@ -48,7 +48,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JoinSettings:
-    """What the panel knows of a server that joins, so that it is typed only once."""
+    """The panel's settings for a server that joins, so that they have to be typed only once."""
 
     role: Role
     dns_address: str
@@ -60,7 +60,7 @@ class JoinSettings:
 
     @classmethod
     def from_json(cls, message: Any) -> Self:
-        """Raise BadBytes unless everything is there and can be written into a configuration."""
+        """Read settings. Raise BadBytes unless every value is present and can be written into a configuration."""
         try:
             ports = message["dns_port"], message["agent_port"]
             if any(type(port) is not int or not 0 < port < 65536 for port in ports):
@@ -71,7 +71,7 @@ class JoinSettings:
 
 
 def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
-    """Return the SHA-256 of the request's DER in hex: what a person compares before approving."""
+    """Return the SHA-256 of the request's DER form in hex, which a person compares before approving."""
     return hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
 
 
@@ -83,7 +83,7 @@ def encode_answer(
     key: ec.EllipticCurvePrivateKey,
     settings: JoinSettings | None = None,
 ) -> dict[str, Any]:
-    """Return the answer to the request of this fingerprint, signed with the key of the certificate `panel`."""
+    """Return the answer to the request with this fingerprint, signed with the key of the certificate `panel`."""
     answer = {
         **{name: fields[name] for name in FIELDS},
         "panel": panel,
@@ -96,10 +96,10 @@ def encode_answer(
 
 
 def decode_answer(message: Mapping[str, Any], *, request: str, now: datetime) -> dict[str, Any]:
-    """Return the fields, with `settings` if there are any, once the panel of the authority in it signed both for this
-    request.
+    """Check the signatures for this request and return the fields, with `settings` if there are any.
 
-    The caller compares the authority with the code. Raises BadBytes, BadSignature.
+    The panel's certificate must be issued by the authority in the answer. The caller compares the authority with the
+    code. Raise BadBytes or BadSignature.
     """
     try:
         fields = {name: message[name] for name in FIELDS}
@@ -138,9 +138,9 @@ def _sign(key: ec.EllipticCurvePrivateKey, content: bytes) -> str:
 
 
 def _key_of_panel(panel: x509.Certificate, authority: x509.Certificate, now: datetime) -> ec.EllipticCurvePublicKey:
-    """Return the key of the panel's certificate. Raise BadSignature unless it is the panel's, and of the authority.
+    """Return the key of the panel's certificate. Raise BadSignature unless the authority issued it for the panel.
 
-    Its name alone proves nothing: a node may be called so, but its certificate is for servers.
+    The certificate's name alone proves nothing: a node can have the same name, but its certificate is for servers.
     """
     try:
         panel.verify_directly_issued_by(authority)

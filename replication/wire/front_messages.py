@@ -1,7 +1,7 @@
-"""What the panel sets of a front, and what a front reports of the nodes behind it. Pure.
+"""The panel's settings for a front, and the front's report about the nodes behind it. Pure.
 
-PUT /v1/front    FrontSettings as a JSON object; `backends` is an array of objects
-Status.front     FrontReport as a JSON object
+PUT /v1/front    FrontSettings as a JSON object; `backends` is an array of objects Status.front     FrontReport as a
+JSON object
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class Endpoint:
 
 
 def parse_endpoint(text: object) -> Endpoint:
-    """Parse what `str(endpoint)` wrote. Raise ValueError for anything else."""
+    """Parse an endpoint. This is the inverse of `str(endpoint)`. Raise ValueError if the text is invalid."""
     host, _, port = str(text).rpartition(":")
     address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
     if not (port.isascii() and port.isdecimal() and 1 <= int(port) <= 65535):
@@ -52,26 +52,27 @@ def parse_endpoint(text: object) -> Endpoint:
 
 
 def serves(listening: Endpoint, endpoint: Endpoint) -> bool:
-    """Return True if the listening endpoint gets questions for that address: it has the same one, or all
-    addresses, and the same port.
+    """Return True if the listening endpoint gets questions for that endpoint.
+
+    Its port must be the same, and its address must be the same or the wildcard address.
     """
     is_address = listening.address == endpoint.address or ipaddress.ip_address(listening.address).is_unspecified
     return is_address and listening.port == endpoint.port
 
 
 def is_backend_name(name: object) -> TypeGuard[str]:
-    """Return True if a backend may have this name, which is written into dnsdist.conf."""
+    """Return True if a backend is allowed to have this name, which is written into dnsdist.conf."""
     return isinstance(name, str) and 1 <= len(name) <= 63 and set(name) <= _NAME
 
 
 def is_weight(weight: object) -> bool:
-    """Return True if that is a share of questions beside the others'."""
+    """Return True if this is a valid weight: an integer from 1 to MOST_WEIGHT."""
     return type(weight) is int and 1 <= weight <= MOST_WEIGHT
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A sentence that begins with "It", as it is sent to panels and agents: nothing of nothing."""
+    """A sentence that begins with "It", in the form sent to panels and agents. Empty fields mean no sentence."""
 
     clause: str  # the rest of it in English, which is all that releases before this one know
     spoken: str  # the whole of it as `texts.format_text` stores it; empty where that is too long
@@ -84,7 +85,7 @@ class Told:
 
     @property
     def sentence(self) -> str:
-        """The inverse of `of`, in the language of the moment; in English where an older release wrote it."""
+        """The sentence in the current language, or in English if an older release wrote it. The inverse of `of`."""
         if self.spoken:
             return parse_text(self.spoken)
         return f"It {self.clause}." if self.clause else ""
@@ -92,7 +93,10 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One node, as dnsdist asks it. `out` says why it may not be asked now; empty where its own answers decide."""
+    """One node that dnsdist can ask.
+
+    `out` is the reason why it must not be asked now, or empty if its answers decide.
+    """
 
     name: str
     endpoint: Endpoint
@@ -102,7 +106,7 @@ class Backend:
 
     @property
     def sentence(self) -> str:
-        """Why it may not be asked now, as a sentence; empty where its own answers decide."""
+        """A sentence with the reason why this node must not be asked now, or "" if its own answers decide."""
         return Told(self.out, self.spoken).sentence
 
     def to_json(self) -> dict[str, Any]:
@@ -116,7 +120,7 @@ class Backend:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read a backend. Raise ValueError, KeyError or TypeError for anything else."""
+        """Read a backend. Raise ValueError, KeyError or TypeError if it is invalid."""
         name, weight, out = message["name"], message.get("weight", 1), message.get("out", "")
         spoken = message.get("spoken", "")
         if not is_backend_name(name) or not is_weight(weight) or not isinstance(out, str):
@@ -127,7 +131,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class FrontSettings:
-    """What a person sets of a front in the panel, and what the panel knows of its nodes."""
+    """The settings of a front that a person chose in the panel, and the panel's data about its nodes."""
 
     backends: tuple[Backend, ...]
     minimum: int = 1
@@ -138,7 +142,10 @@ class FrontSettings:
 
     @property
     def digest(self) -> str:
-        """What tells these settings from others: 32 hex digits. `spoken` says `out` again, and older agents lack it."""
+        """A digest that identifies these settings: 32 hex digits.
+
+        `spoken` is left out, because it only repeats `out` and older agents lack it.
+        """
         known = self.to_json()
         for backend in known["backends"]:
             del backend["spoken"]
@@ -152,7 +159,7 @@ class FrontSettings:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read settings. Raise BadBytes for anything else: everything here is written into dnsdist.conf."""
+        """Read settings. Raise BadBytes if a value is invalid, because all values are written into dnsdist.conf."""
         try:
             backends = tuple(Backend.from_json(each) for each in message["backends"])
             numbers = {name: message[name] for name in RANGES}
@@ -188,13 +195,13 @@ class BackendReport:
 
     @property
     def sentence(self) -> str:
-        """Why it is in or out, as a sentence in the language of the moment."""
+        """A sentence in the current language with the reason why the node is in or out of rotation."""
         return Told(str(self.reason), str(self.spoken)).sentence
 
 
 @dataclass(frozen=True, slots=True)
 class FrontReport:
-    """What a front says of itself in addition to a node's status."""
+    """The part of a front's status that a node's status doesn't have."""
 
     settings: str  # `FrontSettings.digest` of those that it has; empty: none yet
     minimum: int
@@ -204,12 +211,12 @@ class FrontReport:
 
     @property
     def in_rotation(self) -> int:
-        """How many nodes are asked, and answer."""
+        """The number of nodes that are in rotation and answer."""
         return sum(backend.is_in and backend.is_up for backend in self.backends)
 
     @property
     def is_below_minimum(self) -> bool:
-        """Fewer nodes answer in rotation than a person wants at least."""
+        """True if fewer nodes answer in rotation than the minimum that a person set."""
         return bool(self.backends) and self.in_rotation < self.minimum
 
     def to_json(self) -> dict[str, Any]:
@@ -217,7 +224,7 @@ class FrontReport:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read a report, without its unknown fields. Raise ValueError, KeyError or TypeError for anything else."""
+        """Read a report and ignore unknown fields. Raise ValueError, KeyError or TypeError if it is invalid."""
         known = {each.name: message[each.name] for each in fields(cls) if each.name in message}
         names = [each.name for each in fields(BackendReport)]
         known["backends"] = tuple(
@@ -228,7 +235,7 @@ class FrontReport:
 
 
 def front_report_in(report: Mapping[str, Any]) -> FrontReport | None:
-    """Return what a front's report says of its nodes; None for a report that cannot be read."""
+    """Return the front's part of a report, or None if it is unreadable."""
     try:
         return FrontReport.from_json(report["front"])
     except (KeyError, TypeError, ValueError, AttributeError):

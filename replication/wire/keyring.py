@@ -1,4 +1,4 @@
-"""The signed list of keys that sign segments, as the panel hands it to a node that knows one of our keys. Pure.
+"""The signed list of keys that sign segments, which the panel sends to a node that knows one of our keys. Pure.
 
     offset  size   field
     0       4      magic `DPKR`
@@ -6,11 +6,12 @@
     5       1      number n of keys, at least 1
     6       2      reserved, 0
     8       16     cluster
-    24      8      generation: a list replaces only those of a lower one, big endian
+    24      8      generation: a list replaces only lists with a lower one, big endian
     32      32 n   raw Ed25519 public keys, newest first
     32+32n  64     Ed25519 signature over `dnspanel keys 1` 00 and all bytes before it
 
-The key that signs need not be on the list: so a node that was away while its last key was retired catches up.
+The key that signs the list doesn't have to be on it. So a node that was away while its last known key was retired can
+catch up.
 """
 
 import struct
@@ -42,7 +43,7 @@ class Keyring:
 
 
 def encode_keyring(keyring: Keyring, private_key: Ed25519PrivateKey) -> bytes:
-    """Encode the list as it travels, signed with a key that the receiver knows."""
+    """Encode the list as it is sent, signed with a key that the receiver knows."""
     if not 1 <= len(keyring.keys) <= MAX_KEYS or any(len(key) != KEY_SIZE for key in keyring.keys):
         raise ValueError(f"a keyring has 1 to {MAX_KEYS} keys of {KEY_SIZE} bytes")
     header = HEADER.pack(MAGIC, VERSION, len(keyring.keys), keyring.cluster.bytes, keyring.generation)
@@ -68,7 +69,7 @@ def decode_keyring(sealed: bytes, known: Iterable[bytes]) -> Keyring:
 
 
 def signer_for(known: Sequence[bytes], ours: Iterable[bytes]) -> bytes | None:
-    """Return the first of our keys that the receiver knows, or None: then it has to enroll again."""
+    """Return the first of our keys that the receiver knows. If it is None, the receiver has to enroll again."""
     return next((key for key in ours if key in known), None)
 
 

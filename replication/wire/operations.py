@@ -1,14 +1,14 @@
-"""What a segment carries, and its layout in the inflated body: marks, then operations.
+"""The content of a segment, and its layout in the inflated body: marks, then operations.
 
-    mark        zone id (4), flags (1: bit 0 = the zone lives), serial (4, if it lives), name in wire form
+    mark        zone id (4), flags (1: bit 0 = the zone is served), serial (4, if it is served), name in wire form
     operation   kind * 16 + DBI (1), length of key (varint), key,
                 length of body (varint) and body (not for DELETE_PREFIX)
 
-A varint holds seven bits per byte, lowest first, bit 7 set on all but the last. Bodies carry no Lightning
-Stream header; the writer of the row makes it from the time of sealing and the last sequence. A DELETE in a
-DBI with duplicates names the duplicate in its body; elsewhere that body is empty.
+A varint has seven bits per byte, lowest first, with bit 7 set on all bytes except the last. Bodies have no Lightning
+Stream header; the writer of the row makes the header from the time of sealing and the last sequence. A DELETE in a DBI
+with duplicates has the duplicate in its body; in other DBIs that body is empty.
 
-PUTs of one table that follow each other are read in `Puts`, many at once: a bulk import has millions of them.
+Consecutive PUTs of one table are read as `Puts`, many at once, because a bulk import has millions of them.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ _LARGEST_RUN = 1 << 20
 
 
 class OpKind(IntEnum):
-    """What an operation does to its key."""
+    """The effect of an operation on its key."""
 
     PUT = 1
     DELETE = 2
@@ -51,7 +51,7 @@ class OpKind(IntEnum):
 
 
 class Op(NamedTuple):
-    """One row put or deleted."""
+    """One operation that puts or deletes a row, or deletes all rows with a prefix."""
 
     kind: OpKind
     dbi: Dbi
@@ -68,7 +68,7 @@ class Puts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ZoneMark:
-    """A zone this segment touches, and its serial afterwards; `None` means the zone is deleted."""
+    """A zone that this segment touches, and its serial afterwards. A serial of None means that the zone is deleted."""
 
     zone_id: int
     name: str
@@ -78,14 +78,14 @@ class ZoneMark:
 def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
     """Return the digest of one row, BLAKE2b-128 of: DBI (1), length of key (2), key, body without header.
 
-    A DNSSEC key counts with the fingerprint of its private part (`sealed.digested_body`), sealed or not.
-    The digest of a file or of a zone is the sum over its rows, modulo 2^128.
+    A DNSSEC key counts with the fingerprint of its private part (`sealed.digested_body`), sealed or not. The digest of
+    a file or of a zone is the sum over its rows, modulo 2^128.
     """
     return rows_digest(dbi, ((key, body),))
 
 
 def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
-    """Return the sum of the digests of rows of one table, not reduced."""
+    """Return the sum of the digests of rows of one table, without the modulo."""
     if dbi is Dbi.KEYDATA:
         rows = [(key, digested_body(body)) for key, body in rows]
     blake2b, number, prefixes = hashlib.blake2b, int.from_bytes, _DIGEST_PREFIXES[dbi]
@@ -94,12 +94,12 @@ def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
 
 
 def digest_bytes(total: int) -> bytes:
-    """Return a sum of row digests as the 16 bytes that travel."""
+    """Return a sum of row digests, modulo 2^128, as 16 bytes."""
     return (total % DIGEST_MODULUS).to_bytes(DIGEST_SIZE, "big")
 
 
 def ascend(keys_: Sequence[bytes]) -> bool:
-    """Return True if each of these is greater than the one before it."""
+    """Return True if each item is greater than the previous one."""
     return all(map(lt, keys_, islice(keys_, 1, None)))
 
 
@@ -109,7 +109,7 @@ def encode_mark(mark: ZoneMark) -> bytes:
 
 
 def encode_op(op: Op) -> bytes:
-    """Encode one operation. Raise BadSegment for a key or a body that LMDB or this format cannot hold."""
+    """Encode one operation. Raise BadSegment if the key or the body is too long for LMDB or this format."""
     kind, dbi, key, body = op
     if not 1 <= len(key) <= MAX_KEY or len(body) > MAX_BODY:
         raise BadSegment(reason=f"a key of {len(key)} or a body of {len(body)} bytes")
@@ -118,10 +118,9 @@ def encode_op(op: Op) -> bytes:
 
 
 def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple[bytes, int]:
-    """Encode the operations that put a zone's rows (relative key, type, body), and return them with the sum of
-    their digests.
+    """Encode the operations that put a zone's rows (relative key, type, body). Also return the sum of their digests.
 
-    Raise BadSegment unless the rows come sorted by key, each key once: the packed rows are not checked again.
+    Raise BadSegment unless the rows are sorted by key and each key occurs once. Packed rows are not checked again.
     """
     prefix = keys.zone_prefix(zone_id)
     put = [(prefix + rel + b"\0" + type.to_bytes(2, "big"), body) for rel, type, body in rows]
@@ -139,7 +138,7 @@ def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple
 
 
 class Body:
-    """The inflated body of a segment, read forward once: `marks`, `serials` or `skip_marks`, then `runs`."""
+    """The inflated body of a segment, read once from start to end: `marks`, `serials` or `skip_marks`, then `runs`."""
 
     def __init__(self, source: BinaryIO, start: int, end: int) -> None:
         self._source, self._next, self._end = source, start, end
@@ -150,11 +149,11 @@ class Body:
 
     @classmethod
     def of(cls, packed: bytes) -> "Body":
-        """Return the body that these bytes are."""
+        """Return a Body that reads these bytes."""
         return cls(io.BytesIO(packed), 0, len(packed))
 
     def marks(self, count: int, every: int = 1) -> Iterator[ZoneMark]:
-        """Yield each mark, or each `every`-th one, the first among them. Raise BadSegment."""
+        """Yield each mark, or every `every`-th mark from the first one on. Raise BadSegment."""
         for number in range(count):
             wire, zone_id, serial = self._mark()
             if number % every == 0:
@@ -170,12 +169,12 @@ class Body:
             yield zone_id, serial
 
     def skip_marks(self, count: int) -> None:
-        """Skip the marks without decoding their names. Raises BadSegment."""
+        """Skip the marks without decoding their names. Raise BadSegment."""
         for _ in range(count):
             self._mark()
 
     def runs(self, count: int) -> Iterator[Op | Puts]:
-        """Yield the next `count` operations; neighbouring PUTs of a table come together. Raise BadSegment."""
+        """Yield the next `count` operations. Consecutive PUTs of a table are yielded together. Raise BadSegment."""
         while count:
             puts = self._puts(count)
             if puts.rows:
@@ -186,11 +185,11 @@ class Body:
                 yield self._op()
 
     def at_end(self) -> bool:
-        """Return True if nothing is left and the stream has ended as it should."""
+        """Return True if nothing is left and the deflate stream has ended properly."""
         return self._at == len(self._buffer) and not self._more() and self._inflate.eof
 
     def _mark(self) -> tuple[bytes, int, int | None]:
-        """Return name in wire form, zone id and serial of the next mark."""
+        """Return the name in wire form, zone id and serial of the next mark."""
         self._fill(_LONGEST_MARK)
         buffer, at = self._buffer, self._at
         try:
@@ -207,7 +206,7 @@ class Body:
         return buffer[start : self._at], int.from_bytes(buffer[at : at + 4], "big"), serial
 
     def _puts(self, most: int) -> Puts:
-        """Return the PUTs of one table that begin here, none if the next operation is another."""
+        """Return the PUTs of one table that begin here, or none if the next operation is another kind."""
         self._fill(1)
         tag = self._buffer[self._at] if self._at < len(self._buffer) else 0
         rows: list[tuple[bytes, bytes]] = []
@@ -221,9 +220,9 @@ class Body:
         return Puts(_PUT_TAGS.get(tag, Dbi.RECORDS), rows)
 
     def _read_puts(self, tag: int, most: int, rows: list[tuple[bytes, bytes]]) -> None:
-        """Append what is complete in the buffer, until there are `most` rows or another operation comes.
+        """Append the complete PUTs in the buffer to `rows`, until there are `most` rows or another operation begins.
 
-        Only the lengths that rows usually have are known here, of one byte and of two: it is all about speed.
+        For speed, this only handles lengths of one or two bytes, which rows usually have.
         """
         buffer, at, end, append = self._buffer, self._at, len(self._buffer), rows.append
         try:
@@ -272,7 +271,7 @@ class Body:
         return self._take(1)[0]
 
     def _length(self, limit: int) -> int:
-        """Read a varint of at most `limit`."""
+        """Read a varint. Raise BadSegment if it is above `limit`."""
         value = shift = 0
         while True:
             byte = self._byte()
@@ -284,7 +283,7 @@ class Body:
             shift += 7
 
     def _fill(self, size: int) -> None:
-        """Have `size` bytes in the buffer, or all that are left."""
+        """Fill the buffer with at least `size` unread bytes, or all that are left."""
         if self._all_inflated or len(self._buffer) - self._at >= size:
             return
         kept = [self._buffer[self._at :]]
@@ -295,7 +294,7 @@ class Body:
         self._buffer, self._at = b"".join(kept), 0
 
     def _more(self) -> bytes:
-        """Return some more inflated bytes, at most a chunk; empty at the end."""
+        """Return some more inflated bytes, at most one chunk, or b"" at the end."""
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail
             if not packed:

@@ -1,7 +1,7 @@
-"""A place in the log of all publications, and how it is written as text. Pure.
+"""A position in the log of all publications, and its text form. Pure.
 
-Sequences of different epochs count different histories, so comparing them would give an answer that means
-nothing; it raises instead. Equality is always allowed.
+Sequences of different epochs count different histories, so comparing them is meaningless and raises an error. Testing
+equality is always allowed.
 """
 
 import re
@@ -16,7 +16,7 @@ _TEXT = re.compile(r"epoch=([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) sequenc
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """ "I have everything of this epoch up to and including this sequence." """
+    """The statement "I have everything of this epoch up to and including this sequence"."""
 
     epoch: UUID
     sequence: int
@@ -50,7 +50,7 @@ class Position:
 
 
 def parse_position(text: str) -> Position:
-    """Parse the position that `str(position)` wrote. Raise `BadBytes` for any other text."""
+    """Parse a position. This is the inverse of `str(position)`. Raise BadBytes if the text is invalid."""
     match = _TEXT.fullmatch(text)
     if match is None:
         raise BadBytes(what="position", reason=f"{text[:80]!r} is not of the form epoch=<uuid> sequence=<n>")
@@ -58,7 +58,7 @@ def parse_position(text: str) -> Position:
 
 
 def position_from_json(fields: dict[str, Any]) -> Position:
-    """Read the position that `to_json` gave. Raise `BadBytes` for any other object."""
+    """Read a position. This is the inverse of `to_json`. Raise BadBytes if the object is invalid."""
     try:
         return Position(UUID(fields["epoch"]), int(fields["sequence"]))
     except (KeyError, TypeError, ValueError, AttributeError) as exc:

@@ -1,37 +1,37 @@
-"""What the panel and an agent say to each other over HTTPS with certificates on both sides. Pure.
+"""The protocol between the panel and an agent: HTTPS with certificates on both sides. Pure.
 
     GET  /v1/status                         200 Status
     GET  /v1/status?samples_after=<unix>    200 Status         with `samples`, as below; older agents send none
     PUT  /v1/segments                       200 Ack            body: sealed segments, end to end, in order; with
-                                                               `Prefer: respond-async` (RFC 7240) of an earlier
-                                                               position, where many zones are new; `Unproven: a.,b.`:
-                                                               of these zones no signatures are asked for
+                                                               `Prefer: respond-async` (RFC 7240) the Ack has an earlier
+                                                               position if many zones are new; `Unproven: a.,b.`: no
+                                                               signatures are verified for these zones
     GET  /v1/ack                            200 Ack            the newest; 503 while PowerDNS does not answer
     GET  /v1/samples?after=<unix>           200 [Sample]       newer than `after`, oldest first
-    PUT  /v1/snapshots/<id>                 200 Missing        body: the sealed manifest (`snapshot`); which chunks lack
+    PUT  /v1/snapshots/<id>                 200 Missing        body: the sealed manifest; the missing chunks
     PUT  /v1/snapshots/<id>/chunks/<n>      200 {}             body: one chunk as it is stored
     POST /v1/snapshots/<id>/install         200 Ack            once PowerDNS answers from it; `Unproven` as above
     PUT  /v1/repairs                        200 Ack            body: one sealed segment of version 3, all of one zone;
                                                                `Unproven` as above
-    POST /v1/check                          200 {}             read every row now, as fast as is decent
+    POST /v1/check                          200 {}             check every row now, faster than usual
     GET  /v1/zones?after=<zone id>          200 [ServedZone]   the next zones by id, at most ZONES_PAGE
     GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_ROWS_AT_ONCE
     GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next MAX_ROWS_AT_ONCE; none at the end
     GET  /v1/zones/<zone id>/attached       200 [[table, row id, body]]  hex, of metadata and DNSSEC keys; keys sealed
     GET  /v1/top                            200 Top
-    GET  /v1/top/zones?zone=<name>&zone=…   200 {zone: Top}    of each of these zones alone, at most MOST_TOP_ZONES
+    GET  /v1/top/zones?zone=<name>&zone=…   200 {zone: Top}    of each of these zones, at most MOST_TOP_ZONES
     GET  /v1/log                            200 {"lines"}      the last lines that the agent logged, oldest first
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key
     PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
     PUT  /v1/keys                           200 {}             body: signed list of the keys that sign segments
     POST /v1/restart                        200 {}             PowerDNS ends; its supervisor starts it again
-    PUT  /v1/computed-types                 200 {}             body: ComputedTypes; once the PowerDNS that runs has them
-    PUT  /v1/front                          200 {}             to a front: `front.FrontSettings`; once it goes by them
+    PUT  /v1/computed-types                 200 {}             body: ComputedTypes; once the running PowerDNS has them
+    PUT  /v1/front                          200 {}             to a front: `FrontSettings`; once the front uses them
 
-A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>,
-"spoken": <the message as `texts.format_text` stores it, which older agents leave out>}`:
-409 Gap, 503 NotServed, Busy or DiskFull (try again), 422 anything that needs a person, 400 and 404 and 413
-for requests that are not of this protocol. All bodies are JSON without spaces, digests are hex.
+A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>, "spoken":
+<the message as `message_texts.format_text` stores it, which older agents leave out>}`: 409 Gap, 503 NotServed, Busy or
+DiskFull (try again), 422 for errors that need a person, 400 and 404 and 413 for requests outside this protocol. All
+bodies are JSON without spaces, digests are hex.
 """
 
 import json
@@ -94,7 +94,7 @@ _STATUS_OF = {TooMuch: 413, Gap: 409, UnknownSealingKey: 409, NotServed: 503, Bu
 
 @dataclass(frozen=True, slots=True)
 class ComputedTypes:
-    """The types whose answers PowerDNS computes, and whether it does: ALIAS by asking `resolver`, LUA by running it."""
+    """The computed types that PowerDNS answers: ALIAS by asking `resolver`, and LUA by running its code."""
 
     resolver: str = ""  # an IP address, with a port after a colon where it is not 53; empty: ALIAS is not answered
     lua: bool = False
@@ -104,7 +104,9 @@ class ComputedTypes:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read computed types. Raise BadBytes, also for a resolver that is no address: it is written into pdns.conf."""
+        """Read computed types. Raise BadBytes if they or the resolver's address are invalid: they are written into
+        pdns.conf.
+        """
         try:
             resolver, lua = message["resolver"], message["lua"]
             if not isinstance(lua, bool) or (resolver != "" and not is_resolver(resolver)):
@@ -119,8 +121,9 @@ NEITHER = ComputedTypes()
 
 
 def is_resolver(text: str) -> bool:
-    """Return True if PowerDNS takes it as `resolver`: 192.0.2.53, 192.0.2.53:5300, 2001:db8::53 or
-    [2001:db8::53]:5300.
+    """Return True if PowerDNS accepts the text as `resolver`.
+
+    The forms are 192.0.2.53, 192.0.2.53:5300, 2001:db8::53 and [2001:db8::53]:5300.
     """
     found = _WITH_PORT.fullmatch(text)
     if "%" in text or (found is not None and not 0 < int(found["port"]) < 65536):
@@ -133,7 +136,7 @@ def is_resolver(text: str) -> bool:
 
 
 def split_resolver(resolver: str, default: int = 53) -> tuple[str, int]:
-    """Return address and port of a text that `is_resolver` accepts. Without a port it is `default`."""
+    """Return address and port of a text that `is_resolver` accepts. The port defaults to `default`."""
     if resolver.startswith("["):
         host, _, port = resolver[1:].partition("]:")
         return host, int(port)
@@ -147,7 +150,7 @@ def join_port(host: str, port: int) -> str:
 
 
 class Unanswered(NamedTuple):
-    """An ALIAS or LUA record that PowerDNS has no good answer for, and the problem. Travels as a JSON array."""
+    """An ALIAS or LUA record that PowerDNS does not answer properly, and the problem. Sent as a JSON array."""
 
     zone: str
     name: str
@@ -161,13 +164,13 @@ def encode_unproven(zones: Iterable[str]) -> str:
 
 
 def decode_unproven(value: str) -> frozenset[str]:
-    """Decode the value of the header UNPROVEN: names of zones, at most MAX_UNPROVEN."""
+    """Decode the value of the header UNPROVEN into zone names, at most MAX_UNPROVEN."""
     return frozenset(unquote(name) for name in value.split(",", MAX_UNPROVEN)[:MAX_UNPROVEN] if name)
 
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The node's statement: I have this position, with these digests, and PowerDNS answered accordingly."""
+    """The node's statement that it has this position, with these digests, and that PowerDNS answered accordingly."""
 
     position: Position
     digest_main: bytes
@@ -181,7 +184,7 @@ class Ack:
 
     @property
     def place(self) -> Position:
-        """What the node has: segments after this bring it on."""
+        """The position of the node's files. The next segments to send are those after it."""
         return self.applied or self.position
 
     def to_json(self) -> dict[str, Any]:
@@ -269,7 +272,7 @@ class Status:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read a status without its unknown fields, so that an older panel reads a newer agent."""
+        """Read a status and ignore unknown fields, so that an older panel can read a newer agent's status."""
         names = {f.name: "wanted_schema" if f.name == "needed_schema" else f.name for f in fields(cls)}
         known = {field_name: message[name] for field_name, name in names.items() if name in message}
         try:
@@ -296,7 +299,7 @@ def _read_unanswered(listed: Iterable[Sequence[str]]) -> tuple[Unanswered, ...]:
 
 
 class ServedZone(NamedTuple):
-    """One zone in a node's files; `digest` is empty while its rows were not read yet. Travels as a JSON array."""
+    """One zone in a node's files. `digest` is empty while its rows were not read yet. Sent as a JSON array."""
 
     zone_id: int
     name: str
@@ -313,7 +316,7 @@ class ServedZone(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Something that was asked for, and how often among the questions that PowerDNS still remembers."""
+    """A queried item, and its count among the questions that PowerDNS still remembers."""
 
     what: str
     times: int
@@ -321,10 +324,10 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """What PowerDNS was asked most among its last 10,000 questions of each kind, most first: no counters.
+    """PowerDNS's most frequent items among its last 10,000 questions of each kind, highest count first.
 
-    `zones` are zones of the node with how many of the last `questions` were for a name in each; both are empty where
-    an older agent says nothing of zones.
+    `zones` are zones of the node, with the number of the last `questions` for names in each. Both are empty if the
+    agent is too old to report zones. The counts are not totals since PowerDNS's start.
     """
 
     at: float
@@ -352,10 +355,10 @@ class Top:
 
 
 class Sample(NamedTuple):
-    """PowerDNS's counters over one interval of about a second: differences, never totals.
+    """PowerDNS's counters over one interval of about a second, as differences, never totals.
 
-    `seconds` is 0 where there is nothing to compare with (PowerDNS was just started, or did not answer before):
-    a gap. A tuple, because an hour of them is kept; it travels as a JSON array in this order.
+    `seconds` is 0 for a gap, which means that there is nothing to compare with: PowerDNS was just started, or did not
+    answer before. A sample is a tuple, because an hour of samples is kept. It is sent as a JSON array in this order.
     """
 
     at: int  # unix time
@@ -380,7 +383,7 @@ class Sample(NamedTuple):
 
     @property
     def cache_hit_rate(self) -> float | None:
-        """The share of questions answered from the packet cache, or None without questions."""
+        """The share of questions answered from the packet cache, or None if there were no questions."""
         lookups = self.packet_hits + self.packet_misses
         return self.packet_hits / lookups if lookups else None
 
@@ -396,12 +399,12 @@ class Sample(NamedTuple):
 
 
 def encode_message(message: Any) -> bytes:
-    """Encode a message as JSON, as it travels."""
+    """Encode a message as compact JSON."""
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def decode_message(body: bytes) -> Any:
-    """Decode what `encode_message` encoded. Raise BadBytes for anything else."""
+    """Decode a message. This is the inverse of `encode_message`. Raise BadBytes if the body is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as exc:
@@ -409,7 +412,7 @@ def decode_message(body: bytes) -> Any:
 
 
 def with_samples(status: bytes, samples: bytes) -> bytes:
-    """Add samples to a status, both encoded already."""
+    """Add samples to a status. Both are already encoded."""
     return b"".join((status[:-1], b',"samples":', samples, b"}"))
 
 
@@ -426,8 +429,8 @@ def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[
 
 
 def decode_clock(body: bytes) -> float | None:
-    """Return the time by the clock of an agent that finds the panel's certificate not valid; None for another
-    answer.
+    """Return the clock time of an agent that refuses the panel's certificate as not valid, or None for other
+    answers.
     """
     try:
         message = decode_message(body)
@@ -437,7 +440,7 @@ def decode_clock(body: bytes) -> float | None:
 
 
 def decode_refusal(status: int, body: bytes) -> ReplicationError:
-    """Return the error behind a refusal, as the agent raised it where the panel has to distinguish it."""
+    """Return the error in a refusal. Errors that the panel has to distinguish have the class that the agent raised."""
     try:
         message = decode_message(body)
         name, text = message["error"], parse_text(str(message.get("spoken") or message["message"]))

@@ -1,7 +1,7 @@
-"""A segment: what travels from the panel to the nodes, sealed and signed.
+"""A segment: the sealed and signed unit that the panel sends to the nodes.
 
-It carries the LMDB rows that the sequences `first..last` put and delete, for one PowerDNS schema, and the
-digests that both files have afterwards. Same input, same bytes. All integers are big endian.
+It contains the LMDB rows that the sequences `first..last` put and delete, for one PowerDNS schema, and the digests that
+both files have afterwards. The same input results in the same bytes. All integers are big endian.
 
     offset  size  header
     0       4     magic `DPSG`
@@ -22,16 +22,16 @@ digests that both files have afterwards. Same input, same bytes. All integers ar
     112     n     body: marks, then operations, as one raw deflate stream
     112+n   64    Ed25519 signature over `dnspanel segment 1` 00 and the BLAKE2b-512 of all bytes before it
 
-Version 2 has 16 more bytes before the body: the sum of the digests of its rows of the records file, all of which
-are put and belong to zones that are new. The panel has checked it, so no node has to hash millions of new rows.
+Version 2 has 16 more bytes before the body: the sum of the digests of its rows of the records file, all of which are
+put and belong to new zones. The panel has checked the sum, so no node has to hash millions of new rows.
 
-Version 3 is a repair: it moves nothing, `first` and `last` are where the node stands, and its one mark names the zone
-that it carries in full (`store.repair_zone`).
+Version 3 is a repair. It doesn't change the position: `first` and `last` are the node's position, and its only mark
+names the zone that it contains in full (`store.repair_zone`).
 
 `operations` has the layout of marks and operations.
 
-Operations come in the order in which they may become visible (`arrange`). Segments laid end to end are a
-valid stream too (`open_segments`): that is how a node far behind catches up.
+Operations are in the order in which they are allowed to become visible (`arrange`). Several concatenated segments are
+also a valid stream (`open_segments`), with which a node that is far behind catches up.
 """
 
 import hashlib
@@ -105,7 +105,7 @@ _BULK_LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
-    """The header of a segment to seal: the sequences and the time, and the digests of both files after the segment."""
+    """The header of a segment to seal: its sequences and time, and the digests of both files after the segment."""
 
     schema: int
     cluster: UUID
@@ -119,7 +119,7 @@ class SegmentHeader:
 
 @dataclass(frozen=True, slots=True)
 class PackedPuts:
-    """Encoded PUTs of records, sorted by key, deflated before the segment that will carry them: see `pack_puts`.
+    """Encoded PUTs of records, sorted by key and deflated before the segment that will contain them (see `pack_puts`).
 
     `digest` is the sum of the rows' digests, which the node takes from the segment.
     """
@@ -152,12 +152,12 @@ class Segment:
 
     @property
     def before(self) -> Position:
-        """Where a store must be to take this segment."""
+        """The position that a store must have to accept this segment."""
         return Position(self.epoch, self.first - 1)
 
     @property
     def after(self) -> Position:
-        """Where the store is afterwards."""
+        """The position of the store after this segment."""
         return Position(self.epoch, self.last)
 
     @property
@@ -165,14 +165,15 @@ class Segment:
         return self.main_op_count + self.record_op_count
 
     def marks(self, every: int = 1) -> Iterator[ZoneMark]:
-        """Return an iterator over the zones touched, in the order sealed: all, or each `every`-th one.
+        """Return an iterator over the marks of touched zones in the sealed order: all, or every `every`-th one.
 
         Raise BadSegment.
         """
         return self._body().marks(self.mark_count, every)
 
     def serials(self) -> Iterator[tuple[int, int | None]]:
-        """Return an iterator over zone id and serial of each mark, without decoding the names; None for one that goes.
+        """Return an iterator over zone id and serial of each mark, without decoding names. Deleted zones have the
+        serial None.
 
         Raise BadSegment.
         """
@@ -200,20 +201,22 @@ class Segment:
 
 
 def pack_puts(pieces: Iterable[bytes]) -> bytes:
-    """Pack encoded operations (`record_puts`) as a piece of a deflate stream that other pieces may precede and follow.
+    """Pack encoded operations (`record_puts`) as a part of a deflate stream that other parts can precede and follow.
 
-    A full flush ends it, so nothing after it refers to what is in it; it has no final block.
+    It ends with a full flush, so that nothing after it refers to its content. It has no final block.
     """
     return _deflate(pieces, _BULK_LEVEL, zlib.Z_FULL_FLUSH)
 
 
 def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] = ()) -> list[Op]:
-    """Sort operations into the order in which they may become visible. Raise BadSegment if a key occurs twice.
+    """Sort operations into the order in which they are allowed to become visible.
 
-    1. Records, by key: rows of new zones are there unseen, and each zone's rows are neighbours.
-    2. The main file, in the order given: in one transaction new zones appear and `removed` ones vanish.
-    3. Records of removed zones, which nothing reaches any more, and the `late` operations on records: those that are
-       right only once PowerDNS follows the main file's (a chain of NSEC3 that its zone does not use any more).
+    Raise BadSegment if a key occurs twice.
+
+    1. Records, by key: rows of new zones are still unseen, and the rows of each zone are adjacent.
+    2. The main file, in the given order: one transaction makes new zones appear and `removed` ones disappear.
+    3. Records of removed zones, which can no longer be found, and the `late` operations on records. Late operations are
+       only right once PowerDNS uses the main file's changes (an NSEC3 chain that its zone no longer uses).
     """
     gone = {zone_id.to_bytes(4, "big") for zone_id in removed}
     stages: tuple[list[Op], list[Op], list[Op]] = ([], [], [])
@@ -233,7 +236,7 @@ def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] =
 
 
 def _refuse_same_keys(early: Sequence[Op], late: Sequence[Op]) -> None:
-    """Raise BadSegment if two operations are on one key. Both sequences are sorted by key."""
+    """Raise BadSegment if two operations have the same key. Both sequences are sorted by key."""
     for stage in (early, late):
         for op, following in zip(stage, islice(stage, 1, None), strict=False):
             if op.key == following.key:
@@ -254,10 +257,10 @@ def seal(  # noqa: PLR0913  # the fields of a segment
     late: Iterable[Op] = (),
     is_repair: bool = False,
 ) -> bytes:
-    """Return the bytes of a segment, signed. Operations are arranged here; raise BadSegment if they cannot be.
+    """Return the signed bytes of a segment. Operations are arranged first; raise BadSegment if that is impossible.
 
-    With `puts`, which come first, `ops` are those on the main file alone. `late` operations on records come last of
-    all. A DNSSEC key that anybody could read is refused.
+    With `puts`, which come first, `ops` must only be operations on the main file. `late` operations on records come
+    last. An unsealed DNSSEC key is refused.
     """
     first, last = header.first, header.last
     if not 1 <= first <= last or (is_repair and (first < last or len(marks) != 1 or puts is not None)):
@@ -296,9 +299,9 @@ def seal(  # noqa: PLR0913  # the fields of a segment
 
 
 def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:
-    """Return the one segment that fills `source`, once one of `public_keys` (32 bytes each) has signed it.
+    """Return the only segment in `source`, if one of `public_keys` (32 bytes each) has signed it.
 
-    Raise BadSignature, BadSegment or UnknownSchema; nothing of the body is read before that.
+    Raise BadSignature, BadSegment or UnknownSchema. The body is not parsed before the signature is checked.
     """
     opened = open_segments(source, public_keys)
     segment = next(opened, None)
@@ -308,7 +311,9 @@ def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segm
 
 
 def open_segments(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Iterator[Segment]:
-    """Yield each segment of those laid end to end in `source`, checked just before it is yielded."""
+    """Yield each of the concatenated segments in `source`. Each signature is checked just before its segment is
+    yielded.
+    """
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     keys = [Ed25519PublicKey.from_public_bytes(key) for key in public_keys]
     end = file.seek(0, io.SEEK_END)
@@ -363,7 +368,7 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
 
 
 def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[Ed25519PublicKey]) -> None:
-    """Read through the body, then check the signature. The file is at the end of the header."""
+    """Read the body, then check the signature. The file must be at the end of the header."""
     digest = hashlib.blake2b(header)
     left = body_size
     while left:

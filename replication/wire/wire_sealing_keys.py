@@ -1,8 +1,8 @@
-"""The keys that open DNSSEC keys (`codec.sealed`), as the panel hands them to a node over TLS. Pure.
+"""The keys that open DNSSEC keys (`codec.sealed`), as the panel sends them to a node over TLS. Pure.
 
     {"keys": [{"id": 1, "secret": "Base64 of 64 bytes"}, …]}
 
-The node forgets those that are not in it. No error text here has anything of a message in it.
+The node forgets all keys that are not in the message. Error texts here never contain any part of a message.
 """
 
 import base64
@@ -22,7 +22,7 @@ def encode_sealing_keys(keys: Iterable[SealingKey]) -> bytes:
 
 
 def decode_sealing_keys(message: bytes) -> tuple[SealingKey, ...]:
-    """Decode the message. Raise BadBytes for anything else."""
+    """Decode the message. Raise BadBytes if it is invalid."""
     try:
         listed = json.loads(message)["keys"]
         if any(type(each["id"]) is not int for each in listed):
