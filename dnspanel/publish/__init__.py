@@ -1,1 +1,1 @@
-"""ENCODE: the log becomes LMDB files and signed segments. Does not know that nodes exist."""
+"""ENCODE: turns the log into LMDB files and signed segments. This package doesn't know about nodes."""

@@ -16,14 +16,14 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PublishInputs:
-    """Why publishing has stopped, for each schema concerned; and the number of damaged segments."""
+    """The reasons why publishing has stopped, one for each affected schema, and the number of damaged segments."""
 
     stalls: tuple[str, ...] = ()
     damaged_segments: int = 0
 
 
 def read_publishing(now: datetime, reading: Reading) -> PublishInputs:
-    """Read these in two queries."""
+    """Read the inputs in two queries."""
     return PublishInputs(
         stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
         damaged_segments=Segment.objects.filter(damaged=True).count(),
@@ -31,7 +31,7 @@ def read_publishing(now: datetime, reading: Reading) -> PublishInputs:
 
 
 def publishing_conditions(inputs: PublishInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield what is wrong with publishing."""
+    """Yield the problems of publishing."""
     if inputs.stalls:
         message = gettext("Publishing stands still: {reason}").format(reason=inputs.stalls[0])
         yield Condition("panel.stall", "panel.stall", Severity.CRITICAL, message)

@@ -1,13 +1,9 @@
-"""Errors that stop the publisher, in addition to those of `replication`; each is shown to a person.
+"""Errors that stop the publisher, in addition to those of `replication`. Each is shown to a person.
 
-Transient (replication)
-└── StorageUnreachable    the storage of segments does not answer, or is full
-Permanent (replication)
-├── ZoneNotEncoded        a zone's content cannot be compiled
-├── ChainBroken           a zone would not validate any longer
-├── SegmentsAhead         segments exist that the log does not know
-├── StoreAhead            the panel's LMDB holds more than its segments
-└── BadSegment (replication)
+Transient (replication) └── StorageUnreachable    the storage of segments does not answer, or is full Permanent
+(replication) ├── ZoneNotEncoded        a zone's content cannot be compiled ├── ChainBroken           a zone would no
+longer validate ├── SegmentsAhead         segments exist that the log does not know ├── StoreAhead            the
+panel's LMDB has more than its segments └── BadSegment (replication)
     └── DamagedObject     a stored object is missing, or is not what was stored
 """
 
@@ -16,7 +12,7 @@ from replication.errors import BadSegment, Permanent, Transient
 
 
 class StorageUnreachable(Transient):
-    """The storage named `segments` did not do what was requested; what was to be published waits."""
+    """The storage named `segments` failed. The publications wait until it works again."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(
@@ -36,7 +32,7 @@ class ZoneNotEncoded(Permanent):
 
 
 class ChainBroken(Permanent):
-    """Validating resolvers would answer nothing of a zone, and no person allowed this."""
+    """Validating resolvers would reject all answers of a zone, and no person allowed that."""
 
     def __init__(self, *, zone_name: str, sequence: int, reason: str) -> None:
         super().__init__(
@@ -50,7 +46,7 @@ class ChainBroken(Permanent):
 
 
 class SegmentsAhead(Permanent):
-    """PostgreSQL was restored or altered: it would allocate sequences again that nodes have."""
+    """PostgreSQL was restored or altered, and would allocate sequences again that nodes already have."""
 
     def __init__(self, *, segments: int, head: int) -> None:
         super().__init__(
@@ -62,14 +58,14 @@ class SegmentsAhead(Permanent):
 
     @property
     def reason(self) -> str:
-        """A sentence for a hold."""
+        """A sentence with the reason for a hold."""
         return gettext("segments were sealed up to sequence {segments}, and this database knows only {head}.").format(
             segments=self.segments, head=self.head
         )
 
 
 class StoreAhead(Permanent):
-    """The panel's LMDB belongs to a later state of the database than this one."""
+    """The panel's LMDB belongs to a later state of the database than the current one."""
 
     def __init__(self, *, store: int, segments: int) -> None:
         super().__init__(
@@ -81,14 +77,14 @@ class StoreAhead(Permanent):
 
     @property
     def reason(self) -> str:
-        """A sentence for a hold."""
+        """A sentence with the reason for a hold."""
         return gettext("the panel's own LMDB is at sequence {store}, and this database knows only {segments}.").format(
             store=self.store, segments=self.segments
         )
 
 
 class DamagedObject(BadSegment):
-    """What the storage of segments holds under this name, if anything, is not what was stored."""
+    """The object in the storage of segments is missing, or is not what was stored under this name."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(reason=reason)
@@ -96,15 +92,15 @@ class DamagedObject(BadSegment):
 
 
 class KeyRefused(Exception):
-    """An act on the signing keys that cannot be done now; the message is for the person who asked."""
+    """An action on the signing keys that is not possible now. The message is for the person who requested it."""
 
 
 class RotationUnderWay(KeyRefused):
-    """There is a new key already that is not in use yet."""
+    """A new key exists that is not in use yet."""
 
     def __init__(self) -> None:
         super().__init__(gettext("A new key is on its way to the nodes already; it has to come into use first."))
 
 
 class KeyStillNeeded(KeyRefused):
-    """Nodes would get what no key that they accept has signed."""
+    """Nodes still need data that was signed only with keys to retire."""

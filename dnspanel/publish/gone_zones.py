@@ -1,7 +1,7 @@
-"""Zones that leave the trash for good, before their time. Verbs.
+"""Deletion of zones from the trash for good, before their time. Verbs.
 
-Here and not in `zones`, because a zone may only go once the nodes' log says that it was deleted: the log is encoded
-from what its rows say, and a deletion whose zone is gone would reach no node.
+This is not in `zones`, because a zone must not be deleted for good before the nodes' log contains its deletion. The log
+is encoded from the zone's rows. If they are deleted first, the deletion does not reach any node.
 """
 
 from datetime import datetime
@@ -24,8 +24,8 @@ from dnspanel.zones.rights import access
 def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
     """Delete the zone, its records and its history permanently, and record the author in the audit log.
 
-    Raise NotInTrash, RightMissing, or StillOnItsWay while its deletion is still on its way into the log of the nodes or
-    into the audit log's chain. One transaction.
+    Raise NotInTrash, RightMissing, or StillOnItsWay while its deletion isn't yet in the nodes' log or in the audit
+    log's chain. One transaction.
     """
     with transaction.atomic(durable=True):
         trashed = Zone.objects.select_for_update().filter(pk=zone.pk).exclude(deleted_at=None).first()
@@ -47,7 +47,7 @@ def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
 
 
 def _is_known(sequence: int) -> bool:
-    """Return True if every schema's log is encoded beyond this publication, and the audit log's chain has it."""
+    """Return True if every schema's log is encoded up to this publication, and the audit log's chain contains it."""
     epoch = LogHead.objects.values_list("epoch", flat=True).get()
     for schema in schemas_in_use():
         segments = Segment.objects.filter(schema=schema, epoch=epoch).aggregate(newest=Max("last"))["newest"]

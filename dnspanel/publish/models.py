@@ -1,4 +1,4 @@
-"""What has been encoded: segments per PowerDNS schema, the keys that sign them, and those that seal DNSSEC keys."""
+"""Encoded segments per PowerDNS schema, the keys that sign them, and the keys that seal DNSSEC keys."""
 
 from django.db import models
 
@@ -7,7 +7,7 @@ from dnspanel.text_fields import MessageField
 
 
 class SigningKey(models.Model):
-    """An Ed25519 key that signs segments; the private half is encrypted with PANEL_MASTER_KEY."""
+    """An Ed25519 key that signs segments. The private half is encrypted with PANEL_MASTER_KEY."""
 
     public = models.BinaryField(unique=True)  # 32 bytes
     private_encrypted = SecretField()
@@ -18,7 +18,10 @@ class SigningKey(models.Model):
 
 
 class SealingKey(models.Model):
-    """A key under which private DNSSEC keys travel and rest; its id names it there. Encrypted with PANEL_MASTER_KEY."""
+    """A key that encrypts private DNSSEC keys in transit and at rest. They refer to it by its id.
+
+    The key itself is encrypted with PANEL_MASTER_KEY.
+    """
 
     id = models.AutoField(primary_key=True)
     secret_encrypted = SecretField()
@@ -54,7 +57,7 @@ class Segment(models.Model):
 
 
 class Stall(models.Model):
-    """Why publishing has stopped for a schema. There is no row while it works."""
+    """The reason why publishing has stopped for a schema. There is no row while it works."""
 
     schema = models.SmallIntegerField(unique=True)
     sequence = models.BigIntegerField()  # the first one that could not be encoded
@@ -65,7 +68,10 @@ class Stall(models.Model):
 
 
 class PreparedRows(models.Model):
-    """LMDB rows of the zones that a publication creates, made before it; gone once every schema has it in a segment."""
+    """LMDB rows of the zones that a publication creates, made before the publication.
+
+    They are deleted once every schema has the publication in a segment.
+    """
 
     sequence = models.BigIntegerField(primary_key=True)
     object_name = models.CharField(max_length=200)
@@ -77,8 +83,8 @@ class PreparedRows(models.Model):
 class Snapshot(models.Model):
     """A whole LMDB of one schema at one position, in chunks, in the `segments` storage.
 
-    The newest of an epoch is where its log begins for a node that has nothing, and where the publisher goes on
-    when an epoch or a schema has no segment yet.
+    The log of an epoch starts with the newest snapshot for a node that has nothing. The publisher also continues from
+    it if an epoch or a schema has no segment yet.
     """
 
     epoch = models.UUIDField()
@@ -98,14 +104,14 @@ class Snapshot(models.Model):
 
 
 class UsedSchema(models.Model):
-    """A PowerDNS schema of nodes, in addition to those of the settings: the publisher writes segments for it."""
+    """A PowerDNS schema used by nodes, in addition to those of the settings. The publisher writes segments for it."""
 
     schema = models.SmallIntegerField(primary_key=True)
     since = models.DateTimeField()
 
 
 class Garbage(models.Model):
-    """An unreferenced object. It is removed once no process can be reading it."""
+    """An unreferenced object. It is removed once no process can be reading it any longer."""
 
     object_name = models.CharField(max_length=200, unique=True)
     since = models.DateTimeField()

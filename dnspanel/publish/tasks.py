@@ -1,7 +1,7 @@
 """The publish worker: one process, one thread (`celery worker -Q publish --pool=solo`).
 
-`encode_log` carries no arguments: it closes the difference between the log and its segments. Running it twice, late or
-never does no harm. Beat runs it every two seconds, in case a wake-up was lost.
+`encode_log` has no arguments: it encodes everything between the last segment and the head of the log. Running it twice,
+late or never does no harm. Beat runs it every two seconds, in case a wake-up was lost.
 """
 
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task(ignore_result=True)
 def make_snapshot(schema: int) -> None:
-    """Make a snapshot of the panel's LMDB, unless the newest one is of this position. In the queue *system*."""
+    """Make a snapshot of the panel's LMDB, unless the newest one has this position. Runs in the queue *system*."""
     with while_postgresql_answers():
         try:
             snapshots.make_snapshot(schema=schema, now=timezone.now())
@@ -60,10 +60,10 @@ def _step() -> Position | None:
 
 
 def wake_publisher(**_: Any) -> None:
-    """Wake the publisher. A dead broker costs two seconds, never an edit."""
+    """Wake the publisher. If the broker is down, an edit is delayed by two seconds but never lost."""
     wake_soon(encode_log)
 
 
 def request_snapshot(*, schema: int) -> None:
-    """Request a snapshot soon. A dead broker costs seconds: the caller asks again if it needs one."""
+    """Request a snapshot soon. If the broker is down, the request is lost, and the caller repeats it if needed."""
     wake(make_snapshot, schema, lifetime=SNAPSHOT_LIFETIME)

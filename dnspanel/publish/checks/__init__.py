@@ -1,1 +1,1 @@
-"""What the files have to hold, and whether a range of the log would break a zone."""
+"""Checks of the contents of LMDB files, and checks whether a range of the log would break a zone."""

@@ -1,8 +1,8 @@
-"""The last look before a range of the log is encoded: whether zones of this panel still validate from zones of it.
+"""The last check before a range of the log is encoded: zones of this panel still validate from their parent zones here.
 
-Verbs refuse what would break the chain of trust between two zones here. What slipped past them (SQL, an older release)
-stops here, so that nodes get nothing that does not validate. Looked at is what the range changes of keys, and of DS
-RRsets; where it does neither, nothing is read.
+Verbs refuse changes that would break the chain of trust between two zones of this panel. Changes that bypassed the
+verbs (SQL, an older release) are stopped here, so that nodes get nothing that does not validate. Only changes of keys
+and of DS RRsets in the range are checked. If there are none, nothing is read.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ _ACCEPTED = """
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A zone and the closest one above it, by ids and names."""
+    """A zone and its closest parent zone here, by ids and names."""
 
     zone_id: int
     zone_name: str
@@ -57,8 +57,8 @@ def refuse_broken(
 ) -> None:
     """Raise ChainBroken if a zone validates before the range but not after it, unless a person allowed that.
 
-    Needs a snapshot. If neither keys nor DS RRsets change, nothing is read; otherwise a handful of queries for any
-    number of zones.
+    This needs a database snapshot. If neither keys nor DS RRsets change, nothing is read. Otherwise a handful of
+    queries is enough for any number of zones.
     """
     suspects = {*_signed_anew(steps, signings), *_delegated_anew(changed)}
     links = _links(conn, span.last, suspects) if suspects else []
@@ -89,7 +89,7 @@ def _delegated_anew(changed: Mapping[int, publication_log.Changes]) -> Iterator[
 
 
 def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list[_Link]:
-    """Return those of these names that are zones at this sequence, with the closest zone above, if any."""
+    """Return the names that are zones at this sequence, each with its closest parent zone, if there is one."""
     above = {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}
     around = {*zone_names, *(each for chain in above.values() for each in chain)}
     ids: dict[str, int] = dict(conn.execute(_LIVE, (list(around),)).fetchall())
@@ -104,7 +104,9 @@ def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list
 
 
 def _find_broken_links(conn: Connection, sequence: int, links: Sequence[_Link]) -> dict[_Link, str]:
-    """Return the links that do not hold at this sequence, each with the reason; only for zones that are served then."""
+    """Return the links that are broken at this sequence, each with the reason. Zones that are not served then are
+    skipped.
+    """
     ids = {id for link in links for id in (link.zone_id, link.parent_id)}
     served = {id for (id,) in conn.execute(_SERVED, (list(ids), sequence))}
     at = {(link.parent_id, link.parent_name, link.zone_name, rdtypes.DS) for link in links}

@@ -1,7 +1,7 @@
-"""How signed zones have to look in every LMDB: as `expected_state` does it, by other code than that which wrote them.
+"""The expected rows of signed zones in every LMDB, computed by other code than the writer's, like `expected_state`.
 
-dnspython hashes the names of NSEC3; the objects of metadata and keys are laid out as PowerDNS's source has them, and a
-key counts with the hash of its private part, as the format of segments has it.
+dnspython hashes the names of NSEC3. The objects of metadata and keys are laid out as in PowerDNS's source. A key counts
+with the hash of its private part, as in the format of segments.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _LIKE_HASH = re.compile(rb"[0-9a-v]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A zone's NSEC3: what is hashed how, and whether opt-out and narrow are on."""
+    """The NSEC3 parameters of a zone: iterations and salt of the hash, and whether opt-out and narrow are on."""
 
     iterations: int
     salt: str
@@ -38,13 +38,13 @@ class Chain:
     narrow: bool
 
     def hash(self, name: dns.name.Name) -> bytes:
-        """Return the hash of a name as its label has it."""
+        """Return the hash of a name in the form of its label."""
         return dns.dnssec.nsec3_hash(name, self.salt, self.iterations, 1).lower().encode()
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedSigning:
-    """One zone's chain, None for NSEC; and what PowerDNS's tables of metadata and keys have to hold for it."""
+    """One zone's NSEC3 chain, or None for NSEC, and the expected rows in PowerDNS's tables of metadata and keys."""
 
     chain: Chain | None
     metadata: tuple[tuple[int, str, str], ...]  # row id, kind, value
@@ -52,7 +52,7 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Work out how all zones that are signed, or only these, have to be signed. Needs a snapshot."""
+    """Return the expected signing of all signed zones, or only of these. This needs a database snapshot."""
     rows = conn.execute(_STATES, {"only": only})
     states = {zone_id: state for zone_id, state in rows if state["keys"] or state.get("presigned")}
     ids = [key[0] for state in states.values() for key in state["keys"]]
@@ -88,7 +88,10 @@ def names_in_chain(
     is_occluded: Mapping[dns.name.Name, bool],
     chain: Chain,
 ) -> set[dns.name.Name]:
-    """Return the names with an NSEC3, including names without records. `is_occluded`: below a delegation."""
+    """Return the names that have an NSEC3, including names without records.
+
+    `is_occluded` maps each name to True if it is below a delegation.
+    """
     found: set[dns.name.Name] = set()
     for name, types in content.items():
         insecure = name != apex and set(types) - {_TYPE_RRSIG} == {_TYPE_NS}
@@ -104,7 +107,7 @@ def names_in_chain(
 
 
 def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bool) -> bool:
-    """Return PowerDNS's flag of a record of a name in the chain: that the record has a hash."""
+    """Return PowerDNS's ordername flag of a record at a name in the chain. It means that the record has a hash."""
     if chain.narrow or type == _TYPE_RRSIG:
         return False
     if at_cut and type in (_TYPE_A, _TYPE_AAAA):
@@ -113,7 +116,9 @@ def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bo
 
 
 def helper_bodies(apex: dns.name.Name, name: dns.name.Name, chain: Chain) -> Iterator[tuple[bytes | None, bytes]]:
-    """Yield the rows between a name and its hash: the label of the hash, or None for the name itself, and the body."""
+    """Yield the helper rows between a name and its hash: the hash's label, or None for the name itself, and the
+    body.
+    """
     hashed = chain.hash(name)
     relative = name.relativize(apex).labels
     wire = b"".join(bytes((len(label),)) + label.lower() for label in relative) + b"\0"
@@ -127,7 +132,7 @@ def _helper(content: bytes, ttl: int) -> bytes:
 
 
 def attached_rows(schema: int, name: str, signing: ExpectedSigning) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield table, key and body of each row of metadata and keys, including the index rows from the zone's name."""
+    """Yield table, key and body of each row of metadata and keys, including the index rows of the zone's name."""
     apex = dns.name.from_text(name)
     zone = _text(apex.to_wire() or b"\0")
     head = _of_class(1) + _of_class(0) + zone + _text(b"") if schema == 6 else _of_class(0) + zone

@@ -1,9 +1,9 @@
-"""What every LMDB has to hold, worked out from PostgreSQL by other code than that which wrote them.
+"""The expected contents of every LMDB, computed from PostgreSQL by other code than the code that writes LMDBs.
 
-Nothing here is shared with `publication_log`, `compile` or `codec`: its own SQL reads today's zones and RRsets,
-dnspython turns rdata into wire form, and the bytes are laid out as PowerDNS's source has them. So an error in how
-segments are made shows as a difference, whichever side it is on. It is slow, some thousand records a second, and need
-not be fast.
+No code is shared with `publication_log`, `compile` or `codec`: this module's own SQL reads the current zones and
+RRsets, dnspython turns rdata into wire form, and the bytes are laid out as in PowerDNS's source. So an error in how
+segments are made shows up as a difference, on whichever side it is. This code is slow, some thousand records a second,
+and doesn't need to be fast.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ RRsetRow = tuple[int, str, int, int, Sequence[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedZone:
-    """One zone: its serial, how many rows it has, and the sum of their digests."""
+    """One zone: its serial, the number of its rows, and the sum of their digests."""
 
     name: str
     serial: int
@@ -80,12 +80,12 @@ class ExpectedState:
         return sum(zone.rows for zone in self.zones.values())
 
     def zones_digests(self) -> dict[int, tuple[str, bytes]]:
-        """Return name and digest of each zone."""
+        """Return name and digest of each zone, by zone id."""
         return {zone_id: (zone.name, as_digest(zone.digest)) for zone_id, zone in self.zones.items()}
 
     @property
     def records_digest(self) -> bytes:
-        """What a records file with exactly these zones adds up to."""
+        """The digest of a records file with exactly these zones."""
         return as_digest(sum(zone.digest for zone in self.zones.values()))
 
     def main_digest(self, schema: int) -> bytes:
@@ -100,7 +100,10 @@ class ExpectedState:
 
 
 def expected_state(conn: Connection, only: Iterable[int] | None = None) -> ExpectedState | None:
-    """Work out what all zones, or only these, have to look like; None while there is no log. Needs a snapshot."""
+    """Return the expected state of all zones, or only of these, or None while there is no log.
+
+    This needs a database snapshot.
+    """
     head = conn.execute(_HEAD).fetchone()
     if head is None:
         return None
@@ -136,7 +139,7 @@ def as_digest(total: int) -> bytes:
 def zone_rows(
     zone_id: int, zone: str, rrsets: Iterable[RRsetRow], chain: Chain | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys and bodies of all rows of a zone, unordered. `chain`: None for NSEC and unsigned zones."""
+    """Yield keys and bodies of all rows of a zone, unordered. `chain` is None for NSEC and unsigned zones."""
     apex = dns.name.from_text(zone)
     content: dict[dns.name.Name, dict[int, tuple[int, list[bytes]]]] = {}
     rows = list(rrsets)
@@ -185,7 +188,7 @@ def _is_reachable(cut: dns.name.Name, apex: dns.name.Name, cuts: set[dns.name.Na
 def _has_authority(
     name: dns.name.Name, apex: dns.name.Name, content: dict[dns.name.Name, dict[int, tuple[int, list[bytes]]]]
 ) -> bool:
-    """Return True if no name from this one up to below the apex is delegated."""
+    """Return True if no name from this one up to, but excluding, the apex is delegated."""
     while name != apex:
         if _TYPE_NS in content.get(name, ()):
             return False
@@ -194,7 +197,10 @@ def _has_authority(
 
 
 def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> dict[dns.name.Name, bool]:
-    """Return names without records above names with records; True if one of those has authority."""
+    """Return the names without records above names with records.
+
+    The value is True if a name below it has authority.
+    """
     found: dict[dns.name.Name, bool] = {}
     for name, has_authority in authority.items():
         while name != apex:
@@ -205,21 +211,23 @@ def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> d
 
 
 def _key(zone_id: int, name: dns.name.Name, apex: dns.name.Name, type: int) -> bytes:
-    """Return zone id, labels below the apex from the highest down, each ended by a zero byte, another one, the type."""
+    """Return a record key: zone id, labels below the apex in reverse order, each ended by a zero byte, a zero byte,
+    type.
+    """
     labels = name.relativize(apex).labels
     below = b"".join(label.lower() + b"\0" for label in reversed(labels)) or b"\0"
     return struct.pack(">I", zone_id) + below + b"\0" + struct.pack(">H", type)
 
 
 def _body(wires: Iterable[bytes], ttl: int, *, has_authority: bool, has_hash: bool = False) -> bytes:
-    """Return for each record: length, rdata, TTL, and the flags auth, disabled and ordername."""
+    """Return a row's body. It has for each record: length, rdata, TTL, and the flags auth, disabled and ordername."""
     return b"".join(
         struct.pack("<H", len(wire)) + wire + struct.pack("<I???", ttl, has_authority, 0, has_hash) for wire in wires
     )
 
 
 def _in_lower_case(type: int, text: str) -> str:
-    """Return rdata of a type that PowerDNS would sign in lower case, and validators take unchanged."""
+    """Return rdata in lowercase for types that PowerDNS would sign in lowercase, but that validators take unchanged."""
     start, end = _NAMES_AT[type]
     words = text.split(" ")
     return " ".join([*words[:start], *map(str.lower, words[start:end]), *words[end:]])
@@ -239,7 +247,7 @@ def wire_of(type: int, text: str) -> bytes:
 
 
 def _digest_of_zone_rows(schema: int, zone_id: int, name: str) -> int:
-    """Return the digests of a zone's two rows in the main file: its object, and the index row of its name."""
+    """Return the digest of a zone's two rows in the main file: its object, and the index row of its name."""
     apex = dns.name.from_text(name)
     path = b"".join(label.lower() + b"\0" for label in reversed(apex.labels[:-1])) or b"\0"
     if schema == 4:
@@ -253,7 +261,7 @@ def _digest_of_zone_rows(schema: int, zone_id: int, name: str) -> int:
 
 
 def _zone_object(schema: int, zone_id: int, wire: bytes) -> bytes:
-    """Return PowerDNS's DomainInfo of a native zone, as Boost archives it."""
+    """Return PowerDNS's DomainInfo of a native zone as a Boost archive."""
 
     def text(content: bytes) -> bytes:
         return struct.pack("<Q", len(content)) + content

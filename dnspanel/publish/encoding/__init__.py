@@ -1,1 +1,1 @@
-"""A range of the log becomes rows and a sealed segment."""
+"""The encoding of a range of the log into rows and a sealed segment."""

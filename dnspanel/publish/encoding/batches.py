@@ -1,6 +1,7 @@
-"""Turning the next range of the log into a `Batch`: its effects, a check that it breaks no zone, and its rows. Verbs.
+"""Compilation of the next range of the log into a `Batch`: its effects, a check that it breaks no zone, its rows.
+Verbs.
 
-The compiler has the panel's LMDB from before the range, or at least the zones that the range changes.
+The compiler needs the panel's LMDB as it was before the range, or at least the zones that the range changes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from replication.wire.segment import PackedPuts
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a range of the log does."""
+    """The effects of a range of the log."""
 
     range: publication_log.Range
     steps: Sequence[publication_log.ZoneStep]
@@ -46,15 +47,19 @@ def next_batch(
     encoded: publication_log.Encoded,
     now: datetime,
 ) -> Batch | None:
-    """Compile the next range of the log against the store, or return None at the head. Needs a snapshot."""
+    """Compile the next range of the log against the store, or return None at the head.
+
+    This needs a database snapshot.
+    """
     found = next_sound(conn, head, encoded)
     return compile_found(conn, store, head, found, now) if found else None
 
 
 def next_sound(conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded) -> Found | None:
-    """Return the effects of the next range, which breaks no zone; None at the head. Raise ChainBroken.
+    """Return the effects of the next range, which breaks no zone, or None at the head. Raise ChainBroken.
 
-    If later publications fix what it breaks, the range includes them, unless that would mix two NSEC3 chains.
+    If later publications fix a zone that the range breaks, the range is extended to them, unless that would mix two
+    NSEC3 chains.
     """
     found = _read_next_range(conn, head, encoded)
     try:
@@ -93,9 +98,9 @@ def compile_found(
     *,
     before: tuple[bytes, bytes] | None = None,
 ) -> Batch:
-    """Return what was found as rows against the store. Needs the snapshot in which it was found.
+    """Compile the range's effects into rows against the store. This needs the same database snapshot as before.
 
-    `before`: the digests that both files will have before the range, where the store is not there yet.
+    `before` are the digests that both files will have before the range, if the store has not reached that state yet.
     """
     span, steps, changed, signings = found.range, found.steps, found.changed, found.signings
     # What is prepared suits zones that are not signed, and those that deny by NSEC.
@@ -116,7 +121,7 @@ def compile_found(
 
 
 def _prepared_puts(span: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
-    """Return what is prepared for the range, if that is all there is to write."""
+    """Return the prepared rows of the range, if the range writes nothing else."""
     if span.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
     return prepared_puts(span.prepared, [step.zone_id for step in steps])
@@ -128,7 +133,7 @@ def _referring_marks(
     steps: Sequence[publication_log.ZoneStep],
     changed: Mapping[int, publication_log.Changes],
 ) -> list[ZoneMark]:
-    """Return the marks of zones that did not change, but whose answers hold what did."""
+    """Return the marks of unchanged zones whose answers include changed records."""
     names = {name for changes in changed.values() for name, _ in changes}
     touched = [step.zone_id for step in steps]
     full = [zone_id for zone_id in touched if zone_id not in changed]
@@ -143,7 +148,7 @@ def _record_operations(
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
 ) -> tuple[list[Op], list[Op]]:
-    """Return what happens to records, and what only once PowerDNS follows the changes of the main file."""
+    """Return the operations on records, and those that are only right once PowerDNS uses the main file's changes."""
     ops: list[Op] = []
     late: list[Op] = []
     for step in steps:

@@ -2,23 +2,18 @@
 
 A step, for each PowerDNS schema in use:
 
-1. Take the publisher's lock, or leave: one writer at a time.
-2. Catch the panel's own LMDB up from segments that a crash left unapplied;
-   if they do not lead there, rebuild it from PostgreSQL. A new epoch,
-   and a schema that comes late, begins with a snapshot of everything.
-3. Read the next range of the log in one snapshot; stop where a zone would
-   not validate any more; compile what it changes, or take what an import has
-   prepared.
-4. Seal the segment: the digests that the files will have are known before
-   anything is written.
-5. Store the object, synced; then commit its row, which makes it count. A
-   crash between the two leaves an object without a row: the next step does
-   the same again.
-6. Send `segment_sealed`: nodes can be brought further.
-7. Apply the segment to the panel's LMDB. A crash before this line is step 2
-   of the next time. While that takes long, edits that it does not touch go
-   through 3 to 6 (`meanwhile`) and are applied behind it.
-8. Remove what was prepared for sequences that every schema has in a segment.
+1. Take the publisher's lock, or return if another process has it: there is one writer at a time.
+2. Catch the panel's own LMDB up from segments that a crash left unapplied. If they do not lead there, rebuild it from
+   PostgreSQL. A new epoch, and a schema that is added later, begins with a snapshot of everything.
+3. Read the next range of the log in one database snapshot. Stop if a zone would no longer validate. Compile the range's
+   changes, or use the rows that an import has prepared.
+4. Seal the segment. The digests that the files will have are known before anything is written.
+5. Store the object, synced; then commit its row, which makes it count. A crash between the two leaves an object without
+   a row, and the next step does the same again.
+6. Send `segment_sealed`: nodes can now be updated.
+7. Apply the segment to the panel's LMDB. A crash before this line is repaired in step 2 of the next time. If applying
+   takes long, edits of other zones go through steps 3 to 6 in between (`meanwhile`) and are applied after it.
+8. Remove the rows that were prepared for sequences that every schema has in a segment.
 """
 
 import logging
@@ -62,10 +57,10 @@ logger = logging.getLogger(__name__)
 
 
 def encode_step(*, now: datetime) -> Position | None:
-    """Encode one range for each schema; return the newest position reached, or None when there was nothing to do.
+    """Encode one range for each schema. Return the newest position reached, or None if there was nothing to do.
 
-    Also None while another process publishes, and for a schema that has stopped: `stall` then has the reason.
-    Raises psycopg.Error and DatabaseError when PostgreSQL is away, and whatever is a bug.
+    Also return None while another process publishes, and for a schema that has stopped (`stall` has the reason). Raise
+    psycopg.Error and DatabaseError if PostgreSQL is unreachable. Bugs are raised too.
     """
     publisher = this_publisher()
     positions = []
@@ -82,7 +77,7 @@ def encode_step(*, now: datetime) -> Position | None:
 
 
 def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: datetime) -> Position | None:
-    """Encode one range for one schema; what stops it is kept as a stall, for pages to show."""
+    """Encode one range for one schema. An error that stops it is stored as a stall, which pages show."""
     encoded = None
     try:
         with snapshot(conn):
@@ -119,7 +114,10 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
 def _caught_up(
     publisher: Publisher, conn: Connection, head: Position, encoded: publication_log.Encoded, schema: int, cluster: UUID
 ) -> Store | None:
-    """Return the panel's LMDB at the end of the schema's log; None if it must be rebuilt. Needs a snapshot."""
+    """Return the panel's LMDB at the end of the schema's log, or None if it must be rebuilt.
+
+    This needs a database snapshot.
+    """
     if encoded.digests is None and (encoded.is_new_epoch or head.sequence > LONGEST_FROM_BEGINNING):
         return None
     try:
@@ -134,7 +132,10 @@ def _caught_up(
 
 
 def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: Batch, now: datetime) -> Position:
-    """Seal, store, send the signal, apply: steps 4 to 7. Edits behind a large batch go through 3 to 6 beside its 7."""
+    """Seal, store, send the signal, apply: steps 4 to 7.
+
+    While a large batch is applied in step 7, later edits go through steps 3 to 6.
+    """
     key = publisher.signing_key(now=now)  # one for all of them: with it they are opened here
     keys = [key.public_key().public_bytes_raw()]
     seal = partial(_seal, conn, store.schema.number, key)
@@ -167,7 +168,7 @@ def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, n
 
 
 def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:
-    """Store the object, then commit the row that makes it count; unique constraints let only one publisher do it."""
+    """Store the object, then commit the row that makes it count. Unique constraints let only one publisher do that."""
     epoch, span = batch.head.position.epoch, batch.range
     name = object_name(schema=schema, epoch=epoch, first=span.first, last=span.last, content=sealed)
     put_object(name, sealed)

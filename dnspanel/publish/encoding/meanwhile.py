@@ -1,9 +1,9 @@
-"""What is published while the panel's LMDB takes in a large batch is sealed before that ends.
+"""Sealing of edits while the panel's LMDB is still applying a large batch.
 
-New zones of an import are on their way to the nodes when the panel's own LMDB begins with them, which takes it 0.2 s
-beside busy nodes. An edit behind them changes zones that they do not touch: its rows and the digests after it do not
-depend on theirs being written. So between two transactions of theirs it is sealed and sent, and written here after
-them. Whatever else was published waits until they are in.
+New zones of an import are already sent to the nodes when the panel's own LMDB begins to write them, which takes 0.2 s
+beside busy nodes. A later edit of other zones doesn't depend on that: its rows and the digests after it are the same.
+So it is sealed and sent between two transactions of the batch, and written here after the batch. All other publications
+wait until the batch is written.
 """
 
 import logging
@@ -28,10 +28,10 @@ _MOST_WAITING = 64
 
 
 class Meanwhile:
-    """The segments sealed after `batch`, whose own segment has a row, while the store applies it.
+    """The segments sealed after `batch`, whose own segment has a row, while the store applies the batch.
 
-    The owner has the publisher's lock, and applies `sealed` in order once the batch is applied. A crash before that is
-    repaired from the segments, as any other.
+    The caller has the publisher's lock, and applies `sealed` in order once the batch is applied. A crash before that is
+    repaired from the segments, like any other crash.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class Meanwhile:
 
     @property
     def position(self) -> Position:
-        """Up to where the log leads with what is sealed."""
+        """The position up to which the log is sealed."""
         return Position(self._last.head.position.epoch, self._last.range.last)
 
     def encode_edits(self) -> None:
-        """Seal what was published since, if that only changes zones that nothing before it touches.
+        """Seal later publications, if they only change zones that nothing before them touches.
 
-        Raises psycopg.Error and DatabaseError when PostgreSQL is away. Any other failure is left to the next step,
-        which meets it again and tells people.
+        Raise psycopg.Error and DatabaseError if PostgreSQL is unreachable. Any other failure is left to the next step,
+        which has the same failure and reports it.
         """
         try:
             while not self._is_over and (batch := self._next()):
@@ -87,7 +87,7 @@ class Meanwhile:
             return compile_found(self._conn, self._store, head, found, self._clock(), before=digests)
 
     def _is_apart(self, found: Found) -> bool:
-        """Return True if the range reads nothing in the store that is still missing there."""
+        """Return True if the range doesn't need anything from the store that is not written yet."""
         return found.range.prepared is None and all(
             step.changed and step.zone_id not in self._touched and not found.signs_anew(step.zone_id)
             for step in found.steps

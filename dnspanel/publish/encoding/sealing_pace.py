@@ -1,9 +1,9 @@
-"""The pace of sealing: at once for a person's edit, and in batches while publications pour in.
+"""The pace of sealing: at once for a person's edit, and in batches while there are many publications.
 
-Every segment costs every node a synced commit, three purges and some dozen questions, however little it holds. At 100
-publications a second, one segment for each would waste a good part of a node's cores: five a second carry the same, and
-no one waits longer than a fifth of a second. A client that publishes one thing after another and waits for each is no
-flood: twenty a second pass at once.
+Every segment costs every node a synced commit, three purges and some dozen questions, regardless of its size. At 100
+publications a second, one segment for each would waste a good part of a node's cores. Five segments a second contain
+the same changes, and delay each by at most a fifth of a second. A client that publishes one change after another and
+waits for each is not limited: up to twenty a second are sealed at once.
 """
 
 import time
@@ -18,7 +18,7 @@ BURST = 20.0
 
 
 class Pace:
-    """A bucket of BURST tokens that fills by PER_SECOND."""
+    """A token bucket of BURST tokens that fills by PER_SECOND."""
 
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
@@ -29,7 +29,7 @@ class Pace:
         self._sequence: int | None = None
 
     def wait(self) -> None:
-        """Return when the next seal may be made: at once, unless many were made just now."""
+        """Wait until the next segment can be sealed. That is at once, unless many were sealed just before."""
         self._fill()
         if self._left < 1:
             self._sleep((1 - self._left) / PER_SECOND)

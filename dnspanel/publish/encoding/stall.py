@@ -1,4 +1,4 @@
-"""Stalls: a schema's log that cannot be encoded any further, and why, for pages to show. Verbs."""
+"""Stalls: a schema's log that cannot be encoded further, with the reason for pages to show. Verbs."""
 
 import logging
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ _logged: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only th
 
 
 def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, now: datetime) -> None:
-    """Say that the schema's log does not get past `sequence`; log it when that is news. Idempotent."""
+    """Record that the schema's log stops at `sequence`. Log it if that is new. Idempotent."""
     known = Stall.objects.filter(schema=schema, sequence=sequence, message=message).update(tried_at=now)
     if known:
         return
@@ -35,7 +35,7 @@ def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, no
 
 
 def clear_stall(*, schema: int) -> None:
-    """Say that the schema's log goes on."""
+    """Record that the schema's log continues."""
     for key in [key for key in _logged if key[0] == schema]:
         del _logged[key]
     if Stall.objects.filter(schema=schema).delete()[0]:
@@ -43,5 +43,5 @@ def clear_stall(*, schema: int) -> None:
 
 
 def stalls() -> list[Stall]:
-    """Return the stalls, for pages: normally none."""
+    """Return the stalls, for pages. Normally there are none."""
     return list(Stall.objects.order_by("schema"))

@@ -1,1 +1,1 @@
-"""The panel's own LMDB files: followed, made again, and copied as snapshots."""
+"""The panel's own LMDB files: updating, rebuilding, and copying them as snapshots."""

@@ -1,7 +1,7 @@
-"""Bringing the panel's own LMDB up to date from segments: after a crash, a restart, or on another machine.
+"""Updating of the panel's own LMDB from segments: after a crash, a restart, or on another machine.
 
-It is a cache: if segments do not lead to the target, because they were pruned, are damaged or of another epoch, it is
-rebuilt from PostgreSQL.
+The LMDB is a cache. If segments do not lead to the target, because they were pruned, are damaged or of another epoch,
+it is rebuilt from PostgreSQL.
 """
 
 import logging
@@ -23,11 +23,11 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(store: Store, conn: Connection, head: Position, encoded: publication_log.Encoded) -> None:
-    """Make the store equal to the last segment that has a row, and see that it is.
+    """Bring the store to the last segment that has a row, and check the result.
 
-    Raises SegmentsAhead, StoreAhead or WrongEpoch when the three do not belong
-    together: only a person can say which one is right. Raises BadSegment or
-    Diverged when segments do not lead there: then `rebuild` does.
+    Raise SegmentsAhead, StoreAhead or WrongEpoch if log, segments and store do not belong together. Only a person can
+    decide which one is right then. Raise BadSegment or Diverged if segments do not lead to the target. Then `rebuild`
+    does.
     """
     if encoded.sequence > head.sequence:
         raise SegmentsAhead(segments=encoded.sequence, head=head.sequence)
@@ -54,7 +54,7 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
 def is_cured_by_rebuild(error: ReplicationError) -> bool:
     """Return True if rebuilding the panel's LMDB fixes the error, so that no person needs to look.
 
-    An epoch of this database's own past is understood; an unknown one isn't.
+    An epoch of this database's own past is fixed by that, an unknown epoch is not.
     """
     if isinstance(error, WrongEpoch):
         return is_of_this_history(error.ours)

@@ -1,7 +1,7 @@
-"""Everything that is served at one sequence, compiled from PostgreSQL, and the panel's LMDB made of it.
+"""Everything that is served at one sequence, compiled from PostgreSQL, and the panel's LMDB made from it.
 
-A full compile of every zone, whereas segments come from compiling changes:
-where both give the same digests, each proves the other.
+This compiles every zone in full, whereas segments are made by compiling changes. If both result in the same digests,
+each proves the other.
 """
 
 import shutil
@@ -21,9 +21,9 @@ from replication.wire.segment import PackedPuts, open_segment, pack_puts
 
 
 def full_batch(conn: Connection, head: publication_log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:
-    """Return all that is served at this sequence as if it had been published at once. Needs a snapshot.
+    """Return all that is served at this sequence, as if it had been published at once. This needs a database snapshot.
 
-    Of the records only the packed form is in memory.
+    Only the packed form of the records is in memory.
     """
     steps = {step.zone_id: step for step in publication_log.zones_served_at(conn, sequence)}
     states = zone_signing.signings_at(conn, sequence)
@@ -41,7 +41,7 @@ def main_operations(
     schema: Schema,
     now: datetime,
 ) -> list[Op]:
-    """Return what makes an empty main file know these zones, signed as `states` say."""
+    """Return the operations that write these zones into an empty main file, signed according to `states`."""
     served = Signings({}, {zone_id: state for zone_id, state in states.items() if zone_id in steps})
     signed = [steps[zone_id] for zone_id in served.after]
     attached = zone_signing.signing_operations(conn, signed, served, schema, now)
@@ -55,9 +55,9 @@ def compiled_zones(
     sequence: int,
     states: Mapping[int, SigningState],
 ) -> Iterator[tuple[publication_log.ZoneStep, bytes, int, int]]:
-    """Yield each zone with its encoded PUTs, their number and the sum of their digests, one zone in memory at a time.
+    """Yield each zone with its encoded PUTs, their number and the sum of their digests, ordered by zone id.
 
-    By zone id. Needs a snapshot.
+    Only one zone is in memory at a time. This needs a database snapshot.
     """
     serials = {step.zone_id: step.serial for step in steps.values() if step.serial is not None}
     for zone_id, rrsets in publication_log.rrsets_at(conn, sequence, serials):
@@ -67,9 +67,9 @@ def compiled_zones(
 
 
 def replace_store(publisher: Publisher, batch: Batch, schema: int, now: datetime) -> None:
-    """Write the batch beside the files in use and put it in their place.
+    """Write the batch beside the files in use, and replace them.
 
-    A crash in between leaves no files: the next step makes them again.
+    A crash in between leaves no files. The next step makes them again.
     """
     in_use = store_path(publisher.directory, schema)
     fresh = in_use.parent.with_name(f"{schema}.new")

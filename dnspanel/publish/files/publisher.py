@@ -1,7 +1,7 @@
-"""What one process needs to publish, opened once and kept between tasks.
+"""The objects that one process needs to publish, opened once and kept between tasks.
 
-The publish worker is one process with one thread (`--pool=solo`), so that an
-edit finds everything open: a connection, the LMDB files and the signing key.
+The publish worker is one process with one thread (`--pool=solo`), so an edit finds everything open: a connection, the
+LMDB files and the signing key.
 """
 
 import os
@@ -23,7 +23,7 @@ KEY_KEPT = timedelta(seconds=20)
 
 
 class Publisher:
-    """A process's own session, stores and signing key."""
+    """A process's own database session, stores and signing key."""
 
     map_size = MAP_SIZE
 
@@ -36,7 +36,7 @@ class Publisher:
         self._key_read_at = datetime.min.replace(tzinfo=UTC)
 
     def store(self, schema: int, cluster: UUID) -> Store:
-        """Return the panel's own LMDB of this schema, open; an empty one if it does not exist.
+        """Return the panel's own LMDB of this schema, opened. Create an empty one if it does not exist.
 
         If a rebuild replaced the open files, the new ones are opened instead.
         """
@@ -55,7 +55,7 @@ class Publisher:
             store.close()
 
     def signing_key(self, *, now: datetime) -> Ed25519PrivateKey:
-        """Return the key to sign with. It is read again now and then, so a rotation needs no restart."""
+        """Return the key to sign with. It is read again now and then, so that a rotation needs no restart."""
         if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
             self._key, self._key_read_at = segment_signing.private_key(segment_signing.ensure_signing_key(now=now)), now
         return self._key
@@ -71,7 +71,7 @@ _owner: int | None = None
 
 
 def this_publisher() -> Publisher:
-    """Return this process's publisher; one per process, because LMDB must not be carried through a fork."""
+    """Return this process's publisher. There is one per process, because LMDB must not be used after a fork."""
     global _publisher, _owner
     directory = Path(settings.PUBLISHER_DIR)
     if _publisher is None or _owner != os.getpid() or _publisher.directory != directory:

@@ -1,7 +1,7 @@
-"""The panel's LMDB is a cache of PostgreSQL: rebuilt from it, and verified against its digests.
+"""Rebuilding of the panel's LMDB, which is a cache of PostgreSQL, and verification by digests.
 
-Both read the log at the last segment, not in its current state, so the digests in that segment's row must come out.
-They are computed here by a full compile of every zone, whereas segments come from compiling changes.
+The log is read up to the last segment, not in its current state, so the digests must equal those in that segment's row.
+They are computed here by a full compile of every zone, whereas segments are made by compiling changes.
 """
 
 import logging
@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 
 
 def rebuild_store(*, schema: int, now: datetime) -> Position | None:
-    """Rebuild the schema's LMDB from PostgreSQL, at the last segment's position, and put it in place.
+    """Rebuild the schema's LMDB from PostgreSQL at the last segment's position, and replace the files.
 
-    Return that position, or None if nothing was published yet. Raise Diverged, keeping the old files, if the result
-    does not match the last segment's row, and Busy while another process publishes.
+    Return that position, or None if nothing was published yet. Raise Diverged, and keep the old files, if the result
+    does not match the last segment's row. Raise Busy while another process publishes.
     """
     publisher = this_publisher()
     with publisher.session.publishing(wait_seconds=_WAIT_SECONDS) as conn:
@@ -51,7 +51,7 @@ def rebuild_at(
     schema: int,
     now: datetime,
 ) -> None:
-    """Rebuild as `rebuild_store`, for callers that hold the publisher's lock and know that something is encoded."""
+    """Rebuild like `rebuild_store`, for callers that have the publisher's lock and know that a segment exists."""
     with snapshot(conn):
         batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
     if encoded.digests is not None and batch.digests != encoded.digests:
@@ -67,9 +67,9 @@ def make_anew(
     schema: int,
     now: datetime,
 ) -> Position:
-    """Rebuild the LMDB at the end of the schema's log. Without a log, start it here with a snapshot.
+    """Rebuild the LMDB at the end of the schema's log. If there is no log, start it here with a snapshot.
 
-    The caller holds the publisher's lock. Return the position. Raise Diverged, and the errors of storing a snapshot.
+    The caller has the publisher's lock. Return the position. Raise Diverged, and the errors of storing a snapshot.
     """
     if encoded.digests is not None:
         rebuild_at(publisher, conn, head, encoded, schema, now)

@@ -31,7 +31,7 @@ _DIGEST = """
 
 @dataclass(frozen=True, slots=True)
 class ZoneRepair:
-    """A sealed repair; `is_served` is False where it removes a zone that must not be there."""
+    """A sealed repair. `is_served` is False if the repair removes a zone that must not exist."""
 
     zone_name: str
     is_served: bool
@@ -39,10 +39,10 @@ class ZoneRepair:
 
 
 def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position, now: datetime) -> ZoneRepair:
-    """Return what makes this zone, on a node at this position, what it was in the log then.
+    """Return a repair that restores this zone, on a node at this position, to its state in the log at that position.
 
-    A zone that was not served then, or that the panel never had, is removed; `told_name` is what the node calls it.
-    Raises ZoneNotEncoded.
+    A zone that was not served then, or that the panel never had, is removed. `told_name` is the zone's name on the
+    node. Raise ZoneNotEncoded.
     """
     kind = schema_for(schema)
     cluster: UUID = LogHead.objects.values_list("cluster", flat=True).get()
@@ -76,8 +76,9 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
 
 
 def digest_at(*, schema: int, position: Position) -> bytes | None:
-    """Return the digests of both files (main, then records) at this position; None if no segment or snapshot
-    ends there.
+    """Return the digests of both files (main, then records) at this position.
+
+    Return None if no segment or snapshot ends there.
     """
     with reading() as conn:
         digests = _digests_at(conn, schema, position)

@@ -1,10 +1,10 @@
-"""Snapshots of the panel's LMDB: when one is due, and how to make and store it. Verbs.
+"""Snapshots of the panel's LMDB: when one is due, and how it is made and stored. Verbs.
 
     snapshots/<schema>/<epoch>/<sequence>-<hash>/manifest      `replication.store.snapshot`
     snapshots/<schema>/<epoch>/<sequence>-<hash>/00000 ...     its chunks
 
-The chunks are stored before the manifest, and the manifest before the row
-that makes it count. The publisher continues to publish in the meantime.
+The chunks are stored before the manifest, and the manifest before the row that makes it count. The publisher continues
+to publish in the meantime.
 """
 
 import logging
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What a schema's log holds that its newest snapshot does not; None where there is no snapshot of the epoch."""
+    """The part of a schema's log after its newest snapshot. `snapshot_bytes` is None if the epoch has no snapshot."""
 
     snapshot_bytes: int | None
     snapshot_age: timedelta
@@ -75,15 +75,16 @@ def is_due(since: Since) -> bool:
 
 
 def due_schemas(*, schemas: list[int], now: datetime) -> list[int]:
-    """Return those of the schemas that another snapshot is due for."""
+    """Return the schemas that are due for another snapshot."""
     head = LogHead.objects.first()
     return [schema for schema in schemas if head and is_due(_since(schema, head, now))]
 
 
 def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
-    """Make a snapshot of the panel's LMDB; None when nothing is encoded, or the newest one is of this position.
+    """Make a snapshot of the panel's LMDB.
 
-    Raises Busy, StorageUnreachable, OSError, and Diverged when the files are not what their last segment says.
+    Return None if nothing is encoded, or the newest snapshot has this position. Raise Busy, StorageUnreachable,
+    OSError, and Diverged if the files do not match their last segment.
     """
     head = LogHead.objects.first()
     publisher = this_publisher()
@@ -101,7 +102,10 @@ def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
 
 
 def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now: datetime) -> Snapshot:
-    """Make and store a snapshot of this store; `directory` lends room for it. Raises as `make_snapshot`."""
+    """Make and store a snapshot of this store. Temporary files are in `directory`.
+
+    Raise the errors of `make_snapshot`.
+    """
     started = time.monotonic()
     with _scratch(directory) as scratch:
         manifest = write_snapshot(store, scratch / "new", key=key, time_ns=int(now.timestamp() * 1_000_000) * 1000)
@@ -124,7 +128,7 @@ def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now:
 
 
 def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
-    """Return the sealed manifest and what it says. Raises DamagedObject and StorageUnreachable."""
+    """Return the manifest of a snapshot, sealed and parsed. Raise DamagedObject and StorageUnreachable."""
     sealed = read_object(snapshot.object_name)
     try:
         return sealed, open_manifest(sealed, segment_signing.all_public_keys())
@@ -133,7 +137,7 @@ def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
 
 
 def read_chunk(snapshot: Snapshot, manifest: Manifest, number: int) -> bytes:
-    """Return one chunk as it is stored, seen to be what the manifest names. Raises as `read_manifest`."""
+    """Return one chunk in its stored form, checked against the manifest. Raise the errors of `read_manifest`."""
     name = objects_of(snapshot)[1 + number]
     stored = read_object(name)
     try:
@@ -157,7 +161,7 @@ def _exists(schema: int, position: Position) -> bool:
 
 
 def _refuse_diverged(manifest: Manifest) -> None:
-    """Raise Diverged when the segment that ends here says something else about the two files."""
+    """Raise Diverged if the segment that ends here has other digests of the two files."""
     at = manifest.position
     row = Segment.objects.filter(schema=manifest.schema, epoch=at.epoch, last=at.sequence).first()
     found = manifest.digest_main + manifest.digest_records
@@ -171,7 +175,7 @@ def _directory_of(manifest: Manifest, sealed: bytes) -> str:
 
 
 def _record(manifest: Manifest, object_name: str, now: datetime) -> Snapshot:
-    """Record the snapshot. If another one of the same position was first, ours becomes garbage."""
+    """Record the snapshot. If another snapshot of the same position was recorded first, this one becomes garbage."""
     snapshot, is_new = Snapshot.objects.get_or_create(
         schema=manifest.schema,
         epoch=manifest.position.epoch,
@@ -194,7 +198,7 @@ def _record(manifest: Manifest, object_name: str, now: datetime) -> Snapshot:
 
 @contextmanager
 def _scratch(directory: Path) -> Iterator[Path]:
-    """Yield a directory that is gone afterwards, as those that killed processes left are."""
+    """Yield a temporary directory. Also remove old directories that killed processes left."""
     for left in directory.glob(f"{_SCRATCH_PREFIX}*"):
         if left.stat().st_mtime < time.time() - _SCRATCH_SECONDS:
             shutil.rmtree(left, ignore_errors=True)

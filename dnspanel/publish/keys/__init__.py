@@ -1,1 +1,1 @@
-"""The keys that sign segments, and those that seal DNSSEC keys."""
+"""The keys that sign segments, and the keys that seal DNSSEC keys."""

@@ -1,8 +1,8 @@
 """The keys that encrypt private DNSSEC keys in transit and at rest. Verbs.
 
-Every node has them (`fleet.nodes.keys`), so that segments, snapshots and the panel's LMDB can be opened only next to a
-PowerDNS. A new key seals later publications. Older keys stay, because files sealed with them do. An attacker with a
-node's files has the keys of its zones: a new sealing key protects later ones.
+Every node has them (`fleet.nodes.keys`), so that segments, snapshots and the panel's LMDB can only be opened next to a
+PowerDNS. A new key seals later publications. Older keys are kept, because files sealed with them still exist. An
+attacker with a node's files has the keys of its zones. A new sealing key protects later DNSSEC keys.
 """
 
 import secrets
@@ -20,7 +20,7 @@ from replication.codec import sealed
 
 
 def sealing_key(*, now: datetime) -> sealed.SealingKey:
-    """Return the key to seal with, the newest; make one, once, if it does not exist. Idempotent."""
+    """Return the newest sealing key, to seal with. Create it once if there is none. Idempotent."""
     newest = _newest()
     if newest is None:
         with transaction.atomic():
@@ -30,12 +30,12 @@ def sealing_key(*, now: datetime) -> sealed.SealingKey:
 
 
 def all_sealing_keys() -> list[sealed.SealingKey]:
-    """Return every key that something may be sealed with, newest first."""
+    """Return every sealing key that may still be in use, newest first."""
     return [_decrypt_key(key.pk, bytes(key.secret_encrypted)) for key in SealingKey.objects.order_by("-pk")]
 
 
 def rotate(*, now: datetime, by: Author) -> None:
-    """Seal later private keys with a new key, if anything was sealed at all."""
+    """Seal later private keys with a new key. Do nothing if nothing was ever sealed."""
     with transaction.atomic():
         lock_until_commit(Lock.SIGNING_KEY)
         if _newest() is not None:
@@ -47,10 +47,10 @@ def _newest() -> SealingKey | None:
 
 
 def _make(now: datetime) -> SealingKey:
-    """Make the next key, with the time in Unix seconds as its id.
+    """Create the next sealing key. Its id is the time in Unix seconds.
 
-    So a restored database never gives another key an id that nodes know of a key which the database lost; nodes would
-    confuse the two.
+    So a restored database never gives a new key an id that nodes know for a key which the database lost. Otherwise
+    nodes would confuse the two keys.
     """
     newest = _newest()
     return SealingKey.objects.create(

@@ -3,11 +3,12 @@
 A key is created, sent to every node (`nodes.node_keys`), then used for sealing, and retired once nothing that it signed
 is needed any longer:
 
-    new            nodes are getting it; segments are still sealed with the one before
+    new            nodes are getting it; segments are still sealed with the previous key
     in use         the newest one seals; nodes accept all of them
     retired        nodes no longer accept it
 
-The list sent to a node is signed by a key that it knows, so a node that was away during a whole rotation catches up.
+The list sent to a node is signed by a key that the node knows, so a node that was away during a whole rotation catches
+up.
 """
 
 from datetime import datetime, timedelta
@@ -34,7 +35,7 @@ SWITCHED_AFTER = timedelta(minutes=1)
 
 
 def ensure_signing_key(*, now: datetime) -> SigningKey:
-    """Return the key to seal with, the newest in use; make one, once, if it does not exist. Idempotent."""
+    """Return the newest signing key in use, to seal with. Create it once if there is none. Idempotent."""
     if key := _in_use():
         return key
     with transaction.atomic():
@@ -43,7 +44,7 @@ def ensure_signing_key(*, now: datetime) -> SigningKey:
 
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
-    """Make the next key; it seals nothing before `begin_use`. Raises RotationUnderWay."""
+    """Create the next signing key. It is not used for sealing before `begin_use`. Raise RotationUnderWay."""
     ensure_signing_key(now=now)
     with transaction.atomic():
         lock_until_commit(Lock.SIGNING_KEY)
@@ -55,9 +56,9 @@ def rotate(*, now: datetime, by: Author) -> SigningKey:
 
 
 def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
-    """Seal with the new key from now on. None if there is no new key.
+    """Seal with the new key from now on. Return None if there is no new key.
 
-    A node that does not know it yet continues to serve, and accepts no segment before it got the key.
+    A node that does not know the new key yet keeps serving, and accepts no segment until it gets the key.
     """
     with transaction.atomic():
         key = new_key()
@@ -68,10 +69,10 @@ def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
 
 
 def retire_former(*, now: datetime, by: Author) -> int:
-    """Let nodes accept the key in use and no former one; return how many were retired.
+    """Retire all former keys, so that nodes only accept the key in use. Return the number of retired keys.
 
-    Raises KeyStillNeeded while there is a segment or snapshot that a former key signed: a node that needs it could
-    take nothing.
+    Raise KeyStillNeeded while there is a segment or snapshot that a former key signed, because a node that needs it
+    could not accept it.
     """
     current = ensure_signing_key(now=now)
     assert current.in_use_at is not None
@@ -90,12 +91,12 @@ def retire_former(*, now: datetime, by: Author) -> int:
 
 
 def new_key() -> SigningKey | None:
-    """Return the key that is being sent to the nodes, if a rotation is under way."""
+    """Return the key that is being sent to the nodes, or None if no rotation is in progress."""
     return SigningKey.objects.filter(retired_at=None, in_use_at=None).order_by("-pk").first()
 
 
 def short(key: SigningKey) -> str:
-    """Return the first 16 hex digits of the public key: how people tell keys apart."""
+    """Return the first 16 hex digits of the public key, so that people can distinguish keys."""
     return bytes(key.public).hex()[:16]
 
 
@@ -105,7 +106,7 @@ def _private_key(encrypted: bytes) -> Ed25519PrivateKey:
 
 
 def private_key(key: SigningKey) -> Ed25519PrivateKey:
-    """Return the key ready to sign; decrypted once per process."""
+    """Return the private key, ready to sign. It is decrypted once per process."""
     return _private_key(bytes(key.private_encrypted))
 
 
@@ -116,20 +117,23 @@ def public_keys() -> tuple[bytes, ...]:
 
 
 def all_public_keys() -> tuple[bytes, ...]:
-    """Return the raw public keys of every segment there is, those of retired keys too."""
+    """Return the raw public keys for all existing segments, including retired keys."""
     return tuple(
         bytes(public) for public in SigningKey.objects.order_by("-created_at").values_list("public", flat=True)
     )
 
 
 def keys_generation() -> int:
-    """Return a number that grows with every key that is made or retired: it orders the lists that nodes get."""
+    """Return a number that grows with every created or retired key. It orders the lists that nodes get."""
     counts = SigningKey.objects.aggregate(made=Count("pk"), retired=Count("retired_at"))
     return int(counts["made"] + counts["retired"])
 
 
 def sealed_keyring(known: tuple[bytes, ...]) -> bytes | None:
-    """Return the list of keys for a node that knows these; None where it knows none of ours and must enroll again."""
+    """Return the signed list of keys for a node that knows the keys `known`.
+
+    Return None if the node knows none of our keys and must enroll again.
+    """
     signer = signer_for(known, all_public_keys())
     if signer is None:
         return None

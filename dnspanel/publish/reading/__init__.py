@@ -1,1 +1,1 @@
-"""The log as the publisher reads it, and what a range of it puts into the files."""
+"""The log as the publisher reads it, and the rows that a range of it writes to the files."""

@@ -1,4 +1,4 @@
-"""What a range of the log puts into PowerDNS's files and deletes from them. Pure."""
+"""The operations of a range of the log on PowerDNS's files. Pure."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -19,10 +19,10 @@ def mark_of(step: ZoneStep) -> ZoneMark:
 
 
 def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> tuple[list[Op], list[Op]]:
-    """Return what makes removed zones unknown, and what makes new ones known.
+    """Return the operations that remove deleted zones from the list, and those that add new zones.
 
-    In this order, because a zone may be deleted and another of the same name
-    created in one range. A name leads nowhere before its zone's object is there.
+    They must be applied in this order, because a zone can be deleted and another zone with the same name created in one
+    range. A name is only added after its zone's object.
     """
     gone, coming = [], []
     for step in steps:
@@ -38,12 +38,15 @@ def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> tuple[lis
 
 
 def removed_zone_operations(step: ZoneStep) -> Iterator[Op]:
-    """Yield what removes all records of a zone."""
+    """Yield the operation that removes all records of a zone."""
     yield Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(step.zone_id))
 
 
 def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes, nsec3: Nsec3 | None = None) -> Iterator[Op]:
-    """Yield what these changed RRsets do to a zone's rows. Costs what changed, not what the zone has."""
+    """Yield the operations of these changed RRsets on a zone's rows.
+
+    The cost depends on the changes, not on the zone.
+    """
     for (relative, type), body in _compiled_changes(step, rows, changes, nsec3).items():
         yield _record_operation(step.zone_id, relative, type, body)
 
@@ -51,9 +54,10 @@ def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes, nsec3:
 def switched_zone_operations(
     step: ZoneStep, rows: Rows, changes: Changes, before: Nsec3 | None, after: Nsec3 | None
 ) -> tuple[list[Op], list[Op]]:
-    """Return what these changed RRsets and another denial of existence do to a zone's rows: all of them are read.
+    """Return the operations of these changed RRsets and another denial of existence on a zone's rows.
 
-    The second part deletes what the former denial needs: until PowerDNS follows the new one.
+    All rows of the zone are read. The second list deletes rows of the former denial, which are needed until PowerDNS
+    uses the new one.
     """
     changed = _compiled_changes(step, rows, changes, before)
     for relative, type, body in switch_denial(step.name, ChangedRows(rows, changed), before, after):
@@ -79,7 +83,7 @@ def _compiled_changes(
 
 
 def new_zone_operations(step: ZoneStep, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> Iterator[Op]:
-    """Yield what writes all records of a zone that has none yet."""
+    """Yield the operations that write all records of a zone that has none yet."""
     for relative, type, body in compiled_rows(step, rrsets, nsec3):
         yield _record_operation(step.zone_id, relative, type, body)
 
@@ -87,10 +91,10 @@ def new_zone_operations(step: ZoneStep, rrsets: Iterable[RRset], nsec3: Nsec3 | 
 def restored_zone_operations(
     step: ZoneStep, rows: Rows, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None
 ) -> Iterator[Op]:
-    """Yield what makes the zone's rows those of `rrsets`, whatever they are now.
+    """Yield the operations that replace the zone's rows, whatever they are, with those of `rrsets`.
 
-    For a zone deleted and restored within a range: only the difference is
-    written, so its names never vanish in between.
+    This is for a zone deleted and restored within a range. Only the difference is written, so its names never disappear
+    in between.
     """
     old = dict(_rows_of(rows))
     for relative, type, body in compiled_rows(step, rrsets, nsec3):
@@ -101,7 +105,7 @@ def restored_zone_operations(
 
 
 def compiled_rows(step: ZoneStep, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> list[Row]:
-    """Return all rows of a zone, by key. Raises ZoneNotEncoded."""
+    """Return all rows of a zone, ordered by key. Raise ZoneNotEncoded."""
     try:
         return compile_zone(step.name, rrsets, nsec3)
     except ReplicationError as exc:

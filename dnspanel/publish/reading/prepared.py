@@ -1,8 +1,8 @@
 """Prepared rows: a bulk import compiles the zones that it will create before it publishes them. Verbs.
 
-The publisher then reads nothing from PostgreSQL and compiles nothing: it splices the prepared rows into the segment,
-without looking at a row, since every edit waits for it. The object's name depends on its zones, the number of rows, and
-their digests. Prepared rows are a cache like the LMDB files: if they are missing, damaged or of other zones, the
+The publisher then reads nothing from PostgreSQL and compiles nothing. It copies the prepared rows into the segment
+without looking at them, because every edit waits for that. The object's name depends on its zones, the number of rows,
+and their digests. Prepared rows are a cache like the LMDB files: if they are missing, damaged or of other zones, the
 publisher makes the same rows itself.
 """
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Rows in the storage of segments: how many, the sum of their digests, and the size of their object."""
+    """Rows in the storage of segments: their number, the sum of their digests, and the size of their object."""
 
     object_name: str
     rows: int
@@ -44,7 +44,7 @@ class Prepared:
 
 
 def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
-    """Store these zones' PUTs (id and `record_puts`). They do not count without `record_prepared`.
+    """Store the PUTs of new zones (pairs of id and `record_puts`). They do not count until `record_prepared`.
 
     `rows` is their number, `digest` the sum of their digests. Raise ValueError unless the ids ascend.
     """
@@ -56,7 +56,10 @@ def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -
 
 
 def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[bytes]:
-    """Yield only the PUTs and note the ids. These must ascend: otherwise rows would reach every node out of order."""
+    """Yield the PUTs and collect the ids. Raise ValueError unless the ids ascend.
+
+    Otherwise rows would reach every node in the wrong order.
+    """
     for zone_id, of_zone in puts:
         if zone_ids and zone_id <= zone_ids[-1]:
             raise ValueError(f"zone {zone_id} comes after zone {zone_ids[-1]}")
@@ -65,7 +68,7 @@ def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[
 
 
 def record_prepared(*, sequence: int, prepared: Prepared) -> None:
-    """Record these rows as those of the zones that `sequence` creates. Inside the transaction that publishes it."""
+    """Record these rows as those of the zones that `sequence` creates. Call this in the publishing transaction."""
     PreparedRows.objects.create(
         sequence=sequence,
         object_name=prepared.object_name,
@@ -76,7 +79,10 @@ def record_prepared(*, sequence: int, prepared: Prepared) -> None:
 
 
 def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts | None:
-    """Return the rows if they are whole and of exactly these zones; else None, and the reason is in the log."""
+    """Return the prepared rows if they are complete and of exactly these zones.
+
+    Otherwise log the reason and return None.
+    """
     try:
         with open_object(prepared.object_name) as file:
             packed = file.read()
@@ -89,7 +95,7 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
 
 
 def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> None:
-    """Delete prepared rows that every one of these schemas has in a segment. Idempotent."""
+    """Delete prepared rows of publications that all these schemas have in a segment. Idempotent."""
     rows = planned_once(conn).execute(_PREPARED).fetchall()
     if not rows:
         return

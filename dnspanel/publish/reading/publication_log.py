@@ -1,12 +1,11 @@
 """The log of publications, as the publisher reads it.
 
-The log alone says what a range of sequences does: revisions name the zones,
-changes hold each RRset afterwards. Only a zone that came into being inside
-the range is read whole: today's RRsets with later changes undone. So what is
-encoded for a sequence is exact and depends on nothing but that sequence,
-whatever was published since.
+The log alone determines the effect of a range of sequences: revisions name the zones, and changes contain each RRset
+after the change. Only a zone that was created inside the range is read as a whole: its current RRsets with later
+changes undone. So the encoding of a sequence is exact and depends only on that sequence, regardless of later
+publications.
 
-SQL is written out here: these queries run for every single edit.
+SQL is written by hand, because these queries run for every single edit.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,7 +38,7 @@ Changes = dict[tuple[str, int], RRset | None]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest position of the log, and whether there is a hold: then nothing is encoded."""
+    """The newest position of the log, and whether there is a hold. During a hold nothing is encoded."""
 
     cluster: UUID
     position: Position
@@ -48,9 +47,9 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Up to where a schema's log leads, the digests (main, records) there, and whether it stalls.
+    """The last encoded sequence of a schema's log, the digests (main, records) there, and whether the log stalls.
 
-    It begins with the first segment of all, or with a snapshot: of a new epoch, or of a schema that came later.
+    The log begins with the very first segment, or with a snapshot: of a new epoch, or of a schema that was added later.
     """
 
     sequence: int
@@ -61,7 +60,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class StoredSegment:
-    """A segment's row, as far as the publisher needs it."""
+    """The part of a segment's row that the publisher needs."""
 
     first: int
     last: int
@@ -71,9 +70,9 @@ class StoredSegment:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The sequences first..last; `at` is when the last of them was published.
+    """The sequences first..last. `at` is the time of the last publication.
 
-    With `prepared` it is one sequence, whose new zones have their rows ready.
+    With `prepared` the range is one sequence, whose new zones have prepared rows.
     """
 
     first: int
@@ -84,7 +83,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class ZoneStep:
-    """The effects of a range on one zone. `serial`: None for a zone that isn't served at the end of the range."""
+    """The effects of a range on one zone. `serial` is None if the zone isn't served at the end of the range."""
 
     zone_id: int
     name: str
@@ -94,12 +93,12 @@ class ZoneStep:
 
     @property
     def changed(self) -> bool:
-        """True for a zone that was served before and still is, all the time."""
+        """True if the zone was served before the range and was served all the time until its end."""
         return self.serial is not None and not self.is_full
 
     @property
     def leaves_no_trace(self) -> bool:
-        """True for a zone that came and went inside the range."""
+        """True if the zone was created and deleted inside the range."""
         return self.serial is None and not self.served_before
 
 
@@ -188,7 +187,7 @@ def read_head(conn: Connection) -> Head | None:
 
 
 def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
-    """Return how far the schema's log leads. Raise WrongEpoch if it exists only in an unknown epoch."""
+    """Return how far the schema's log is encoded. Raise WrongEpoch if the log exists only in an unknown epoch."""
     row = planned_once(conn).execute(_ENCODED, {"schema": schema, "epoch": epoch}).fetchone()
     stalled, last, digest = row or (False, None, b"")
     if last is not None:
@@ -201,15 +200,15 @@ def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
 
 
 def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -> list[StoredSegment]:
-    """Return the segments that reach beyond a sequence, in order."""
+    """Return the segments that end after a sequence, in order."""
     return [StoredSegment(*row) for row in conn.execute(_STORED, (schema, epoch, after))]
 
 
 def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
-    """Return the sequences to encode next: up to the head, or up to where they reach BATCH_RRSETS.
+    """Return the sequences to encode next: up to the head, or until they reach BATCH_RRSETS.
 
-    A publication whose rows are prepared has its own range. So does one that changes how zones are signed: what two
-    of them do may not be done at once, unless they are wanted `together`.
+    A publication with prepared rows has its own range. So does one that changes how zones are signed: two of those must
+    not be applied at once, unless `together` requests that.
     """
     size = 0
     found: Range | None = None
@@ -229,8 +228,8 @@ def _publications(
 ) -> Iterator[tuple[int, datetime, Prepared | None, int, bool]]:
     """Yield sequence, time, prepared rows and size of each publication, and whether it changes how zones are signed.
 
-    Page by page: most callers stop early. For prepared rows changes of signing are not checked: an import has thousands
-    of zones, and has its own range anyway.
+    They are read page by page, because most callers stop early. Publications with prepared rows are not checked for
+    changes of signing, because an import has thousands of zones and its own range anyway.
     """
     while after < head:
         if head == after + 1:  # as after most edits
@@ -244,7 +243,7 @@ def _publications(
 
 
 def zone_steps(conn: Connection, span: Range) -> list[ZoneStep]:
-    """Return what the range does to each zone that it touches, by zone id."""
+    """Return the effects of the range on each zone that it touches, ordered by zone id."""
     rows = conn.execute(_REVISIONS, (span.first, span.last)).fetchall()
     return [_zone_step(list(revisions)) for _, revisions in groupby(rows, key=itemgetter(0))]
 
@@ -263,7 +262,7 @@ def _zone_step(revisions: Sequence[tuple[int, str, str, int]]) -> ZoneStep:
 
 
 def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
-    """Return every zone that is served at this sequence, as if it had just been created; by zone id."""
+    """Return every zone that is served at this sequence, as if it had just been created, ordered by zone id."""
     rows = conn.execute(_SERVED, (sequence,)).fetchall()
     return [
         ZoneStep(zone_id, name, serial, served_before=False, is_full=True)
@@ -273,7 +272,7 @@ def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
 
 
 def changes_in(conn: Connection, span: Range, zone_ids: Sequence[int]) -> dict[int, Changes]:
-    """Return, per zone, the RRsets that the range changed as they are at its end (None: gone)."""
+    """Return, per zone, the RRsets that the range changed, in their state at its end (None if deleted)."""
     found: dict[int, Changes] = {zone_id: {} for zone_id in zone_ids}
     if zone_ids:
         for zone_id, name, type, after in conn.execute(_CHANGES, (span.first, span.last, list(zone_ids))):
@@ -282,9 +281,10 @@ def changes_in(conn: Connection, span: Range, zone_ids: Sequence[int]) -> dict[i
 
 
 def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> Iterator[tuple[int, list[RRset]]]:
-    """Yield (zone id, all its RRsets at this sequence) for the zones of `serials`, by zone id, one in memory at a time.
+    """Yield (zone id, all its RRsets at this sequence) for the zones of `serials`, ordered by zone id.
 
-    Needs a snapshot: today's RRsets and the changes to undo must be of one moment.
+    Only one zone is in memory at a time. This needs a database snapshot, because current RRsets and the changes to undo
+    must be read at the same moment.
     """
     if not serials:
         return
@@ -301,7 +301,10 @@ def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> It
 def some_rrsets_at(
     conn: Connection, sequence: int, places: Collection[tuple[int, str, str, int]]
 ) -> dict[tuple[int, str, int], RRset]:
-    """Return those of these RRsets (zone id, zone name, name, type) that exist at a sequence. Needs a snapshot."""
+    """Return the RRsets at these places (zone id, zone name, name, type) that exist at a sequence.
+
+    This needs a database snapshot.
+    """
     ids, keys, types = (list(each) for each in zip(*((i, relative_key(n, z), t) for i, z, n, t in places), strict=True))
     found: dict[tuple[int, str, int], RRset | None] = {
         (zone_id, name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
@@ -313,7 +316,7 @@ def some_rrsets_at(
 
 
 def _undone(rows: Iterator[tuple[Any, ...]], undo: Changes, serial: int) -> list[RRset]:
-    """Return a zone's RRsets with later changes undone and the serial that the zone had then."""
+    """Return a zone's RRsets with later changes undone and with the zone's serial at that time."""
     rrsets = {
         (name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
         for _, name, type, ttl, rdata, disabled in rows

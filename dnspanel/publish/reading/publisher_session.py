@@ -1,12 +1,12 @@
 """The publisher's own connection to PostgreSQL: one writer at a time, and one view of the log per step.
 
-It is separate from Django's connections, which Celery may close around a task: the advisory lock must live exactly as
+It is separate from Django's connections, which Celery can close around a task. The advisory lock must live exactly as
 long as the connection that inserts segments. A publisher that lost its lock has lost that connection too, so it can no
 longer insert anything.
 
-As in `prepared_statements`, PostgreSQL plans a statement of each edit once for the connection (`planned_once`), without
-its parameters, and again after large publications (`plan_anew`). All others have parameters in their text, and are
-planned for them: a plan for the average range of the log would read whole tables for the last edit.
+As in `prepared_statements`, PostgreSQL plans a statement that every edit uses once for the connection (`planned_once`),
+without its parameters, and again after large publications (`plan_anew`). All other statements have parameters in their
+text, and are planned for them. A plan for the average range of the log would read whole tables for the last edit.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Session:
-    """A PostgreSQL connection in autocommit, opened when needed and again when it broke."""
+    """A PostgreSQL connection in autocommit mode, opened when needed and reopened after it broke."""
 
     def __init__(self) -> None:
         self._connection: Connection | None = None
@@ -39,9 +39,9 @@ class Session:
 
     @contextmanager
     def publishing(self, *, wait_seconds: float = 0.0) -> Iterator[Connection | None]:
-        """Yield the connection while no other process publishes, or None while one does.
+        """Yield the connection, or None while another process publishes.
 
-        Any error of PostgreSQL closes the connection, and with it the lock.
+        Any error of PostgreSQL closes the connection, and releases the lock.
         """
         try:
             conn = self._open()
@@ -66,21 +66,21 @@ class Session:
 
 @contextmanager
 def reading() -> Iterator[Connection]:
-    """Open a separate connection whose reads all see the database at the first of them."""
+    """Open a separate connection whose reads all see the database as of the first read."""
     with _connect("dnspanel reader", prepare_threshold=None) as conn, snapshot(conn):
         yield conn
 
 
 def planned_once(conn: Connection) -> psycopg.Cursor[tuple[Any, ...]]:
-    """Return a cursor for statements that every edit needs, and whose best plan is the same for all parameters.
+    """Return a cursor for statements that every edit uses, and whose best plan is the same for all parameters.
 
-    The publisher's connection keeps their plans; one of `reading` plans each time.
+    The publisher's connection keeps their plans. A connection of `reading` plans each time.
     """
     return psycopg.Cursor(conn)
 
 
 def plan_anew(conn: Connection) -> None:
-    """Discard all plans: each was made for tables of the size at that time."""
+    """Discard all plans, because each was made for the table sizes at its time."""
     conn.execute("DISCARD PLANS")
 
 
@@ -94,7 +94,7 @@ def _connect(application_name: str, **options: Any) -> Connection:
 
 @contextmanager
 def snapshot(conn: Connection) -> Iterator[None]:
-    """Make all reads inside see the database at the first of them."""
+    """Make all reads inside the block see the database as of the first read."""
     conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
         yield

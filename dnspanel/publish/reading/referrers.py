@@ -1,13 +1,11 @@
-"""Which other zones' answers a change shows up in: those with a CNAME that leads to a changed name.
+"""Zones with a CNAME that leads to a changed name, so that their answers show the change.
 
-PowerDNS up to 4.9 follows a CNAME into another zone that it serves, and keeps
-the whole answer under the name that was asked. Purging the changed zone does
-not reach it, so the segment marks the zone of the CNAME too: the node purges
-it, and asks it for its serial.
+PowerDNS up to 4.9 follows a CNAME into another zone that it serves, and caches the whole answer under the queried name.
+Purging the changed zone does not purge that answer. So the segment also marks the CNAME's zone, which the node then
+purges and asks for its serial.
 
-Not found are CNAMEs that lead to a name which only a wildcard answers, and
-names beyond MOST_NAMES of a publication; there the node's `cache-ttl` bounds
-how long an old answer lives.
+Two kinds of CNAMEs are not found: those that lead to a name which only a wildcard answers, and those to names beyond
+MOST_NAMES of a publication. For these the node's `cache-ttl` limits how long an old answer is cached.
 """
 
 from collections.abc import Collection
@@ -63,10 +61,10 @@ _MARKS = """
 def referring_marks(
     conn: Connection, span: Range, names: Collection[str], *, touched: Collection[int], full: Collection[int]
 ) -> list[ZoneMark]:
-    """Return the marks of zones, none of them in `touched`, whose CNAMEs lead to one of these names.
+    """Return the marks of zones outside `touched` whose CNAMEs lead to one of these names.
 
-    `full` are those of the touched zones that came or went with all their
-    names. Serials are those at the range's end.
+    `full` are the touched zones that were created or deleted with all their names. Serials are those at the range's
+    end.
     """
     if len(touched) > MOST_ZONES:
         return []
@@ -84,7 +82,7 @@ def _names_of_zones(conn: Connection, zone_ids: Collection[int]) -> list[str]:
 
 
 def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) -> set[int]:
-    """Return the zones, without those touched, that have a chain of CNAMEs leading to one of these names."""
+    """Return the zones, without those in `touched`, that have a chain of CNAMEs leading to one of these names."""
     if len(names) > MOST_NAMES:
         return set()
     found: set[int] = set()

@@ -1,6 +1,6 @@
-"""The PowerDNS schemas that the publisher writes: those of the settings, and those of nodes. Verbs.
+"""The PowerDNS schemas that the publisher writes: those of the settings, and those used by nodes. Verbs.
 
-`publish` does not know that nodes exist, so the code that gives a node its schema calls this module.
+`publish` does not know about nodes, so the code that sets a node's schema calls this module.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,14 +23,17 @@ def use_schema(*, schema: int, now: datetime) -> None:
 
 
 def keep_schemas(*, schemas: Collection[int], now: datetime) -> None:
-    """Write exactly these schemas, and those of the settings. Segments of others stay until pruned."""
+    """Write exactly these schemas and those of the settings.
+
+    Segments of other schemas are kept until they are pruned.
+    """
     UsedSchema.objects.exclude(schema__in=schemas).delete()
     for schema in schemas:
         use_schema(schema=schema, now=now)
 
 
 def schemas_in_use() -> list[int]:
-    """Return the schemas that are written, those of the settings first."""
+    """Return the schemas that are written. Those of the settings come first."""
     return _with_settings(UsedSchema.objects.values_list("schema", flat=True))
 
 

@@ -1,6 +1,6 @@
-"""How zones are signed, as the log has it, and the rows that make PowerDNS sign so.
+"""The signing of zones according to the log, and the rows that make PowerDNS sign accordingly.
 
-As with RRsets, today's state with later changes undone is that of any sequence.
+As with RRsets, the state at any sequence is the current state with later changes undone.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ Rows = Sequence[tuple[Dbi, bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Signings:
-    """How zones were signed before a range of the log, and how they are after it; UNSIGNED where nothing is known."""
+    """The signing of zones before and after a range of the log. Zones without a known state are UNSIGNED."""
 
     before: Mapping[int, SigningState]
     after: Mapping[int, SigningState]
@@ -49,7 +49,7 @@ NO_SIGNINGS = Signings({}, {})
 
 
 def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) -> Signings:
-    """Return how these zones were signed before the range and after it. Needs a snapshot."""
+    """Return the signing of these zones before and after the range. This needs a database snapshot."""
     today = _states(conn, zone_ids)
     if not today:
         return NO_SIGNINGS
@@ -58,20 +58,23 @@ def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) ->
 
 
 def signings_at(conn: Connection, sequence: int, zone_ids: Collection[int] | None = None) -> dict[int, SigningState]:
-    """Return how zones (None: all) were signed at a sequence; those that never were are not in it. Needs a snapshot."""
+    """Return the signing of zones (None: all zones) at a sequence. Zones that were never signed are left out.
+
+    This needs a database snapshot.
+    """
     today = _states(conn, zone_ids)
     return _undone(today, _changes_after(conn, sequence, today), sequence) if today else {}
 
 
 def _changes_after(conn: Connection, sequence: int, zone_ids: Collection[int]) -> list[tuple[int, int, Any]]:
-    """Return zone, sequence and the state before each change behind a sequence; of each zone in their order."""
+    """Return zone, sequence and previous state of each change after a sequence, in order for each zone."""
     return conn.execute(_CHANGES, (list(zone_ids), sequence)).fetchall()
 
 
 def _undone(
     today: Mapping[int, SigningState], changes: Iterable[tuple[int, int, Any]], sequence: int
 ) -> dict[int, SigningState]:
-    """Return today's states without the changes after this sequence."""
+    """Return the current states without the changes after this sequence."""
     found: dict[int, SigningState] = {}
     for zone_id, changed_at, before in changes:
         if changed_at > sequence and zone_id not in found:
@@ -87,13 +90,13 @@ def _states(conn: Connection, zone_ids: Collection[int] | None) -> dict[int, Sig
 def signing_operations(
     conn: Connection, steps: Iterable[ZoneStep], signings: Signings, schema: Schema, now: datetime
 ) -> list[Op]:
-    """Return the operations that make PowerDNS sign these zones as wanted, in the order in which they may be seen.
+    """Return the operations that make PowerDNS sign these zones as wanted, in an order that is safe to become visible.
 
-    1. Keys of zones that become unsigned.
-    2. Settings that go, then those that come.
-    3. Keys that come or change, then keys that go.
+    1. Delete the keys of zones that become unsigned.
+    2. Delete old settings, then write new ones.
+    3. Write new and changed keys, then delete old keys.
 
-    Wherever a transaction may end, a zone is signed as before, as after, or not yet.
+    At any point where a transaction can end, a zone is signed as before, as after, or not yet.
     """
     # Most zones were never signed, and an import has thousands.
     known = signings.before.keys() | signings.after.keys()
@@ -111,7 +114,7 @@ def signing_operations(
 def attached_rows(
     conn: Connection, name: str, state: SigningState, schema: Schema, now: datetime
 ) -> list[tuple[Dbi, bytes, bytes]]:
-    """Return the rows of metadata and keys that a zone has when it is signed so, index rows too."""
+    """Return the metadata and key rows of a zone with this signing, including index rows."""
     texts = _private_texts(conn, {key.id for key in state.keys})
     rows = list(chain.from_iterable(_metadata_rows(name, state, schema).values()))
     if state.keys:
@@ -121,7 +124,7 @@ def attached_rows(
 
 
 def _private_texts(conn: Connection, key_ids: Collection[int]) -> dict[int, str]:
-    """Return private-key texts by the ids of their keys; those whose private part is gone are not in it."""
+    """Return private-key texts by the ids of their keys. Keys whose private part was deleted are left out."""
     if not key_ids:
         return {}
     rows = conn.execute(_PRIVATE, (list(key_ids),)).fetchall()
@@ -130,7 +133,7 @@ def _private_texts(conn: Connection, key_ids: Collection[int]) -> dict[int, str]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What becomes of the signing of one zone."""
+    """The change in the signing of one zone."""
 
     name: str
     before: SigningState
@@ -139,7 +142,10 @@ class _Plan:
 
     @classmethod
     def of(cls, step: ZoneStep, before: SigningState, after: SigningState, schema: Schema) -> "_Plan":
-        """Plan one zone. A zone has no rows before it is served, and none after it stops being served."""
+        """Plan the change for one zone.
+
+        A zone has no rows before it is served, and none after it is no longer served.
+        """
         before = before if step.served_before else UNSIGNED
         return cls(step.name, before, after if step.serial is not None else UNSIGNED, schema)
 
@@ -167,13 +173,15 @@ class _Plan:
         return (Op(OpKind.PUT, dbi, key, body) for dbi, key, body in rows)
 
     def _deletes(self, rows: Rows) -> Iterator[Op]:
-        """Yield deletions of these rows: index rows before their object."""
+        """Yield deletions of these rows, each index row before its object."""
         for dbi, key, body in reversed(rows):
             yield Op(OpKind.DELETE, dbi, key, body if self.schema.dbi(dbi).dupsort else b"")
 
 
 def _metadata_rows(name: str, state: SigningState, schema: Schema) -> dict[str, Rows]:
-    """Return the rows of each kind, in order: presigned, NSEC3 parameters, narrow answers, and the rest."""
+    """Return the rows of each kind of metadata, in this order: presigned, NSEC3 parameters, narrow answers, the
+    rest.
+    """
     first = (PRESIGNED, NSEC3PARAM, NSEC3NARROW)
     kinds = sorted(state.metadata, key=lambda kind: (*(kind != each for each in first), kind))
     return {
@@ -192,7 +200,7 @@ def _key_rows(name: str, key: KeyState, schema: Schema, texts: Mapping[int, str]
 
 
 def _bare_key_rows(name: str, key: KeyState, schema: Schema) -> Rows:
-    """Return the places of a key's rows. The body of the object is empty."""
+    """Return the tables and keys of a DNSSEC key's rows. The body of the object is empty."""
     (dbi, at, _), index = schema.key_rows(key.id, KeyObject(name, "", key.flags, key.active, key.published))
     return [(dbi, at, b""), index]
 

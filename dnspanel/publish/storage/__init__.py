@@ -1,1 +1,1 @@
-"""Objects at rest: segments, snapshots, and how long they are kept."""
+"""Stored objects: segments, snapshots, and how long they are kept."""

@@ -1,9 +1,7 @@
-"""A bucket of an S3-compatible service as the storage of segments, by way of django-storages.
+"""A bucket of an S3-compatible service as the storage of segments, using django-storages.
 
-A PUT replaces an object in one step, and an object's name holds the hash of
-its bytes: storing it again puts the same bytes there, so nothing has to be
-looked at before or after. Whatever goes wrong on the way to the service is an
-OSError, as it is for a directory.
+A PUT replaces an object in one step, and an object's name contains the hash of its bytes. Storing it again writes the
+same bytes, so no check is needed before or after. All errors of the service are raised as OSError, as for a directory.
 """
 
 import tempfile
@@ -29,7 +27,7 @@ _NOT_FOUND = {"404", "NoSuchKey", "NotFound"}
 
 
 class Bucket(S3Storage):  # type: ignore[misc]
-    """One bucket; safe for threads, each with its own connection."""
+    """One bucket. Thread-safe: each thread has its own connection."""
 
     def __init__(self, **options: Any) -> None:
         config = Config(
@@ -44,7 +42,7 @@ class Bucket(S3Storage):  # type: ignore[misc]
         super().__init__(client_config=config, **options)
 
     def put(self, name: str, content: bytes) -> None:
-        """Store the object; the same bytes may be there already."""
+        """Store the object. The same bytes may already be stored."""
         self.save(name, ContentFile(content))
 
     def exists(self, name: str) -> bool:
@@ -71,7 +69,7 @@ class Bucket(S3Storage):  # type: ignore[misc]
         return modified
 
     def _open(self, name: str, mode: str = "rb") -> "File[bytes]":
-        """Return the complete object, read now: one request, and no later errors."""
+        """Return the complete object, read in one request, so that no errors can occur later."""
         with _as_os_errors(name), ExitStack() as on_error:
             spool = on_error.enter_context(tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))
             answer = self.connection.meta.client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(name))

@@ -1,9 +1,9 @@
-"""Many small segments become one: a node that was away catches up with a few pushes instead of thousands. Verbs.
+"""Merging of many small segments, so that a node that was away catches up with a few pushes instead of thousands.
+Verbs.
 
-A node applies a merged segment from anywhere inside its range: it says what
-each key holds at the end, and doing that twice is doing it once. Rows of
-single segments are replaced in one transaction; their objects stay for those
-who read the rows a moment before.
+A node can apply a merged segment from any position inside its range: the segment contains the final value of each key,
+and applying that twice has the same result as applying it once. Rows of single segments are replaced in one
+transaction. Their objects are kept for processes that read the rows just before.
 """
 
 import logging
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A segment's row."""
+    """The row of a segment."""
 
     id: int
     first: int
@@ -47,10 +47,10 @@ class Stored:
 
 
 def consolidate(*, up_to: int | None, now: datetime) -> int:
-    """Merge runs of small segments of the present epoch; return how many segments became part of another.
+    """Merge runs of small segments of the current epoch. Return the number of segments that were merged.
 
-    Nothing beyond `up_to` is merged: there, some nodes may still be brought
-    to a sequence in between. Raises StorageUnreachable.
+    Segments after `up_to` are not merged, because some nodes may still have to reach a sequence in between. Raise
+    StorageUnreachable.
     """
     head = LogHead.objects.first()
     if head is None:
@@ -70,7 +70,7 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
     """Merge the segments of first..last in every schema. Return the number of schemas.
 
-    No node may be inside the range; nodes after it do not matter. Idempotent. Raise StorageUnreachable.
+    No node must be inside the range; nodes after it do not matter. Idempotent. Raise StorageUnreachable.
     """
     head = LogHead.objects.get()
     concerned = Segment.objects.filter(epoch=epoch, last__gte=first, first__lte=last)
@@ -82,7 +82,7 @@ def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
 
 
 def runs_to_merge(rows: Sequence[Stored]) -> Iterator[list[Stored]]:
-    """Yield the runs of neighbouring segments, in order, that are worth being one and not too large together."""
+    """Yield groups of adjacent segments that should be merged and fit the size limit, in order."""
     run: list[Stored] = []
     size = 0
     for row in rows:
@@ -97,10 +97,10 @@ def runs_to_merge(rows: Sequence[Stored]) -> Iterator[list[Stored]]:
 
 
 def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMark], list[Op]]:
-    """Return marks and operations that do at once what these segments do one after the other.
+    """Return marks and operations that have the same effect as these segments one after the other. Pure.
 
-    The last operation on a key wins, a deleted prefix ends what was done below
-    it before, and the last mark of a zone says what has become of it. Pure.
+    The last operation on a key wins, a deleted prefix cancels earlier operations below it, and the last mark of a zone
+    has its final state.
     """
     marks: dict[int, ZoneMark] = {}
     ops: dict[tuple[Dbi, bytes, bytes, bool], Op] = {}
@@ -121,7 +121,7 @@ def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMa
 
 
 def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now: datetime) -> bool:
-    """Replace the run by one segment. Return False if one of the run is damaged, or another process was first."""
+    """Replace the run with one segment. Return False if one of the run is damaged, or another process was first."""
     keys = segment_signing.all_public_keys()
     try:
         opened = [_read_segment(row, keys) for row in run]
@@ -174,7 +174,7 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
 
 
 def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
-    """Put the merged segment in place of the single ones, if all of them still exist."""
+    """Replace the single segments' rows with that of the merged segment, if all of them still exist."""
     with transaction.atomic():
         deleted, _ = Segment.objects.filter(pk__in=[row.id for row in run]).delete()
         if deleted != len(run):
@@ -188,7 +188,7 @@ def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
 
 
 def _read_segment(row: Stored, keys: Sequence[bytes]) -> wire.Segment:
-    """Return a segment that is completely in memory. Raise DamagedObject and StorageUnreachable."""
+    """Return a segment, completely in memory. Raise DamagedObject and StorageUnreachable."""
     with open_segment_object(row.object_name) as file:
         return open_segment(file.read(), keys)
 

@@ -1,8 +1,7 @@
-"""Stored objects that are missing or altered: logged once, and bypassed by a snapshot. Verbs.
+"""Stored objects that are missing or altered: logged once, and bypassed with a snapshot. Verbs.
 
-Nothing can be brought past a damaged segment by segments; a snapshot from
-behind it can. Once such a snapshot is there the segment is pruned, and with
-it the alarm.
+No node can get past a damaged segment with segments, but with a later snapshot it can. Once such a snapshot exists, the
+segment is pruned, and the alert ends.
 """
 
 import logging
@@ -21,6 +20,6 @@ def record_damage(*, object_name: str, reason: str) -> None:
 
 
 def drop_snapshot(*, snapshot: Snapshot, reason: str, now: datetime) -> None:
-    """Drop this snapshot, so that no node gets it: an object of it is missing or altered. Idempotent."""
+    """Discard this snapshot because an object of it is missing or altered, so that no node gets it. Idempotent."""
     if discard_snapshots(snapshots=[snapshot], now=now):
         logger.error("a snapshot is damaged, another one will be made: %s", reason)

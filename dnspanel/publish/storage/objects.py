@@ -1,11 +1,9 @@
-"""Segments and snapshots at rest, and what is prepared for them: immutable objects in the storage named `segments`.
+"""Segments, snapshots and prepared rows at rest: immutable objects in the storage named `segments`.
 
-An object's name holds a hash of its bytes, so writing it again is harmless,
-and two writers that disagree write two objects; the row in PostgreSQL says
-which one counts. An object without a row is left over from a crash.
+An object's name contains a hash of its bytes, so writing it again is harmless. Two writers with different content write
+two objects, and the row in PostgreSQL determines which one counts. An object without a row is left over from a crash.
 
-The storage is a directory (`DurableDirectory`) or a bucket (`bucket.Bucket`).
-Both raise OSError when they cannot do what they are asked.
+The storage is a directory (`DurableDirectory`) or a bucket (`bucket.Bucket`). Both raise OSError if an operation fails.
 """
 
 import hashlib
@@ -29,7 +27,7 @@ _PIECE = 1 << 20
 
 
 class ObjectStorage(Protocol):
-    """What this module needs of a storage."""
+    """The methods of a storage that this module needs."""
 
     def put(self, name: str, content: bytes) -> None: ...
     def open(self, name: str, mode: str = "rb") -> BinaryIO: ...
@@ -41,12 +39,11 @@ class ObjectStorage(Protocol):
 class DurableDirectory(FileSystemStorage):
     """A directory whose files appear complete and synced, or not at all.
 
-    Django's own storage writes in place and never syncs: after a power loss a
-    row could name a segment that is empty.
+    Django's own storage writes in place and never syncs, so after a power loss a row could refer to an empty segment.
     """
 
     def put(self, name: str, content: bytes) -> None:
-        """Store the object; if it exists already, check that it is complete. Raise DamagedObject."""
+        """Store the object. If it already exists, check that it is complete. Raise DamagedObject."""
         if not self.exists(name):
             self.save(name, ContentFile(content))
         if self.size(name) != len(content):
@@ -79,7 +76,7 @@ class DurableDirectory(FileSystemStorage):
 
 
 def object_name(*, schema: int, epoch: UUID, first: int, last: int, content: bytes) -> str:
-    """Return the name of a segment's object; names sort by sequence."""
+    """Return the name of a segment's object. Names sort by sequence."""
     return f"{schema}/{epoch}/{first:016d}-{last:016d}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
 
 
@@ -90,15 +87,15 @@ def put_object(name: str, content: bytes) -> None:
 
 
 def open_object(name: str) -> BinaryIO:
-    """Open a stored object for reading. Raises DamagedObject when it is missing, and StorageUnreachable."""
+    """Open a stored object for reading. Raise DamagedObject if it is missing, or StorageUnreachable."""
     with _errors_of_storage(name):
         return _storage().open(name, "rb")
 
 
 def open_segment_object(name: str) -> BinaryIO:
-    """Open a segment's object, once its bytes were seen to be those that its name tells.
+    """Open a segment's object and check its bytes against the hash in its name.
 
-    Raises DamagedObject and StorageUnreachable.
+    Raise DamagedObject and StorageUnreachable.
     """
     file = open_object(name)
     try:
@@ -119,21 +116,21 @@ def open_segment_object(name: str) -> BinaryIO:
 
 
 def read_object(name: str) -> bytes:
-    """Return a small object's bytes. Raises DamagedObject when it is missing, and StorageUnreachable."""
+    """Return a small object's bytes. Raise DamagedObject if it is missing, or StorageUnreachable."""
     with open_object(name) as file, _errors_of_storage(name):
         return file.read()
 
 
 def delete_object(name: str) -> None:
-    """Remove an object that nothing names any more. Idempotent. Raises StorageUnreachable."""
+    """Remove an object that is no longer referenced. Idempotent. Raise StorageUnreachable."""
     with _errors_of_storage(name):
         _storage().delete(name)
 
 
 def objects_below(directory: str, *, before: datetime) -> Iterator[str]:
-    """Yield the names of the objects right below a directory that were stored before that time.
+    """Yield the names of the objects directly in a directory that were stored before that time.
 
-    Raises StorageUnreachable.
+    Raise StorageUnreachable.
     """
     with _errors_of_storage(directory):
         try:

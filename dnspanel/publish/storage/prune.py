@@ -1,7 +1,7 @@
-"""Dropping unneeded old segments and snapshots, leftovers, and then their objects. Verbs.
+"""Pruning of unneeded segments, snapshots and leftovers, and later of their objects. Verbs.
 
-A row is deleted first, and its object's name becomes garbage: a process that read the row a moment before still finds
-the object. Objects are removed an hour later.
+A row is deleted first, and its object's name becomes garbage, so that a process that read the row just before still
+finds the object. Objects are removed an hour later.
 """
 
 import logging
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many rows and objects went."""
+    """The numbers of removed rows and objects."""
 
     segments: int
     snapshots: int
@@ -60,12 +60,12 @@ class Pruned:
 
 
 def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
-    """Drop every segment that the newest snapshot holds and that no node needs, and all snapshots except the newest
-    two.
+    """Delete every segment that the newest snapshot includes and that no node needs, and all but the newest two
+    snapshots.
 
-    `needed` has, per schema, the lowest sequence of the present epoch that a node is at; a schema that is not named has
-    no node. Segments older than LOG_DAYS are dropped in any case, and so are segments that only lead to a damaged one:
-    a snapshot replaces them.
+    `needed` has the lowest sequence of a node in the current epoch, for each schema. A schema that is missing there has
+    no node. Segments older than LOG_DAYS are deleted in any case, and so are segments that only lead to a damaged one.
+    A snapshot replaces them.
     """
     head = LogHead.objects.first()
     if head is None:
@@ -103,19 +103,19 @@ def discard_snapshots(*, snapshots: Sequence[Snapshot], now: datetime) -> int:
 
 
 def discard_objects(*, names: Sequence[str], now: datetime) -> None:
-    """Mark these unreferenced objects as garbage. They are removed when no process can be reading them."""
+    """Mark these unreferenced objects as garbage. They are removed when no process can be reading them any longer."""
     garbage = [Garbage(object_name=name, since=now) for name in names]
     Garbage.objects.bulk_create(garbage, ignore_conflicts=True)
 
 
 def objects_of(snapshot: Snapshot) -> list[str]:
-    """Return the names of the manifest's object and of all chunks beside it."""
+    """Return the names of a snapshot's objects: its manifest and all its chunks."""
     directory = snapshot.object_name.rpartition("/")[0]
     return [snapshot.object_name, *(f"{directory}/{chunk_name(number)}" for number in range(snapshot.chunks))]
 
 
 def remove_garbage(*, now: datetime) -> int:
-    """Remove the objects of what was dropped an hour ago; return how many. Raises StorageUnreachable."""
+    """Remove the objects that became garbage an hour ago. Return their number. Raise StorageUnreachable."""
     rows = list(Garbage.objects.filter(since__lt=now - GARBAGE_LIFETIME).order_by("since")[:_GARBAGE_AT_ONCE])
     counts = _objects_that_count([row.object_name for row in rows])
     for row in rows:
@@ -126,7 +126,10 @@ def remove_garbage(*, now: datetime) -> int:
 
 
 def remove_prepared_leftovers(*, now: datetime) -> int:
-    """Remove what was prepared for publications that never came; return how many. Raises StorageUnreachable."""
+    """Remove rows that were prepared for publications that never happened. Return their number.
+
+    Raise StorageUnreachable.
+    """
     known = set(PreparedRows.objects.values_list("object_name", flat=True))
     leftovers = [name for name in objects_below("prepared", before=now - PREPARED_LIFETIME) if name not in known]
     for name in leftovers:
@@ -135,7 +138,7 @@ def remove_prepared_leftovers(*, now: datetime) -> int:
 
 
 def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
-    """Return those of other epochs, and all but the newest of this one."""
+    """Return the snapshots of other epochs, and all but the newest SNAPSHOTS_KEPT of the current epoch."""
     snapshots = Snapshot.objects.filter(schema=schema)
     return [
         *snapshots.exclude(epoch=head.epoch),
@@ -144,7 +147,7 @@ def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
 
 
 def _objects_that_count(names: Sequence[str]) -> set[str]:
-    """Return those of the names that a row has again: the same bytes were stored again since."""
+    """Return the names that a row refers to again, because the same bytes were stored again."""
     found: set[str] = set()
     for model in (Segment, Snapshot, PreparedRows):
         found.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))

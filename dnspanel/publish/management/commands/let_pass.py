@@ -1,4 +1,4 @@
-"""Let a publication pass after which a zone does not validate."""
+"""The command that lets a publication pass after which a zone does not validate."""
 
 from argparse import ArgumentParser
 from typing import Any

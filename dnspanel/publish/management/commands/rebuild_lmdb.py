@@ -1,4 +1,4 @@
-"""Rebuild the panel's LMDB from PostgreSQL."""
+"""The command that rebuilds the panel's LMDB from PostgreSQL."""
 
 from argparse import ArgumentParser
 from typing import Any
