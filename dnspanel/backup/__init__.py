@@ -1,1 +1,1 @@
-"""Backup and restore of the panel, each by one command."""
+"""Backup and restore of the panel, each with one command."""

@@ -1,10 +1,10 @@
-"""Backup as a Django app, for its commands."""
+"""The Django app for the backup commands."""
 
 from django.apps import AppConfig
 
 
 class BackupConfig(AppConfig):
-    """Backup and restore."""
+    """The configuration of the backup app."""
 
     name = "dnspanel.backup"
     label = "backup"

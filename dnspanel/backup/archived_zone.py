@@ -1,7 +1,7 @@
-"""One zone as an archive has it, read out of the dump table by table, without a database to restore it into.
+"""One zone read from an archive's dump, table by table, without restoring the dump into a database.
 
-`pg_restore` writes the rows of one table as PostgreSQL's COPY text, which is read line by line: what is kept in memory
-is the one zone, however large the archive is.
+`pg_restore` writes the rows of one table as PostgreSQL's COPY text, which is read line by line. Only the one zone is in
+memory, regardless of the size of the archive.
 """
 
 import json
@@ -33,7 +33,7 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 @dataclass(frozen=True, slots=True)
 class ArchivedKey:
-    """A DNSSEC key; its private part is encrypted with the master key."""
+    """A DNSSEC key in an archive. Its private part is encrypted with the master key."""
 
     id: int
     private_encrypted: bytes
@@ -41,7 +41,7 @@ class ArchivedKey:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedZone:
-    """A zone in the state that the archive has."""
+    """A zone in its archived state."""
 
     manifest: Manifest
     row: Row
@@ -59,7 +59,7 @@ class ArchivedZone:
 
     @property
     def is_edited_here(self) -> bool:
-        """Whether its primary was this panel, and it was no catalog."""
+        """True if the zone was edited in this panel: it had no other primary and was no catalog zone."""
         return not self.row.get("transferred_from") and self.row.get("is_catalog") != "t"
 
     @property
@@ -75,7 +75,7 @@ class ArchivedZone:
         return _texts(self.row.get("tags") or "{}")
 
     def brought_signing(self) -> BroughtSigning | None:
-        """Return its keys, decrypted, as a new zone brings them along; None if it was not signed by keys."""
+        """Return the zone's decrypted keys in the form in which a new zone gets them, or None if it had no keys."""
         private = {key.id: key.private_encrypted for key in self.keys}
         states = [key for key in self.signing.keys if key.id in private]
         if not states:
@@ -93,10 +93,10 @@ class ArchivedZone:
 
 
 def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
-    """Read one zone, by its canonical name, out of an archive, which is checked to its end.
+    """Read one zone, by its canonical name, from an archive. The whole archive is checked.
 
-    Of several zones of this name the one that was not deleted counts, else the one that was deleted last. Raise
-    BadArchive, ProgramFailed, or ZoneNotInArchive.
+    If there are several zones with this name, the one that was not deleted is used, otherwise the most recently deleted
+    one. Raise BadArchive, ProgramFailed, or ZoneNotInArchive.
     """
     with tempfile.TemporaryDirectory(prefix="restore-zone-") as directory:
         dump = Path(directory) / DUMP
@@ -119,7 +119,7 @@ def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
 
 
 def _rows(dump: Path, target: Target, table: str, column: str, value: str) -> Iterator[Row]:
-    """Yield the rows of one table of the dump that have this value, without special characters, in this column."""
+    """Yield the rows of one table in the dump whose `column` equals `value`, which must have no special characters."""
     arguments = ["--data-only", "--no-owner", "--no-privileges", f"--table={table}", "--file=-", str(dump)]
     wanted = value.replace("\\", "\\\\").encode()
     with start("pg_restore", arguments, target, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
@@ -144,7 +144,7 @@ def _rows(dump: Path, target: Target, table: str, column: str, value: str) -> It
 
 
 def _field(raw: bytes) -> str | None:
-    r"""Return the text of a field of COPY; None for \N."""
+    r"""Return the text of a COPY field, or None for \N."""
     if raw == b"\\N":
         return None
     text = raw.decode()
@@ -170,7 +170,7 @@ def _rrset(row: Row) -> RRset:
 
 
 def _texts(array: str) -> list[str]:
-    """Return the members of a PostgreSQL array of texts."""
+    """Return the members of a PostgreSQL text array."""
     found: list[str] = Transformer().get_loader(_TEXTS, psycopg.pq.Format.TEXT).load(array.encode())
     return found
 

@@ -1,11 +1,10 @@
 """The archive: one tar file with the manifest first, then PostgreSQL's own dump.
 
-    manifest.json     what it is, of when, and the SHA-256 of the other parts
+    manifest.json     the format and time of the archive, and the SHA-256 of the dump
     database.dump     `pg_dump --format=custom`
 
-No secret is inside that is not encrypted with PANEL_MASTER_KEY, and that key
-is not: the manifest has a fingerprint of it, so that a wrong one is noticed
-before anything is replaced.
+All secrets in the dump are encrypted with PANEL_MASTER_KEY. That key is not in the archive. The manifest contains its
+fingerprint, so that a wrong key is noticed before anything is replaced.
 """
 
 import hashlib
@@ -31,7 +30,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an archive holds."""
+    """The manifest of an archive."""
 
     made_at: str  # ISO 8601, UTC
     panel: str  # version of the panel
@@ -51,7 +50,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """Read what `to_json` wrote. Raise BadArchive."""
+        """Read a manifest from the result of `to_json`. Raise BadArchive."""
         try:
             message: Any = json.loads(text)
             if message["format"] != FORMAT:
@@ -68,7 +67,9 @@ class Manifest:
 
 
 def refuse_another_key(manifest: Manifest, own: Collection[str]) -> None:
-    """Raise WrongKey if the archive's master key has none of these fingerprints; the first is in use."""
+    """Raise WrongKey if the archive's master key has none of these fingerprints. The first one is that of the key in
+    use.
+    """
     if manifest.master_key not in own:
         raise WrongKey(archive=manifest.master_key, ours=next(iter(own)))
 
@@ -89,7 +90,7 @@ def write_archive(file: IO[bytes], manifest: Manifest, dump: Path, *, made_at: d
 
 
 def read_archive(file: IO[bytes], dump: Path) -> Manifest:
-    """Check the archive from beginning to end and leave its dump in `dump`. Raises BadArchive."""
+    """Check the whole archive and extract its dump to `dump`. Raise BadArchive."""
     try:
         with tarfile.open(fileobj=file, mode="r|") as tar:
             manifest = Manifest.from_json(_read_manifest(tar))
@@ -128,7 +129,7 @@ def _copy_dump(tar: tarfile.TarFile, manifest: Manifest, dump: Path) -> None:
 
 
 def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
-    """Return the next member, which must be a plain file of this name."""
+    """Return the next member, which must be a plain file with this name. Raise BadArchive."""
     member = tar.next()
     content = tar.extractfile(member) if member is not None and member.isfile() and member.name == name else None
     if content is None:

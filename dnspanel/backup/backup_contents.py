@@ -1,7 +1,7 @@
-"""What a manifest says of a database, and what a restored one has to prove. Plain SQL over one connection.
+"""The data about a database in a manifest, and checks of a restored database. Plain SQL over one connection.
 
-The connection is not Django's: it is the snapshot that is being dumped, or a
-scratch database that was restored.
+The connection isn't Django's. It is either in the snapshot that is being dumped, or connected to a restored scratch
+database.
 """
 
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ _NUMBERS = """
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check and what came of it; `found` is empty when all is well."""
+    """The result of one check. `found` is empty if there is no problem."""
 
     what: str
     found: str
@@ -83,7 +83,10 @@ class Finding:
 
 
 def forget_left_out() -> str:
-    """Return SQL that empties these tables: archives of earlier releases have them in full, or lack some."""
+    """Return SQL that empties the tables in LEFT_OUT.
+
+    Archives of earlier releases include them in full, or lack some.
+    """
     tables = ", ".join(f"'{table}'" for table in LEFT_OUT)
     return (
         f"DO $$ DECLARE name text; BEGIN FOREACH name IN ARRAY ARRAY[{tables}] LOOP"
@@ -93,12 +96,12 @@ def forget_left_out() -> str:
 
 
 def counts(conn: Connection) -> dict[str, int]:
-    """Return the number of rows of the important tables."""
+    """Return the numbers of rows in the important tables."""
     return {what: _one(conn, sql) for what, sql in _COUNTED.items()}
 
 
 def migrations(conn: Connection) -> dict[str, tuple[str, ...]]:
-    """Return the migrations that the database has, by app."""
+    """Return the migrations that were applied to the database, by app."""
     found: dict[str, list[str]] = {}
     for app, name in conn.execute("SELECT app, name FROM django_migrations ORDER BY app, name").fetchall():
         found.setdefault(app, []).append(name)
@@ -106,7 +109,7 @@ def migrations(conn: Connection) -> dict[str, tuple[str, ...]]:
 
 
 def consistency(conn: Connection) -> Iterator[Finding]:
-    """Check what is true in every database of the panel, one check after the other."""
+    """Check conditions that are true in every database of the panel, and yield the result of each."""
     yield Finding("the log has no gap", _examples(conn, _GAPS))
     yield Finding("the head is the last publication", _examples(conn, _HEAD_BEYOND))
     yield Finding("revisions of every zone are numbered without gaps", _examples(conn, _NUMBERS))

@@ -1,4 +1,4 @@
-"""Say that the panel lacks a fresh backup."""
+"""The alert that the panel has no recent backup."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class BackupInputs:
-    """When the newest backup that is whole was made, and when the panel began to have something to lose."""
+    """The time of the newest complete backup, and the time when the panel was set up."""
 
     backup_at: datetime | None = None
     set_up_at: datetime | None = None
 
 
 def read_backups(now: datetime, reading: Reading) -> BackupInputs:
-    """Read these in one query."""
+    """Read the inputs in one query."""
     return BackupInputs(Backup.objects.aggregate(at=Max("at"))["at"], reading.of(FleetInputs).set_up_at)
 
 

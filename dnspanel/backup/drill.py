@@ -1,4 +1,4 @@
-"""Prove that an archive can be restored, without touching the panel: into a scratch database that is dropped again."""
+"""A test that an archive can be restored, without touching the panel: into a scratch database that is dropped again."""
 
 import os
 import secrets
@@ -37,9 +37,9 @@ _SEGMENT_SCHEMAS = "SELECT DISTINCT schema FROM publish_segment WHERE epoch = %s
 
 
 def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
-    """Yield what each check finds; the scratch database is gone at the end, whatever happens.
+    """Restore the archive into a scratch database and yield the result of each check.
 
-    Raises BackupError where the archive cannot be restored at all.
+    The scratch database is always dropped at the end. Raise BackupError if the archive cannot be restored at all.
     """
     with tempfile.TemporaryDirectory(prefix="drill-") as directory:
         dump = Path(directory) / DUMP
@@ -71,7 +71,7 @@ def _compare_counts(conn: backup_contents.Connection, manifest: Manifest) -> Fin
 
 
 def _keys(conn: backup_contents.Connection) -> Finding:
-    """Return whether the master keys that we have decrypt every secret in it."""
+    """Check that our master keys decrypt every secret in the database."""
     number, dead = 0, []
     with conn.cursor() as cursor:
         for place in secret_places():
@@ -87,7 +87,7 @@ def _keys(conn: backup_contents.Connection) -> Finding:
 
 
 def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Finding]:
-    """Return whether the content compiles to the digests in its own segments, for every schema."""
+    """Check that the content compiles to the digests in its own segments, for every schema."""
     with snapshot(conn):
         head = publication_log.read_head(conn)
         if head is None:
@@ -101,7 +101,10 @@ def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Findin
 
 @contextmanager
 def _scratch_database(panel: Target) -> Iterator[Target]:
-    """Create a database beside the panel's, and drop it afterwards. Raise ProgramFailed without the right to."""
+    """Create a database beside the panel's, and drop it afterwards.
+
+    Raise ProgramFailed if the panel's database user has no right to create one.
+    """
     scratch = panel.with_name(f"{panel.name[:40]}_drill_{secrets.token_hex(4)}")
     name = sql.Identifier(scratch.name)
     with psycopg.connect(**panel.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
@@ -118,7 +121,7 @@ def _scratch_database(panel: Target) -> Iterator[Target]:
 
 
 def _migrate(scratch: Target) -> None:
-    """Migrate in a process of its own: Django knows one database per process."""
+    """Migrate in a separate process, because Django uses one database per process."""
     environment = {**os.environ, "PANEL_DATABASE": url_of(scratch)}
     done = subprocess.run(
         [sys.executable, "-m", "django", "migrate", "--no-input", "--verbosity=0"],

@@ -1,13 +1,10 @@
-"""What may stop a backup or a restore, as one tree. Every message is for the person at the terminal.
+"""The errors that stop a backup or a restore, as one tree. Every message is for the person at the terminal.
 
-BackupError
-├── ProgramFailed         a program of PostgreSQL is missing or failed
-├── BadArchive            not an archive of ours, damaged, or of a newer panel
-├── WrongKey              PANEL_MASTER_KEY is not the one of the archive
-├── DatabaseInUse         the panel's processes are still connected
-├── DatabaseNotEmpty      there is something that a restore would replace
-├── ZoneNotInArchive      the archive has no zone of this name
-└── ZoneNotRestorable     one zone cannot be put back
+BackupError ├── ProgramFailed         a program of PostgreSQL is missing or failed ├── BadArchive            not an
+archive of ours, damaged, or of a newer panel ├── WrongKey              PANEL_MASTER_KEY is not the one of the archive
+├── DatabaseInUse         the panel's processes are still connected ├── DatabaseNotEmpty      a restore would replace
+existing data ├── ZoneNotInArchive      the archive has no zone with this name └── ZoneNotRestorable     one zone cannot
+be restored
 """
 
 from dnspanel.texts import gettext
@@ -18,7 +15,7 @@ class BackupError(Exception):
 
 
 class ProgramFailed(BackupError):
-    """A program of PostgreSQL is missing or failed; its stderr is in the message."""
+    """A program of PostgreSQL is missing or failed. The message contains its stderr."""
 
     def __init__(self, program: str, reason: str) -> None:
         self.program = program
@@ -46,7 +43,7 @@ class WrongKey(BackupError):
 
 
 class DatabaseInUse(BackupError):
-    """Processes of the panel are connected."""
+    """Processes of the panel are still connected to the database."""
 
     def __init__(self, who: str) -> None:
         super().__init__(
@@ -55,7 +52,7 @@ class DatabaseInUse(BackupError):
 
 
 class DatabaseNotEmpty(BackupError):
-    """There is something that a restore would replace."""
+    """The database has data that a restore would replace."""
 
     def __init__(self, tables: int) -> None:
         super().__init__(
@@ -66,7 +63,7 @@ class DatabaseNotEmpty(BackupError):
 
 
 class ZoneNotInArchive(BackupError):
-    """The archive has no zone of this name, not even in its trash."""
+    """The archive has no zone with this name, not even in its trash."""
 
     def __init__(self, name: str, made_at: str) -> None:
         super().__init__(
@@ -77,7 +74,7 @@ class ZoneNotInArchive(BackupError):
 
 
 class ZoneNotRestorable(BackupError):
-    """One zone cannot be put back."""
+    """One zone cannot be restored."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""The database goes on under a new master key when the former one is lost: what cannot be read is cleared. Verbs.
+"""Recovery of the database with a new master key after the old one was lost: unreadable secrets are cleared. Verbs.
 
 Nodes keep answering, with signatures, because nothing reaches them before they are enrolled again.
 """
@@ -35,7 +35,7 @@ _ZONES = 1000
 
 
 class _Loss(Enum):
-    """What becomes of a secret that cannot be read."""
+    """The treatment of a secret that cannot be read."""
 
     DELETE = "deleted"  # the row
     NONE = "emptied"
@@ -81,12 +81,12 @@ class LostSecrets:
 
     @property
     def outcome(self) -> str:
-        """What `clear` makes of them, in words."""
+        """The treatment of these secrets by `clear`, in words."""
         return LOSSES[str(self.place)].value
 
 
 def lost_secrets() -> Iterator[LostSecrets]:
-    """Yield the places with secrets that none of our keys decrypts."""
+    """Yield the places that contain secrets which none of our keys decrypts."""
     with connection.cursor() as cursor:
         for place in secret_places():
             rows = [
@@ -100,7 +100,7 @@ def lost_secrets() -> Iterator[LostSecrets]:
 
 
 def zones_without_keys() -> list[str]:
-    """Return the names of zones that are signed with a key whose private part is gone or cannot be read."""
+    """Return the names of zones that are signed with a key whose private part is missing or unreadable."""
     gone = {key for lost in lost_secrets() if lost.place.model == "zones.ZoneKey" for key in lost.rows}
     gone |= set(ZoneKey.objects.filter(private_encrypted=None).values_list("pk", flat=True))
     signed = Signing.objects.filter(is_signed=True, zone__deleted_at=None).values_list("zone__name", "state")
@@ -114,11 +114,13 @@ def is_unfinished() -> bool:
 
 
 def clear(*, now: datetime) -> None:
-    """Clear what cannot be read, let PANEL_MASTER_KEY count, and begin a new epoch. Run again, it goes on.
+    """Clear unreadable secrets, make PANEL_MASTER_KEY the valid key, and begin a new epoch.
+
+    After an interruption, another call continues.
 
     1. Hold publishing.
-    2. In one transaction: name the new key, clear each place, and revoke the certificates of all nodes.
-    3. Begin an epoch in which zones without their keys are not signed, which ends the hold.
+    2. In one transaction: store the new key's fingerprint, clear each place, and revoke the certificates of all nodes.
+    3. Begin an epoch in which zones without their keys are not signed. This ends the hold.
     """
     unsigned = zones_without_keys()
     hold(reason=MASTER_KEY_LOST, now=now)

@@ -1,8 +1,8 @@
-"""Make an archive of the panel: everything that cannot be made again from something else. Verbs.
+"""Creation of an archive of the panel: everything that cannot be recreated from other data. Verbs.
 
-That is the database, without sessions, one-time codes and counters (`contents.LEFT_OUT`). Segments, snapshots and the
-panel's own LMDB are made from it again, and live numbers last an hour. The two secrets (PANEL_MASTER_KEY,
-PANEL_SECRET_KEY) belong beside the archive, never into it.
+That is the database, without sessions, one-time codes and counters (`backup_contents.LEFT_OUT`). Segments, snapshots
+and the panel's own LMDB are made from it again, and live numbers are only kept for an hour. The two secrets
+(PANEL_MASTER_KEY, PANEL_SECRET_KEY) must be stored beside the archive, never in it.
 """
 
 import os
@@ -25,7 +25,7 @@ from dnspanel.backup.programs import Target, panel_database, run
 
 
 def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
-    """Write the archive to `path`, complete and synced, or leave nothing. Replace an older file there.
+    """Write the archive to `path`, complete and synced, or leave nothing. An older file there is replaced.
 
     Raise ProgramFailed and OSError.
     """
@@ -44,8 +44,8 @@ def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
 def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: datetime) -> Manifest:
     """Write the archive to `file`, which can be a pipe, and record the time of the backup.
 
-    The dump is in a private directory `beside` during this, or in the place of temporary files. Others can keep
-    working.
+    The dump is temporarily in a private directory in `beside`, or in the directory for temporary files. The panel can
+    be used during the backup.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=beside) as directory:
@@ -64,7 +64,7 @@ def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: dateti
 
 
 def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
-    """Write the dump, and return its manifest: both see one snapshot of the database."""
+    """Write the dump and return its manifest. Both are from the same database snapshot."""
     with psycopg.connect(**target.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         exported = _row(conn, "SELECT pg_export_snapshot()")[0]

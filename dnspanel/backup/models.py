@@ -1,10 +1,10 @@
-"""When the panel was last backed up: what an alert asks for."""
+"""The times of the panel's backups, which an alert checks."""
 
 from django.db import models
 
 
 class Backup(models.Model):
-    """An archive that was completely written. The panel does not know where it went from there."""
+    """An archive that was completely written. The panel does not know where it was stored afterwards."""
 
     at = models.DateTimeField(db_index=True)
     epoch = models.UUIDField()

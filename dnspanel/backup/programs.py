@@ -1,4 +1,4 @@
-"""PostgreSQL's own programs, run against one database. Passwords travel in their environment, never in arguments."""
+"""PostgreSQL's own programs, run against one database. Passwords are passed in the environment, never in arguments."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A database, as libpq wants to hear of it."""
+    """A database, as parameters for libpq."""
 
     parameters: Mapping[str, str]
 
@@ -38,11 +38,11 @@ class Target:
         return self.parameters["dbname"]
 
     def with_name(self, name: str) -> "Target":
-        """Return another database of the same server."""
+        """Return a target for another database on the same server."""
         return Target({**self.parameters, "dbname": name})
 
     def environment(self) -> dict[str, str]:
-        """Return this process's environment, with the access to this database only."""
+        """Return this process's environment, with access to this database only."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         return others | {_ENVIRONMENT[key]: value for key, value in self.parameters.items()}
 
@@ -70,14 +70,14 @@ def run(
 def start(
     program: str, arguments: Sequence[str], target: Target, *, stdin: IO[bytes] | int, stdout: IO[bytes] | int
 ) -> "subprocess.Popen[bytes]":
-    """Start the program, with its complaints in `stderr`. Raise ProgramFailed if it is not installed."""
+    """Start the program, with stderr as a pipe. Raise ProgramFailed if it is not installed."""
     return subprocess.Popen(
         [_path(program), *arguments], env=target.environment(), stdin=stdin, stdout=stdout, stderr=subprocess.PIPE
     )
 
 
 def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
-    """Raise ProgramFailed, with the last lines that it wrote to stderr, if the program failed."""
+    """Raise ProgramFailed, with the last lines of its stderr, if the program failed."""
     if returncode:
         lines = stderr.decode(errors="replace").strip().splitlines()[-5:]
         raise ProgramFailed(
@@ -86,7 +86,10 @@ def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
 
 
 def _path(program: str) -> str:
-    """Find the program. Debian has the programs of a server beside it; elsewhere they are on the path."""
+    """Return the path of the program. Debian installs programs beside the server; other systems have them in PATH.
+
+    Raise ProgramFailed if it is not installed.
+    """
     beside = sorted(_INSTALLED.glob(f"*/bin/{program}"), key=lambda path: int(path.parts[-3]))
     found = str(beside[-1]) if beside else shutil.which(program)
     if found is None:

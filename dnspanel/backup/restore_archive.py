@@ -1,6 +1,6 @@
-"""Restore an archive into the panel's database, which then publishes nothing until a person has decided. Verbs.
+"""Restoring of an archive into the panel's database. Publishing is then on hold until a person decides. Verbs.
 
-The database is replaced in one transaction: a restore that fails changes nothing.
+The database is replaced in one transaction, so a restore that fails changes nothing.
 """
 
 import logging
@@ -38,12 +38,12 @@ logger = logging.getLogger(__name__)
 def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
     """Restore the database from the archive, migrate it to this panel's schema, and hold publishing.
 
-    1. Check the archive to its end, and that this panel can use it.
-    2. Refuse if clients are connected, or if data would be lost that no one agreed to lose.
-    3. Replace the database in one transaction, with the hold in it, and without sessions and one-time codes.
+    1. Check the whole archive, and that this panel can use it.
+    2. Refuse if clients are connected, or if data would be lost without consent.
+    3. Replace the database in one transaction, which includes the hold and removes sessions and one-time codes.
     4. Migrate.
 
-    Raise BackupError; before step 3 has ended nothing is changed.
+    Raise BackupError. Nothing is changed until step 3 is complete.
     """
     with tempfile.TemporaryDirectory(prefix="restore-") as directory:
         dump = Path(directory) / DUMP
@@ -63,7 +63,9 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
 
 
 def refuse_other_age(manifest: Manifest) -> None:
-    """Raise BadArchive for one of a panel with migrations that this one does not have, or of one too old for those."""
+    """Raise BadArchive if the archive comes from a newer panel, or from one that is too old for this panel's
+    migrations.
+    """
     on_disk = MigrationLoader(None).disk_migrations
     known = {*on_disk, *(each for migration in on_disk.values() for each in migration.replaces)}
     apps = {app for app, _ in known}
@@ -88,9 +90,9 @@ def refuse_other_age(manifest: Manifest) -> None:
 
 
 def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
-    """Replace the database by the content of the dump in one transaction, with `after` at its end.
+    """Replace the database with the content of the dump in one transaction. `after` is SQL to run at its end.
 
-    Raise ProgramFailed; the database is then unchanged.
+    Raise ProgramFailed; the database is unchanged then.
     """
     with tempfile.NamedTemporaryFile(prefix="restore-list-") as listed:
         listed.write(_contents(dump, target))
@@ -113,7 +115,7 @@ def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
 
 
 def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", after: str) -> None:
-    """Feed psql one transaction; it commits only if all of the dump was read."""
+    """Write one transaction to psql. It commits only if the whole dump was read."""
     assert reader.stdout is not None
     assert psql.stdin is not None
     try:
@@ -129,7 +131,7 @@ def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", af
 
 
 def _contents(dump: Path, target: Target) -> bytes:
-    """Return what to restore: everything but the schema `public` itself, which exists."""
+    """Return the list of what to restore: everything except the schema `public` itself, which exists."""
     with tempfile.TemporaryFile() as listed:
         run("pg_restore", ["--list", str(dump)], target, stdout=listed)
         listed.seek(0)
@@ -147,7 +149,9 @@ def _refuse_database(target: Target, *, replace: bool) -> None:
 
 
 def _hold_sql(reason: str, now: datetime) -> str:
-    """Return the SQL of the hold. In the restore's transaction, no process sees a database without it."""
+    """Return SQL that sets the hold. It runs in the restore's transaction, so no process sees a database without the
+    hold.
+    """
     quoted = [psycopg.sql.Literal(value).as_string(None) for value in (format_text(reason), now.isoformat())]
     return f"UPDATE zones_loghead SET held_reason = {quoted[0]}, held_since = {quoted[1]};"
 

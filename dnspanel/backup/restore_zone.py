@@ -1,7 +1,7 @@
-"""One zone out of an archive: what it would change now, and the same published. The rest of the panel stays. Verbs.
+"""Restoring of one zone from an archive: the plan, and its publication. The rest of the panel is unchanged. Verbs.
 
-A zone that is there becomes as the archive has it, in one revision. One in the trash comes back first, with its history
-and its keys. One that has left the trash is created again, with its keys, its tags and its team.
+An existing zone is changed to its archived state in one revision. A zone in the trash is restored first, with its
+history and its keys. A zone that has left the trash is created again, with its keys, its tags and its team.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ ACTION = "zone.restore-from-backup"
 
 @dataclass(frozen=True, slots=True)
 class ZonePlan:
-    """What restoring a zone would do now. Without a `zone`, it is created again."""
+    """The effects of restoring a zone now. `zone` is None if the zone has to be created again."""
 
     archived: ArchivedZone
     zone: Zone | None
@@ -46,14 +46,14 @@ class ZonePlan:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the zone is as the archive has it already."""
+        """True if the zone already equals its archived state."""
         return self.zone is not None and not self.is_in_trash and not self.changes
 
 
 def plan_restore(archived: ArchivedZone) -> ZonePlan:
-    """Compare the archived zone with what is there now, live or in the trash; nothing is written.
+    """Compare the archived zone with the current one, live or in the trash. Nothing is written.
 
-    Raise ZoneNotRestorable for a zone whose records are not this panel's own.
+    Raise ZoneNotRestorable if the zone's records are not edited in this panel.
     """
     if not archived.is_edited_here or archived.signing.presigned:
         raise ZoneNotRestorable(
@@ -82,11 +82,11 @@ def restore_zone(
     confirmed: bool = False,
     serial: int | None = None,
 ) -> list[Publication]:
-    """Publish the zone in the state that the archive has. Return the publications; empty if nothing differs.
+    """Publish the zone in its archived state. Return the publications, or an empty list if nothing differs.
 
-    A zone that is created again begins above `serial`, for secondaries that know a higher serial than the archive.
-    Raise BackupError or ZoneError; what was not published then stays as before. The audit log has the actor and the
-    archive.
+    A zone that is created again starts with a serial above `serial`, for secondaries that know a higher serial than the
+    archive. Raise BackupError or ZoneError; whatever was not published then stays as before. The actor and the archive
+    are recorded in the audit log.
     """
     plan = plan_restore(archived)
     if plan.zone is None:
@@ -110,7 +110,7 @@ def restore_zone(
 
 
 def _patch(zone: Zone, rrsets: Sequence[RRset]) -> zone_patches.Patch:
-    """Return what makes the zone equal to these RRsets, whatever it is when it is locked."""
+    """Return a patch that makes the zone equal to these RRsets, whatever its state is when it is locked."""
     then: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in rrsets}
 
     def decide(current: zone_patches.CurrentRRsets) -> Changes:
@@ -121,7 +121,7 @@ def _patch(zone: Zone, rrsets: Sequence[RRset]) -> zone_patches.Patch:
 
 
 def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, serial: int | None) -> Publication:
-    """Create the zone that is nowhere any more, signed with its keys, in one publication."""
+    """Create a zone that no longer exists, signed with its keys, in one publication."""
     signing = None
     if archived.keys:
         refuse_another_key(archived.manifest, own_keys())
@@ -151,7 +151,7 @@ def _sign(zone_id: int, signing: BroughtSigning, author: Author, now: datetime) 
 
 
 def _above(rrsets: Sequence[RRset], serial: int | None) -> list[RRset]:
-    """Return the RRsets with a serial above the archive's, and above `serial` if there is one."""
+    """Return the RRsets with a SOA serial above the archive's, and above `serial` if it is given."""
     found = []
     for rrset in rrsets:
         if rrset.type == rdtypes.SOA:

@@ -1,4 +1,4 @@
-"""Write an archive of the panel."""
+"""The command that writes an archive of the panel."""
 
 import sys
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""Prove that an archive can be restored."""
+"""The command that tests whether an archive can be restored."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Go on with a new master key when the former one is lost."""
+"""The command that continues with a new master key after the old one was lost."""
 
 from argparse import ArgumentParser
 from typing import Any

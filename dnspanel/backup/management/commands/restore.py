@@ -1,4 +1,4 @@
-"""Put an archive back."""
+"""The command that restores an archive."""
 
 import sys
 from argparse import ArgumentParser

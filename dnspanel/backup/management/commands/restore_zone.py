@@ -1,4 +1,4 @@
-"""Put one zone back out of an archive."""
+"""The command that restores one zone from an archive."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
