@@ -1,4 +1,4 @@
-"""`/zones/ID/metadata`: what clients keep about a zone, by kind."""
+"""`/zones/ID/metadata`: the metadata of a zone, by kind."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from dnspanel.zones.rights import access
 
 
 class MetadataList(PowerdnsView):
-    """All metadata of a zone; values are added here."""
+    """All metadata of a zone. A POST adds values."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         metadata = kept_metadata.metadata_of(zone_by_id(request, zone_id))
@@ -44,7 +44,7 @@ class MetadataList(PowerdnsView):
 
 
 class Metadata(PowerdnsView):
-    """The values of one kind; they are replaced and removed here."""
+    """The values of one kind of metadata, which can be replaced and deleted."""
 
     def get(self, request: Request, server_id: str, zone_id: str, metadata_kind: str) -> HttpResponse:
         zone = zone_by_id(request, zone_id)
@@ -78,13 +78,16 @@ def _object(kind: str, values: Sequence[str]) -> dict[str, Any]:
 
 
 def _require_right(request: Request, zone: Zone, kind: Any) -> None:
-    """Raise RightMissing for an actor that may not write this kind: a setting, or how the zone is signed."""
+    """Raise RightMissing if the actor isn't allowed to write this kind.
+
+    Kinds that describe the signing need the right `dnssec`, all others the right `settings`.
+    """
     is_of_keys = isinstance(kind, str) and kind in kept_metadata.OF_KEYS
     access.require_right(actor_in(request), zone, Right.DNSSEC if is_of_keys else Right.SETTINGS)
 
 
 def _object_with_warning(zone: Zone, kind: str, values: Sequence[str]) -> dict[str, Any]:
-    """Return the object of the kind, with a warning where nothing acts on it."""
+    """Return the object of a kind, with a warning if the kind has no effect."""
     warning = kept_metadata.warning_about(zone, kind, values)
     return _object(kind, values) | ({"warning": warning} if warning else {})
 

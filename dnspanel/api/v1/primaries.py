@@ -1,4 +1,4 @@
-"""Kinds Slave and Consumer: zones whose primaries are elsewhere, as clients of PowerDNS's API set them up. Verbs."""
+"""Zones of kind Slave and Consumer, which are transferred from other primaries, for API v1. Verbs."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,11 +33,10 @@ PRIMARY_KEYS = "slave_tsig_key_ids"
 
 
 def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> Publication:
-    """Create a zone that waits for its first transfer, from its masters and with its key; follow a Consumer as a
-    catalog.
+    """Create a zone that is transferred from its masters with its key. Follow a zone of kind Consumer as a catalog.
 
-    PowerDNS takes one without primaries as well, which is never transferred. Raise Refusal (422), and the errors of
-    `create_transferred_zone`.
+    The zone waits for its first transfer. Raise Refusal (422) and the errors of `create_transferred_zone`. PowerDNS
+    also accepts a zone without primaries, which is never transferred.
     """
     terms = _terms(None, attributes.get("masters", []), attributes.get(PRIMARY_KEYS), actor)
     with named_refusals():
@@ -53,16 +52,19 @@ def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datet
 
 
 def refuse_keys_without_primaries(attributes: Mapping[str, Any], zone_name: str) -> None:
-    """Raise Refusal (422) where keys are given for a zone that is transferred from nowhere."""
+    """Raise Refusal (422) if TSIG keys are given for a zone that isn't transferred from other primaries."""
     if attributes.get(PRIMARY_KEYS):
         raise Refusal(422, f"Zone '{zone_name}' has no masters to be transferred from, by a TSIG key or without")
 
 
 def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
-    """Set the zone's primaries as the kind, masters and key of a PUT say; do nothing without any of these.
+    """Apply the kind, masters and TSIG key of a PUT to the zone's primaries. Do nothing if all are missing.
 
-    Kind Slave with masters: elsewhere, with the key that is named, else with the present one. Kind Consumer: the
-    same, and it is followed as a catalog. Another kind: this panel, which takes the zone over. Raise Refusal (422).
+    - Kind Slave with masters: transfer the zone from them, with the named key or else the current one.
+    - Kind Consumer: the same, and follow the zone as a catalog.
+    - Another kind: this panel becomes the primary and takes the zone over.
+
+    Raise Refusal (422).
     """
     if zone.is_producer or attributes.get("kind") == PRODUCER:
         _refuse_producer(zone, attributes)
@@ -88,7 +90,7 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
 
 
 def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
-    """Raise Refusal (422) where a PUT would make a catalog of ours anything else, or make one of another zone."""
+    """Raise Refusal (422) if a PUT would turn a produced catalog into another zone, or another zone into one."""
     if not zone.is_producer:
         raise Refusal(422, f"Zone '{zone.name}' cannot become a catalog: create a zone of kind {PRODUCER}")
     if attributes.get("kind", PRODUCER) != PRODUCER:
@@ -97,7 +99,7 @@ def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
-    """Have all of the zone transferred soon; return what PowerDNS says then. Raise Refusal (422) for any other zone."""
+    """Request a full transfer of the zone. Return PowerDNS's text. Raise Refusal (422) for other zones."""
     try:
         row = set_up_primaries.ask_now(zone=zone, author=actor, now=now, wants_all=True)
     except NotTransferred as exc:
@@ -106,9 +108,9 @@ def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
 
 
 def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] | None, actor: Actor) -> Terms:
-    """Return terms with these masters and the key of this name; None: the key that the zone has.
+    """Return the zone's terms with these masters and the key of this name. None keeps the zone's current key.
 
-    TLS stays. Raise Refusal (422).
+    The TLS settings don't change. Raise Refusal (422).
     """
     there = Terms(masters) if zone is None else set_up_primaries.moved_to(zone, masters)
     if key_names is None:
@@ -127,7 +129,10 @@ def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] |
 
 
 def _own_key(actor: Actor, name: str) -> Token | None:
-    """Return the actor's own key: with another person's they would get zones that are not theirs."""
+    """Return the actor's own key of this name, or None.
+
+    With another person's key the actor would get zones without having the right to them.
+    """
     try:
         key = tsig_keys.tsig_key_for(actor, name)
     except TokenUnknown:
@@ -137,7 +142,7 @@ def _own_key(actor: Actor, name: str) -> Token | None:
 
 @contextmanager
 def named_refusals() -> Iterator[None]:
-    """Turn what is wrong with primaries or a catalog into a Refusal (422)."""
+    """Turn errors of primaries and catalogs into a Refusal (422)."""
     try:
         yield
     except (CatalogError, PrimaryError) as exc:

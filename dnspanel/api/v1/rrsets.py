@@ -1,4 +1,4 @@
-"""RRsets in PowerDNS's JSON: how clients write them, and how they read them."""
+"""RRsets in PowerDNS's JSON: parser of client input and writer of responses."""
 
 import json
 import re
@@ -30,7 +30,7 @@ _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,12}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RRsetInput:
-    """What a client says of one RRset. None: it says nothing of that."""
+    """One RRset as sent by a client. A field is None if the client didn't send it."""
 
     name: str
     type: int
@@ -45,11 +45,11 @@ class RRsetInput:
 
     @property
     def title(self) -> str:
-        """How errors name the RRset."""
+        """The RRset's name in error texts."""
         return title(self.name, self.type)
 
     def rrset(self, ttl: int, comment: str) -> RRset:
-        """Return the RRset of these records. Raise Refusal (422)."""
+        """Return the RRset with these records. Raise Refusal (422) if they are invalid."""
         assert self.records is not None
         disabled = [text for text, is_disabled in self.records.items() if is_disabled]
         if len(self.records) == 1 and len(next(iter(self.records))) < _SURELY_FITS:
@@ -71,12 +71,12 @@ _SINGLE = frozenset((rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME))
 
 
 def title(name: str, type: int) -> str:
-    """Return an RRset's name in PowerDNS's errors."""
+    """Return the name of an RRset as in PowerDNS's errors."""
     return f"RRset {name} IN {rdata.type_to_text(type)}"
 
 
 def read_rrset(value: Mapping[str, Any], key: tuple[str, int], zone: str, now: datetime) -> RRsetInput:
-    """Return what one member of `rrsets` says of the RRset with this key. Raise Refusal (422)."""
+    """Parse one member of `rrsets`, which has this key. Raise Refusal (422) if it is invalid."""
     name, type_ = key
     refuse_odd_characters(text_in(value, "name"))
     if not names.is_within(name, zone):
@@ -88,7 +88,7 @@ def read_rrset(value: Mapping[str, Any], key: tuple[str, int], zone: str, now: d
 
 
 def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
-    """Return owner name and type of one member of `rrsets`. Raise Refusal (422)."""
+    """Return the owner name and type of one member of `rrsets`. Raise Refusal (422) if either is invalid."""
     name = canonical(text_in(value, "name"))
     word = text_in(value, "type")
     try:
@@ -101,13 +101,13 @@ def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def refuse_odd_characters(name: str) -> None:
-    """Raise Refusal (422) for a name with characters that PowerDNS's API does not take either."""
+    """Raise Refusal (422) if the name has characters that PowerDNS's API also rejects."""
     if not _ALLOWED.fullmatch(name):
         raise Refusal(422, f"Name '{shorten_text(name)}' contains unsupported characters")
 
 
 def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
-    """Return a whole number, also one in quotes, or None if it is missing. Raise Refusal (422)."""
+    """Return a whole number, possibly in quotes, or None if it is missing. Raise Refusal (422) if it is invalid."""
     number = value.get(key)
     if isinstance(number, str) and _PLAIN_NUMBER.fullmatch(number):
         number = int(number)
@@ -121,7 +121,7 @@ def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
 
 
 def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[str, str]) -> dict[str, bool]:
-    """Return the canonical records of an RRset, and whether each is disabled; note those that are written otherwise."""
+    """Return the canonical records of an RRset with True for each disabled one. Add other spellings to `spellings`."""
     records: dict[str, bool] = {}
     listed = list_in(value, "records")
     if len(listed) > MOST_RECORDS:
@@ -162,7 +162,10 @@ def _comments(value: Mapping[str, Any], now: datetime) -> tuple[Comment, ...]:
 
 
 def rrset_text(row: StoredRow, attributes: PowerdnsZone, modified_at: int) -> str:
-    """Return an RRset as JSON text. `name` comes before `records`: some clients read JSON by regular expression."""
+    """Return an RRset as JSON text.
+
+    `name` comes before `records`, because some clients parse JSON with a regular expression.
+    """
     name, type_, ttl, texts, disabled, comment, notes = row
     if notes and (spellings := dict(parse_notes(notes).spellings)):
         contents = [(spellings.get(text) or content_for_client(type_, text), text in disabled) for text in texts]
@@ -192,5 +195,5 @@ _AS_IT_STANDS = frozenset(
 
 @cache
 def mnemonic(type: int) -> str:
-    """Return the word for a type; there are few of them in a panel."""
+    """Return the mnemonic of a record type. Cached, because a panel uses few types."""
     return rdata.type_to_text(type)

@@ -1,4 +1,4 @@
-"""`/search-data`: zones, records and comments by a pattern."""
+"""`/search-data`: search of zones, records and comments by a pattern."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ INCOMPLETE = "X-Search-Incomplete"
 
 
 class SearchData(PowerdnsView):
-    """What fits the pattern, `max` of each kind at most."""
+    """The matches of a pattern, at most `max` of each kind."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         pattern, limit, kind = _pattern_in(request), _max_in(request), request.GET.get("object_type", "") or "all"
@@ -50,9 +50,7 @@ class SearchData(PowerdnsView):
 
 
 def _search_kinds(actor: Actor, pattern: Pattern, limit: int, kind: str) -> tuple[list[dict[str, Any]], bool]:
-    """Return what was found of each kind, and True if nothing more of any kind exists, unless as much as was
-    wanted is here.
-    """
+    """Return the matches of each kind, and True if none is missing or every incomplete search reached the limit."""
     found: list[dict[str, Any]] = []
     is_complete = True
     for own, find, form in _KINDS:

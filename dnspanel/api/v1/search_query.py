@@ -1,15 +1,16 @@
-"""What `/search-data` finds: zones by name, records by owner name or content, comments by their text.
+"""The search of `/search-data`: zones by name, records by owner name or content, comments by text.
 
-A pattern is matched with the whole of a text; `*` stands for any characters, `?` for one, and letter case does not
-matter. Without either it is looked up in indexes, however much there is. With them it has to be compared: with all
-visible RRsets while these are no more than `MOST_COMPARED`, else with those of the zones above and below the name
-that the pattern ends in (for `www*.example.org`, with what `example.org` and its subzones hold). Where that leaves
-more, `MOST_COMPARED` of them are compared, zone by zone in the order of their names, until as many finds as wanted
-are made; what is found then says whether there may be more. Comments have no index, so they are always compared.
+A pattern must match a whole text. `*` matches any characters and `?` one, without regard to case. A pattern without
+wildcards is looked up in indexes, however large the panel is. A pattern with wildcards is compared with RRsets. If at
+most `MOST_COMPARED` RRsets are visible, it is compared with all of them. Otherwise it is compared with those of the
+zones above and below the name at the end of the pattern (for `www*.example.org`: the RRsets of `example.org` and its
+subzones). If these are still too many, `MOST_COMPARED` of them are compared, zone by zone in the order of names, until
+the limit of matches is reached. The result then indicates that it can be incomplete. Comments don't have an index, so
+they are always compared.
 
-Zone names have an index of trigrams and an index that sorts them. A pattern without three letters or digits in a
-row, that does not say how a name begins, would have PostgreSQL read all of the first index, 10 s among 1,000,000
-names: it is compared with as many names, in their order.
+Zone names have a trigram index and a sorted index. For a pattern without three letters or digits in a row and without a
+fixed beginning, PostgreSQL would read the whole trigram index, which takes 10 s for 1,000,000 names. Such a pattern is
+compared with the first `MOST_COMPARED` names in sorted order.
 """
 
 import re
@@ -55,7 +56,7 @@ _MATCHING_COMMENTS = f'ARRAY(SELECT t FROM unnest({_COMMENTS}) t WHERE "zones_rr
 
 
 class TooGeneral(ApiError):
-    """The pattern could fit more RRsets than a request may be compared with."""
+    """The error for a pattern that would have to be compared with too many RRsets."""
 
     def __init__(self, text: str, reason: str = "") -> None:
         reason = reason or (
@@ -66,7 +67,7 @@ class TooGeneral(ApiError):
 
 
 class _Like(PostgresOperatorLookup):
-    """`LIKE` with a pattern of our own."""
+    """The lookup `LIKE` with a pattern that this module builds."""
 
     lookup_name = "like"
     postgres_operator = "LIKE"
@@ -77,7 +78,7 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class Matches(Generic[M]):
-    """What was found, and whether that is all there is, or as much as was wanted."""
+    """The matches, and whether they are complete or reach the requested limit."""
 
     found: list[M]
     is_complete: bool = True
@@ -88,39 +89,39 @@ class Matches(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What is searched for, without a final dot."""
+    """A search pattern without a trailing dot."""
 
     text: str
 
     @property
     def is_exact(self) -> bool:
-        """True if it matches one text only."""
+        """True if the pattern matches one text only."""
         return _WILDCARD.search(self.text) is None
 
     @property
     def like(self) -> str:
-        """As PostgreSQL's LIKE has it."""
+        """The pattern in the syntax of PostgreSQL's LIKE."""
         return re.sub(r"([\\%_])", r"\\\1", self.text).replace("*", "%").replace("?", "_")
 
     @property
     def like_name(self) -> str:
-        """The same for names, which are in lower case and end in a dot."""
+        """The LIKE pattern for names, which are lowercase and end in a dot."""
         return f"{self.like.lower()}."
 
     @property
     def beginning(self) -> str:
-        """How every text begins that fits."""
+        """The fixed beginning of every matching text."""
         return _WILDCARD.split(self.text)[0]
 
     @property
     def end(self) -> str:
-        """How every name ends that fits."""
+        """The fixed end of every matching name."""
         return f"{_WILDCARD.split(self.text)[-1].lower()}."
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRecord:
-    """One record of an RRset."""
+    """A matching record."""
 
     zone_name: str
     name: str
@@ -133,7 +134,7 @@ class FoundRecord:
 
 @dataclass(frozen=True, slots=True)
 class FoundComment:
-    """One comment on an RRset."""
+    """A matching comment of an RRset."""
 
     zone_name: str
     name: str
@@ -142,9 +143,9 @@ class FoundComment:
 
 
 def pattern_of(text: str) -> Pattern:
-    """Return the pattern that a client wrote.
+    """Parse a client's pattern.
 
-    Raise TooGeneral for one with many wildcards: each is tried at each place.
+    Raise TooGeneral if it has more than MOST_WILDCARDS wildcards, because PostgreSQL tries each one at every position.
     """
     pattern = Pattern(re.sub(r"\*+", "*", text).removesuffix("."))
     if len(_WILDCARD.findall(pattern.text)) > MOST_WILDCARDS:
@@ -153,7 +154,7 @@ def pattern_of(text: str) -> Pattern:
 
 
 def find_zones(actor: Actor, pattern: Pattern, limit: int) -> Matches[str]:
-    """Return names of visible zones, in their order."""
+    """Return the names of matching visible zones in sorted order."""
     zones = zones_visible_to(actor).order_by("name")
     if pattern.is_exact:
         zones = zones.filter(name=f"{pattern.text.lower()}.")
@@ -166,7 +167,7 @@ def find_zones(actor: Actor, pattern: Pattern, limit: int) -> Matches[str]:
 
 
 def _compared_names(zones: QuerySet[Zone], pattern: Pattern, limit: int) -> Matches[str]:
-    """Compare the first names with a pattern that no index serves."""
+    """Compare the first MOST_COMPARED names with a pattern that no index can serve."""
     last = zones.values_list("name", flat=True)[MOST_COMPARED - 1 : MOST_COMPARED].first()
     if last is not None:
         zones = zones.filter(name__lte=last)
@@ -176,7 +177,7 @@ def _compared_names(zones: QuerySet[Zone], pattern: Pattern, limit: int) -> Matc
 
 
 def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRecord]:
-    """Return records that the actor sees, at names that fit or with content that does."""
+    """Return the visible records whose owner name or content matches."""
     likes = [pattern.like, f"{pattern.like}."]
     named = RawSQL(_NAMED, [pattern.like_name], output_field=BooleanField())
     fitting_rdata = RawSQL(_MATCHING_RDATA, likes, output_field=_TEXTS)
@@ -200,7 +201,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRec
 
 
 def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundComment]:
-    """Return comments on RRsets that the actor sees, at names that fit or with text that does."""
+    """Return the comments of visible RRsets whose owner name or comment matches."""
     texts = RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
 
     def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundComment]:
@@ -213,7 +214,7 @@ def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundCo
 
 
 def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterator[M]], limit: int) -> Matches[M]:
-    """Find the first matches among MOST_COMPARED RRsets of these zones, portion by portion, in the zones' order."""
+    """Return the first matches among MOST_COMPARED RRsets of these zones. Compare portions in the zones' order."""
     found: list[M] = []
     left = MOST_COMPARED
     for ids, count in _portions(zones):
@@ -235,10 +236,10 @@ def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterat
 
 
 def _portions(zones: QuerySet[Zone]) -> Iterator[tuple[list[int], int]]:
-    """Yield ids of zones that are compared together, in the order of their names, and how many RRsets they have.
+    """Yield the ids of zones to compare together, in the order of their names, and their number of RRsets.
 
-    Each portion may be twice as large as the one before, up to MOST_COMPARED; a zone that has more is a portion of its
-    own.
+    Each portion can be twice as large as the previous one, up to MOST_COMPARED. A zone with more RRsets is a portion of
+    its own.
     """
     ids: list[int] = []
     total = 0
@@ -255,7 +256,7 @@ def _portions(zones: QuerySet[Zone]) -> Iterator[tuple[list[int], int]]:
 
 
 def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]:
-    """Yield every record where the name fits, else those whose content does."""
+    """Yield all records of an RRset whose name matches. Otherwise yield only the records whose content matches."""
     for zone_name, name, type_, (ttl, texts, disabled, notes, named, matching) in rows:
         spellings = dict(parse_notes(notes).spellings)
         for text in texts if named else matching:
@@ -263,7 +264,7 @@ def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]
 
 
 def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tuple[str, str, int, Any]]:
-    """Yield zone name, owner name, type and these columns of the RRsets that the actor sees."""
+    """Yield zone name, owner name, type and these columns of the RRsets that the actor is allowed to see."""
     visibilities: dict[int, Visibility | None] = {}
     rows = rrsets.values_list("zone_id", "zone__name", "zone__tags", "zone__team_id", "name", "type", *columns)
     for zone_id, zone_name, tags, team_id, name, type_, *rest in rows.iterator(chunk_size=_CHUNK):
@@ -275,7 +276,7 @@ def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Itera
 
 
 def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
-    """Return the zones whose RRsets are compared with the pattern: where they have many, those near its end, if any."""
+    """Return all visible zones to compare, or only those near the pattern's end if all have too many RRsets."""
     zones = zones_visible_to(actor)
     if _rrset_count(zones) > MOST_COMPARED:
         below = _zone_name_like(f"%{Pattern(pattern.end).like}")
@@ -285,7 +286,7 @@ def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
 
 
 def _zone_name_like(like: str) -> _Like | None:
-    """Return the condition that a zone's name fits; None for one that no index serves, in a large panel."""
+    """Return a LIKE condition on a zone's name, or None if the panel is large and no index serves the pattern."""
     if is_in_trigrams(like):
         return _Like(Upper("name"), Upper(Value(like)))
     return None if has_many_zones() else _Like(F("name"), Value(like))
@@ -296,7 +297,7 @@ def _rrset_count(zones: QuerySet[Zone]) -> int:
 
 
 def _at_name(actor: Actor, pattern: Pattern) -> Q:
-    """Select RRsets whose owner has exactly the pattern's name, in whichever visible zones it can be."""
+    """Return a condition for RRsets with exactly the pattern's name, in all visible zones that can contain it."""
     found = Q(zone__in=[])
     try:
         name = names.parse(f"{pattern.text}.")
@@ -308,11 +309,11 @@ def _at_name(actor: Actor, pattern: Pattern) -> Q:
 
 
 def _names_above(end: str) -> list[str]:
-    """Return the name, as far as `end` is one, and every name above it."""
+    """Return the name `end` and all names above it."""
     labels = end.rstrip(".").split(".")
     return [".".join(labels[at:]) + "." for at in range(len(labels))] + [names.ROOT]
 
 
 def _spellings(text: str) -> list[str]:
-    """Return how a content may be stored: as it is, in lower case, or as a name with its final dot."""
+    """Return the forms in which a content can be stored: unchanged, lowercase, or as a name with its trailing dot."""
     return sorted({text, text.lower(), f"{text}.", f"{text.lower()}."})

@@ -1,4 +1,4 @@
-"""`dnssec`, `nsec3param` and `nsec3narrow` of zones, read from what clients of PowerDNS's API send."""
+"""Parser of the zone fields `dnssec`, `nsec3param` and `nsec3narrow` from clients of PowerDNS's API."""
 
 import re
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ _OPT_OUT = 1
 
 
 def read_signing(body: Mapping[str, Any], zone_name: str) -> RequestedSigning:
-    """Return how the body wants the zone to be signed. Raise Refusal (422).
+    """Return the signing that the body requests. Raise Refusal (422) if it is invalid.
 
-    What is of another type than PowerDNS's is ignored, as there, and so is `nsec3narrow` without `nsec3param`.
+    Values of a wrong type are ignored, as in PowerDNS. `nsec3narrow` without `nsec3param` is ignored too.
     """
     signed, text = body.get("dnssec"), body.get("nsec3param")
     if not isinstance(signed, bool):
@@ -29,17 +29,17 @@ def read_signing(body: Mapping[str, Any], zone_name: str) -> RequestedSigning:
 
 
 def will_be_signed(requested: RequestedSigning, state: SigningState) -> bool:
-    """Return True if a zone in this state is signed once the request is carried out."""
+    """Return True if a zone in this state will be signed after the request."""
     return state.is_signed if requested.signed is None else requested.signed
 
 
 def not_secured(zone_name: str) -> Refusal:
-    """Return what PowerDNS says to NSEC3 parameters of a zone that nothing signs."""
+    """Return PowerDNS's error for NSEC3 parameters of an unsigned zone."""
     return Refusal(422, f"NSEC3PARAM value provided for zone '{zone_name}', but zone is not DNSSEC secured.")
 
 
 def _nsec3(text: str, zone_name: str, *, narrow: bool) -> Nsec3:
-    """Return the parameters of NSEC3 as NSEC3PARAM has them: hash, flags, iterations, salt."""
+    """Parse NSEC3 parameters in the form of NSEC3PARAM: hash, flags, iterations, salt."""
     found = _NSEC3PARAM.fullmatch(" ".join(text[:1000].split()))
     if found is None:
         raise _invalid(zone_name, f"'{shorten_text(text)}' is not like '1 0 0 -'.")

@@ -1,7 +1,7 @@
-"""`/statistics`: PowerDNS's counters, summed over all nodes that take pushes.
+"""`/statistics`: PowerDNS's counters, summed over all active nodes.
 
-Counters count from when the panel last began to collect them, so they go back to 0 when its Redis was emptied, as a
-server's do when it restarts. What no sum can be is an average (latency) or the least of all (uptime).
+Counters start when the panel begins to collect them. They return to 0 when its Redis is emptied, as a server's counters
+do when it restarts. Latency is the average of the nodes, and uptime the minimum.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ _RCODES = {
 
 
 class Statistics(PowerdnsView):
-    """All numbers, or the one that `statistic` names. There are no rings to include."""
+    """All statistics, or only the one that `statistic` names. Rings are not included."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         access.require(actor_in(request), Permission.FLEET)
@@ -58,7 +58,7 @@ class Statistics(PowerdnsView):
 
 
 def fleet_totals() -> list[dict[str, int]]:
-    """Return what each node has counted, of those that were heard of."""
+    """Return the counters of each active node that has reported."""
     nodes = list(
         Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False, is_front=False).values_list("pk", flat=True)
     )
@@ -66,7 +66,7 @@ def fleet_totals() -> list[dict[str, int]]:
 
 
 def fleet_values(totals: list[dict[str, int]]) -> dict[str, int]:
-    """Return PowerDNS's name → the number for the whole fleet."""
+    """Return the fleet's value of each statistic, by PowerDNS's name."""
     values = {name: sum(node.get(field, 0) for node in totals) for name, field in _COUNTERS.items()}
     values["uptime"] = min((node["uptime"] for node in totals), default=0)
     values["latency"] = sum(node["latency_us"] for node in totals) // len(totals) if totals else 0

@@ -1,4 +1,4 @@
-"""`/tsigkeys`: the TSIG keys for dynamic updates, which are tokens of another kind."""
+"""`/tsigkeys`: the TSIG keys for dynamic updates, which are a kind of token."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ from replication.errors import BadName
 
 
 class TsigKeys(PowerdnsView):
-    """The keys, without their secrets; keys are made here."""
+    """The list of keys, without their secrets. A POST creates a key."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         return answer([_object(key, "") for key in tsig_keys.tsig_keys_visible_to(actor_in(request))])
@@ -53,7 +53,7 @@ class TsigKeys(PowerdnsView):
 
 
 class TsigKey(PowerdnsView):
-    """One key, with its secret for an actor that may read that again; it is changed and removed here."""
+    """One key, with its secret if the actor is allowed to read it again. It can be changed and deleted."""
 
     def get(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
         key = _key(request, tsigkey_id)
@@ -102,7 +102,7 @@ def _secret_for(request: Request, key: Token) -> str:
 
 
 def _text(body: Mapping[str, Any], member: str, otherwise: str = "") -> str:
-    """Return a member that is a string. Anything else counts as not there, as in PowerDNS."""
+    """Return a string member of the body. Treat any other type as missing, as PowerDNS does."""
     value = body.get(member)
     return value if isinstance(value, str) else otherwise
 
@@ -137,7 +137,7 @@ def _refuse_bad_secret(text: str, message: str) -> None:
 
 @contextmanager
 def _refusals(request: Request, name: str) -> Iterator[None]:
-    """Turn what the verbs raise about the key of this name into this API's words."""
+    """Turn the verbs' errors about the key of this name into a Refusal."""
     try:
         yield
     except TokenUnknown as exc:
@@ -151,5 +151,5 @@ def _refusals(request: Request, name: str) -> Iterator[None]:
 
 
 def _refusal(request: Request, status: int, text: str) -> Refusal:
-    """Return an error of the framework, which says what is wrong only to clients that accept JSON."""
+    """Return a Refusal like those of PowerDNS's framework, whose reason only clients that accept JSON get."""
     return Refusal(status, text if accepts_json(request) else "")

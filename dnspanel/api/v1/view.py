@@ -1,8 +1,7 @@
-"""The shared part of every call of API v1: how requests are read, and how answers and errors look in PowerDNS's API.
+"""Shared parts of API v1: request parsing, and responses and errors in the form of PowerDNS's API.
 
-Errors of the framework (400, 401, 404 …) are JSON only for clients that accept it,
-else a line of text; 422 is always JSON. So does the real server, and clients
-tell the two apart.
+Framework errors (400, 401, 404 …) are JSON only for clients that accept JSON, else a line of text. Status 422 is always
+JSON. PowerDNS does the same, and clients use this to distinguish them.
 """
 
 import json
@@ -67,7 +66,7 @@ _KEPT_IN_IDS = re.compile(r"[^A-Za-z0-9.-]", re.ASCII)
 
 
 class Refusal(ApiError):
-    """The request is answered with this status; without a text, the status's own words are said."""
+    """An error response with this status. Without a text, it contains the status's standard phrase."""
 
     def __init__(self, status: int, text: str = "", *, headers: Mapping[str, str] | None = None) -> None:
         self.status, self.text, self.headers = status, text, dict(headers or {})
@@ -75,7 +74,7 @@ class Refusal(ApiError):
 
 
 class AnyAccept(BaseContentNegotiation):
-    """Whatever a client says it accepts, it gets what there is: the real server never answers 406."""
+    """Content negotiation that ignores the Accept header, because PowerDNS never answers 406."""
 
     def select_parser(self, request: Request, parsers: Any) -> BaseParser:
         return cast(BaseParser, parsers[0])
@@ -87,17 +86,17 @@ class AnyAccept(BaseContentNegotiation):
 
 
 class KeyAuthentication(TokenAuthentication):
-    """A token as PowerDNS's API key; a refusal asks for one in PowerDNS's words."""
+    """Authentication by a token sent as PowerDNS's API key, with PowerDNS's challenge in a 401 response."""
 
     def authenticate_header(self, request: Request) -> str:
         return 'X-API-Key realm="PowerDNS"'
 
 
 class PowerdnsView(APIView):
-    """Base of every view of API v1: only with a token, only for the server `localhost`, errors as PowerDNS's.
+    """The base class of API v1 views. It requires a token and the server `localhost`, and returns PowerDNS's errors.
 
-    Pages of any origin may call and read the answers, because a call is made by the key that it carries, and never
-    by a cookie of the browser.
+    Pages of any origin are allowed to send requests and read responses, because only the key in the request authorizes
+    it, never a browser cookie.
     """
 
     authentication_classes: Any = (KeyAuthentication,)
@@ -112,7 +111,7 @@ class PowerdnsView(APIView):
             raise Refusal(404)
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Answer what a browser asks, without a key, before it lets a page of another origin call with one."""
+        """Return the CORS preflight response. Browsers send this request without a key."""
         return HttpResponse(content_type="text/plain", headers=_PREFLIGHT)
 
     def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -132,7 +131,7 @@ class PowerdnsView(APIView):
 
 
 class NothingHere(PowerdnsView):
-    """Every URL below the API's root that is not one of its calls."""
+    """The view of all other URLs below the API's root. It answers with 404."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -140,41 +139,41 @@ class NothingHere(PowerdnsView):
 
 
 def _refuse_unconditional_write(request: Request) -> None:
-    """Raise Refusal for a write by a token whose writes must carry If-Match: nothing here compares it."""
+    """Raise Refusal (403) for a write with a token that requires If-Match, because API v1 doesn't support If-Match."""
     token = request.auth.token if isinstance(request.auth, Actor) else None
     if token is not None and token.needs_if_match and request.method != "GET":
         raise Refusal(403, "The writes of this token must carry If-Match, which API v1 does not have. Use API v2.")
 
 
 def actor_in(request: Request) -> Actor:
-    """Return the caller."""
+    """Return the actor of the request."""
     return cast(Actor, request.auth)
 
 
 def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Return a JSON answer."""
+    """Return a JSON response."""
     return answer_text(json.dumps(value), status, headers=headers)
 
 
 def answer_text(text: str, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Return a JSON answer that is text already."""
+    """Return a JSON response from text that is already JSON."""
     return HttpResponse(text, status=status, content_type=JSON, headers=headers)
 
 
 def no_content(headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Answer 204: the request is carried out, and there is nothing to say."""
+    """Return a response with status 204 and no body."""
     response = HttpResponse(status=204, headers=headers)
     del response["Content-Type"]
     return response
 
 
 def accepts_json(request: HttpRequest | Request) -> bool:
-    """Return True if the client says so, as the real server decides it: by the words anywhere in the header."""
+    """Return True if the Accept header contains `application/json` anywhere. PowerDNS decides the same way."""
     return JSON in request.META.get("HTTP_ACCEPT", "")
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the answer to anything that a view raised; an unforeseen error is logged, and said to be our fault."""
+    """Return the response to an exception of a view. Log an unexpected exception and report a server error."""
     request: Request = context["request"]
     refusal = _refusal_of(exc)
     if refusal is None and database_away.is_away(exc):
@@ -189,7 +188,7 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 def _refusal_of(exc: Exception) -> Refusal | None:
-    """Return what an error is in HTTP's words; None for an unforeseen one."""
+    """Return the Refusal for an exception, or None if the exception is unexpected."""
     match exc:
         case Refusal():
             return exc
@@ -222,7 +221,7 @@ def _refusal_of_domain(exc: Exception) -> Refusal | None:
 
 
 def _error(request: Request, refusal: Refusal) -> HttpResponse:
-    """Return JSON for clients that accept it, and wherever the text says what is wrong; else the status's own words."""
+    """Return an error as JSON if the client accepts JSON or the refusal has a text, else the status's phrase."""
     phrase = HTTPStatus(refusal.status).phrase
     if refusal.text or accepts_json(request):
         response = answer({"error": refusal.text or phrase}, refusal.status)
@@ -237,7 +236,7 @@ def _error(request: Request, refusal: Refusal) -> HttpResponse:
 
 
 def json_body(request: Request) -> Any:
-    """Return the request's body as JSON, whatever its Content-Type. Raise Refusal (400, 413)."""
+    """Parse the request body as JSON, whatever its Content-Type. Raise Refusal (400, 413)."""
     try:
         return parse_json(request._request.body.decode())
     except RequestDataTooBig as exc:
@@ -247,9 +246,7 @@ def json_body(request: Request) -> Any:
 
 
 def json_object(request: Request) -> dict[str, Any]:
-    """Return the request's body as a JSON object, without what is null; an array or a word has no members, as
-    in PowerDNS.
-    """
+    """Return the body as a JSON object without null members, or {} if it isn't an object (like PowerDNS)."""
     value = json_body(request)
     if not isinstance(value, dict):
         return {}
@@ -257,7 +254,7 @@ def json_object(request: Request) -> dict[str, Any]:
 
 
 def text_in(body: Mapping[str, Any], key: str) -> str:
-    """Return the member of this key. Raise Refusal (422) unless it is there and a string."""
+    """Return a string member of the body. Raise Refusal (422) if it is missing or not a string."""
     value = body.get(key)
     if not isinstance(value, str):
         raise Refusal(422, f"Key '{key}' not present or not a String")
@@ -265,7 +262,7 @@ def text_in(body: Mapping[str, Any], key: str) -> str:
 
 
 def list_in(body: Mapping[str, Any], key: str) -> list[Any]:
-    """Return the member of this key, empty if it is missing. Raise Refusal (422) for anything but an array."""
+    """Return an array member of the body, or [] if it is missing. Raise Refusal (422) if it isn't an array."""
     value = body.get(key)
     if value is None:
         return []
@@ -275,7 +272,7 @@ def list_in(body: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def flag_in(request: Request, key: str, *, default: bool) -> bool:
-    """Return a query parameter that is `true` or `false`. Raise Refusal (422) for anything else."""
+    """Return a boolean query parameter. Raise Refusal (422) unless it is `true`, `false`, 1 or 0."""
     value = request.GET.get(key, "")
     if value not in {"", "true", "false", "1", "0"}:
         raise Refusal(422, f"'{key}' request parameter value '{shorten_text(value)}' is not supported")
@@ -283,9 +280,9 @@ def flag_in(request: Request, key: str, *, default: bool) -> bool:
 
 
 def canonical(text: str) -> str:
-    """Return the name that a client states.
+    """Parse a name from a client into its canonical form.
 
-    Raise Refusal (422) for one without its final dot, and for what is not a name.
+    Raise Refusal (422) if it isn't a valid name or has no trailing dot.
     """
     try:
         name = names.parse(text)
@@ -299,26 +296,27 @@ def canonical(text: str) -> str:
 
 
 def shorten_text(text: str) -> str:
-    """Return what a client sent, short enough to be sent back."""
+    """Return a client's text, cut to at most 300 characters for use in a response."""
     return text if len(text) <= 300 else text[:299] + "…"
 
 
 def zone_url(name: str) -> str:
-    """Return where the API has this zone."""
+    """Return the URL of a zone in the API."""
     return f"{SERVER_URL}/zones/{zone_id(name)}"
 
 
 def zone_id(name: str) -> str:
-    """Return the name as it is written in URLs: `=2F` for a slash; the root is `=2E`, because a lone dot is
-    lost on the way.
+    """Return the zone's id for URLs: its name, with `=2F` for a slash.
+
+    The id of the root zone is `=2E`, because HTTP clients drop a path part that is a single dot.
     """
     return "=2E" if name == names.ROOT else _KEPT_IN_IDS.sub(lambda found: f"={ord(found[0]):02X}", name)
 
 
 def name_of_id(id: str) -> str:
-    """Return the name of a zone's id, with or without the final dot.
+    """Return the zone name for an id, which can lack the trailing dot.
 
-    Raise Refusal (400) for a bad escape, 422 for what is no name.
+    Raise Refusal (400) for an invalid escape and Refusal (422) for an invalid name.
     """
     text = _ESCAPED_BYTE.sub(_unescape_byte, id)
     try:
@@ -334,10 +332,10 @@ def _unescape_byte(found: re.Match[str]) -> str:
 
 
 def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
-    """Return the zone with this id in a URL, for reading or what the right says. Raise Refusal, Unknown or
-    RightMissing.
+    """Return the zone with this id from a URL. The actor needs the given right, or read access if it is None.
 
-    One query, which also loads what clients said of the zone, how it is signed, and in which catalog of ours it is.
+    One query also loads the zone's PowerDNS attributes, its signing and its produced catalog. Raise Refusal, Unknown or
+    RightMissing.
     """
     name, actor = name_of_id(id), actor_in(request)
     zone = access.zone_alone(actor, name, ("powerdns", "signing", "produced__catalog"))

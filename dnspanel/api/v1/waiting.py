@@ -1,4 +1,7 @@
-"""`?wait=all`: a write answers when every node that takes pushes has, and every secondary; `?wait=nodes`: nodes."""
+"""The parameter `wait`, which delays a write's response until the publication has arrived.
+
+`?wait=all` waits for all active nodes and all secondaries, `?wait=nodes` only for the nodes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,16 +22,16 @@ USUAL_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How long a client wants to wait, and whether for secondaries too."""
+    """The longest time that a client wants to wait, and whether it waits for secondaries too."""
 
     seconds: float
     with_secondaries: bool
 
 
 def requested_wait(request: Request) -> Wait | None:
-    """Return what the client wants to wait for: `wait=all` or `wait=nodes`, with `timeout=SECONDS`; None: for nothing.
+    """Return the requested wait (`wait=all` or `wait=nodes`, with `timeout=SECONDS`), or None for no wait.
 
-    Raise Refusal (422).
+    Raise Refusal (422) if a parameter is invalid.
     """
     word = request.GET.get("wait", "")
     if word not in {"", "no", "none", "all", "nodes"}:
@@ -46,9 +49,10 @@ def requested_wait(request: Request) -> Wait | None:
 
 
 def wait_for_all(request: Request, publication: Publication | None, wait: Wait | None) -> None:
-    """Wait until every server that the client waits for has proved the publication, or none is left to wait for.
+    """Wait until every server that the client waits for has proved the publication.
 
-    Raise Refusal (504) with what lacks, and TakenBack (422) as soon as the canary cannot answer with it.
+    Raise Refusal (504) that lists the missing servers after the timeout. Raise TakenBack (422) as soon as the canary
+    can't serve the publication.
     """
     if publication is None or wait is None:
         return
@@ -68,9 +72,10 @@ def _describe(
     late: Sequence[NodeArrival],
     lacking: Sequence[Lacking],
 ) -> str:
-    """Say what is saved and what is not yet so; `seconds`: None where no place to wait was free.
+    """Return the error text that lists which servers don't have the saved change yet.
 
-    Nodes and secondaries are named only to actors that may see the fleet.
+    `seconds` is None if too many requests were waiting already. Nodes and secondaries are named only to actors that are
+    allowed to see the fleet.
     """
     named = ""
     if can(actor_in(request), Permission.FLEET):

@@ -1,4 +1,4 @@
-"""Calls about one zone apart from its content: notify, rectify, export, axfr-retrieve."""
+"""Calls about one zone other than its records: notify, rectify, export, axfr-retrieve."""
 
 from collections.abc import Iterator
 
@@ -19,13 +19,12 @@ from dnspanel.zones.signals import published
 
 
 class Notify(PowerdnsView):
-    """NOTIFY (RFC 1996) to the zone's secondaries, and to the addresses that it names."""
+    """A request to send NOTIFY (RFC 1996) to the zone's secondaries and to its additional addresses."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Queue it; 200 also without a receiver, because clients ask after each change as a matter of course.
+        """Queue a NOTIFY. Return 200 even without a receiver, because clients send this request after each change.
 
-        The nodes need none: the workers that bring them the change are woken once more, in case the last signal
-        was lost.
+        Nodes don't need NOTIFY. The workers that push to the nodes are woken again in case the last signal was lost.
         """
         zone = _changeable(request, zone_id)
         published.send_robust(sender=Publication, sequence=zone.sequence)
@@ -35,12 +34,12 @@ class Notify(PowerdnsView):
 
 
 class Rectify(PowerdnsView):
-    """Bring the zone's order and empty names into the form that DNSSEC needs."""
+    """A request to rectify the zone, which brings its order and empty non-terminals into the form that DNSSEC needs."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Do nothing: what the nodes get always is rectified; 200.
+        """Do nothing and return 200, because the zones that nodes get are always rectified.
 
-        For a zone that came with its signatures 422, as in PowerDNS.
+        Return 422 for a presigned zone, as PowerDNS does.
         """
         zone = _changeable(request, zone_id)
         if signing_of(zone).presigned:
@@ -49,20 +48,21 @@ class Rectify(PowerdnsView):
 
 
 class AxfrRetrieve(PowerdnsView):
-    """Fetch the zone from its primary."""
+    """A request to transfer the zone from its primary."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Have all of it transferred, soon, by a worker; 422 for a zone whose primary is this panel."""
+        """Queue a full transfer of the zone by a worker. Return 422 if the zone's primary is this panel."""
         zone = _changeable(request, zone_id)
         return answer({"result": primaries.retrieve(zone=zone, actor=actor_in(request), now=timezone.now())})
 
 
 class Export(PowerdnsView):
-    """The zone as text."""
+    """The export of the zone as text."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Answer with one record a line: name, TTL, class, type and content between tabs; in JSON for clients
-        that accept it.
+        """Return one record per line: name, TTL, class, type and content, separated by tabs.
+
+        Clients that accept JSON get the text in a JSON object.
         """
         zone = zone_by_id(request, zone_id)
         text = "".join(_lines(stored_rows(actor_in(request), zone)))
@@ -72,9 +72,9 @@ class Export(PowerdnsView):
 
 
 def _changeable(request: Request, zone_id: str) -> Zone:
-    """Return the zone, for an actor that may change a record of it at least.
+    """Return the zone if the actor is allowed to change at least one of its records.
 
-    Raise RightMissing for one that may only read.
+    Raise Refusal (403) if the actor is only allowed to read it.
     """
     zone = zone_by_id(request, zone_id)
     if not access.may_edit_zone(actor_in(request), zone):
@@ -83,7 +83,7 @@ def _changeable(request: Request, zone_id: str) -> Zone:
 
 
 def _lines(rows: Iterator[StoredRow]) -> Iterator[str]:
-    """Yield the served records of the rows."""
+    """Yield the served records of these rows as lines."""
     for name, type_, ttl, texts, disabled, *_ in rows:
         for text in texts:
             if text not in disabled:

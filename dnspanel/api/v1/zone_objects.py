@@ -1,8 +1,7 @@
 """Zones in PowerDNS's JSON, as text.
 
-These are the calls that clients make all the time, and answers of thousands
-of zones or RRsets are common: so the text is written straight from the rows
-of one query, without objects between them.
+Clients send these requests most often, and responses with thousands of zones or RRsets are common. Therefore the text
+is written directly from the rows of one query, without intermediate objects.
 """
 
 import json
@@ -53,7 +52,7 @@ WHERE r.zone_id = %(zone)s ORDER BY r.owner_key, r.type
 
 
 def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
-    """Return the zones that the actor may know of, by name; of one name when it is given. Two queries."""
+    """Return the zones that the actor is allowed to see, sorted by name, or only the zone `name`. Two queries."""
     zones = access.zones_visible_to(actor)
     if name is not None:
         zones = zones.filter(name=name)
@@ -69,7 +68,10 @@ def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
 def zone_object(
     actor: Actor, zone: Zone, *, with_rrsets: bool, name: str | None = None, type: int | None = None
 ) -> str:
-    """Return a zone as PowerDNS shows it; with its RRsets (of this name and type) as far as the actor sees them."""
+    """Return a zone in PowerDNS's form, optionally with the RRsets that the actor is allowed to see.
+
+    `name` and `type` limit the RRsets.
+    """
     attributes, state = attributes_of(zone), loaded_signing_of(zone)
     row = (
         *(zone.name, zone.serial, attributes.kind, attributes.account, catalog_name_of(zone, attributes.catalog)),
@@ -85,7 +87,7 @@ def zone_object(
 
 
 def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int | None = None) -> Iterator[StoredRow]:
-    """Yield the zone's RRsets in canonical order, those that the actor sees. One query."""
+    """Yield the zone's RRsets that the actor is allowed to see, in canonical order. One query."""
     if zone.is_producer:  # PowerDNS makes the rest of a catalog while it is transferred, and does not show it
         if name and name != zone.name:
             return iter(())
@@ -101,10 +103,10 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
 
 
 def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
-    """Write the members that a list shows too; without `is_signed`, not the two about DNSSEC.
+    """Return the members of a zone that lists show too. If `is_signed` is None, omit the two members about DNSSEC.
 
-    Columns of the row that a client of PowerDNS can set are empty (None) until a client sets them. A zone from
-    elsewhere shows what is so instead. Until its first transfer its serial is 0.
+    Columns that a client of PowerDNS can set are empty (None) until a client sets them. A transferred zone shows its
+    actual kind and primaries instead. Its serial is 0 until the first transfer.
     """
     name, serial, kind, account, catalog, masters, is_catalog, is_served, transferred_from, addresses, received = row
     if transferred_from:
@@ -126,7 +128,10 @@ def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
 
 
 def _source_of(zone: Zone) -> tuple[list[str] | None, int | None]:
-    """Return the addresses of its primaries, and the serial that came from there; None of others, without a query."""
+    """Return the addresses of a transferred zone's primaries and the serial received from them.
+
+    Return (None, None) for other zones, without a query.
+    """
     if not zone.transferred_from:
         return None, None
     rows = TransferredZone.objects.filter(pk=zone.pk).values_list("addresses", "serial")
@@ -134,7 +139,7 @@ def _source_of(zone: Zone) -> tuple[list[str] | None, int | None]:
 
 
 def _own_fields(attributes: PowerdnsZone, zone: Zone, signing: Mapping[str, str]) -> dict[str, Any]:
-    """Return the members that only the zone itself shows."""
+    """Return the members that only a single zone shows, not a list."""
     return {
         "api_rectify": attributes.api_rectify,
         "master_tsig_key_ids": [zone_id(name) for name in attributes.metadata.get(TSIG_ALLOW_AXFR, ())],

@@ -1,4 +1,4 @@
-"""The zones of API v1: list, create, read, change, delete. Other calls about one zone are in `zone_calls`."""
+"""The zones of API v1: list, create, read, change and delete. `zone_calls` has the other calls about one zone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,16 +48,16 @@ NO_TYPE = 0  # no RRset has it
 
 
 class Zones(PowerdnsView):
-    """All zones that the token may know of."""
+    """All zones that the token is allowed to see."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
-        """List them, or the one named by `zone`."""
+        """List the zones, or only the zone that the parameter `zone` names."""
         name = canonical(request.GET["zone"]) if "zone" in request.GET else None
         with_dnssec = flag_in(request, "dnssec", default=True)
         return answer_text(zone_list(actor_in(request), name=name, with_dnssec=with_dnssec))
 
     def post(self, request: Request, server_id: str) -> HttpResponse:
-        """Create one; 409 if there is one of this name."""
+        """Create a zone. Return 409 if a zone with this name exists."""
         body, wait = json_object(request), requested_wait(request)
         with_rrsets = flag_in(request, "rrsets", default=True)
         name = canonical(text_in(body, "name"))
@@ -114,24 +114,25 @@ class OneZone(PowerdnsView):
     """One zone."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Answer with the zone and its RRsets; `rrsets=false` leaves them out, `rrset_name` and `rrset_type`
-        choose some.
+        """Return the zone and its RRsets.
+
+        `rrsets=false` omits the RRsets. `rrset_name` and `rrset_type` select some of them.
         """
         with_rrsets, (name, type_) = flag_in(request, "rrsets", default=True), _requested_rrset(request)
         actor, zone = actor_in(request), zone_by_id(request, zone_id)
         return answer_text(zone_object(actor, zone, with_rrsets=with_rrsets, name=name, type=type_))
 
     def patch(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Change RRsets, all of them or none, in one revision; 204."""
+        """Change RRsets in one revision, either all or none. Return 204."""
         wait, body = requested_wait(request), json_object(request)
         zone = access.zone_alone(actor_in(request), name_of_id(zone_id))
         serials = _publish(request, zone, read_patch(body, zone, timezone.now()), wait, {})
         return no_content(serials)
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Change what is kept of the zone apart from its content, and how it is signed; 204.
+        """Change the zone's attributes and how it is signed. Return 204.
 
-        With `rrsets`, its content becomes these, and how it is signed changes after that, in a publication of its own.
+        With `rrsets`, replace the zone's content. The signing changes afterwards, in a separate publication.
         """
         wait, body, now = requested_wait(request), json_object(request), timezone.now()
         zone = zone_by_id(request, zone_id)
@@ -153,7 +154,10 @@ class OneZone(PowerdnsView):
         return no_content(serials)
 
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Move the zone into the trash; 204. 422 for too many zones within minutes, unless `?confirm=true`."""
+        """Move the zone to the trash. Return 204.
+
+        Return 422 if too many zones are deleted within minutes, unless the request has `?confirm=true`.
+        """
         wait, zone = requested_wait(request), zone_by_id(request, zone_id)
         publication = edit.delete_zone(
             zone=zone,
@@ -167,7 +171,7 @@ class OneZone(PowerdnsView):
 def _publish(
     request: Request, zone: Zone, content: PatchAndComments, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Publish what is asked for; return the headers with the zone's serials. Waits for the nodes if that is asked."""
+    """Publish the requested changes and return headers with the zone's serials. Wait for the nodes if requested."""
     actor, now = actor_in(request), timezone.now()
 
     def keep_the_rest() -> None:
@@ -189,9 +193,9 @@ def _publish(
 def _refuse_settings(
     request: Request, zone: Zone, attributes: Mapping[str, Any], *, changes_signing: bool, has_content: bool
 ) -> None:
-    """Raise RightMissing for an actor that may not change what a PUT changes apart from content.
+    """Raise RightMissing if the actor isn't allowed to change the settings or the signing that a PUT changes.
 
-    Clients send back all that they have read: a client that changes nothing of the signing needs no right for it.
+    Clients send back everything that they have read. So a PUT that doesn't change the signing needs no right for it.
     """
     if changes_signing:
         access.require_right(actor_in(request), zone, Right.DNSSEC)
@@ -202,7 +206,7 @@ def _refuse_settings(
 def _settle(
     request: Request, zone: Zone, signing: RequestedSigning, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> None:
-    """Sign the zone as the request says, and set these attributes; or do neither."""
+    """Apply the requested signing and set these attributes, in one transaction."""
     acting, before = Acting(actor_in(request), Channel.API, timezone.now()), loaded_signing_of(zone)
 
     def keep_the_rest() -> None:
@@ -221,7 +225,7 @@ def _settle(
 
 
 def _requested_rrset(request: Request) -> tuple[str | None, int | None]:
-    """Return `rrset_name` and `rrset_type`, None for any. A type without a name chooses nothing, as in PowerDNS."""
+    """Return `rrset_name` and `rrset_type`, with None for any. A type without a name is ignored, as in PowerDNS."""
     name, word = request.GET.get("rrset_name", ""), request.GET.get("rrset_type", "")
     if not name:
         return None, None

@@ -1,1 +1,1 @@
-"""API v2: our own."""
+"""API v2, the panel's own API."""

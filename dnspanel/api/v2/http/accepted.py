@@ -1,4 +1,4 @@
-"""The answer to a write: the publication, how far it has come, and a wait for it if the client asks for one."""
+"""The response to a write: the publication and its progress. The response waits for the publication if requested."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def answer_outcome(
     headers: Mapping[str, str] | None = None,
     extensions: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """Return the answer to a publication: 202 with what was published, `status` when nothing is left to wait for."""
+    """Return the response to a publication: 202, or `status` if the publication has arrived everywhere."""
     if (rehearsed := rehearsal.under_way()) is not None:
         return plans_answer(request, rehearsed, {})
     zones = [moved_json(plan) for plan in outcome.plans]
@@ -73,9 +73,12 @@ def answer_publication(
     headers: Mapping[str, str] | None = None,
     zones: list[dict[str, Any]] | None = None,
 ) -> HttpResponse:
-    """Return the answer with this publication: 202 while nodes lack it, else `status`. `zones` are its own, if known.
+    """Return a response with this publication: 202 while nodes lack it, else `status`.
 
-    A dry run is answered with its plans. Raise TakenBack as soon as the publication is taken back, if the client waits.
+    `zones` are the publication's zones, if known.
+
+    The response to a dry run contains its plans. If the client waits, raise TakenBack as soon as the publication is
+    reverted.
     """
     if (rehearsed := rehearsal.under_way()) is not None:
         refusals = {"refusals": body["outcome"]["refusals"]} if "outcome" in body else {}
@@ -103,9 +106,9 @@ def answer_publication(
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
-    """Return the answer to a request whose first sending published, and whose answer was lost; None if it did not.
+    """Return the response to a retried request that already published. Return None if it didn't publish.
 
-    Raise TakenBack if what it published was taken back since.
+    Raise TakenBack if the publication was reverted since.
     """
     publication = Publication.objects.select_related("author", "token").filter(form_id=form_id).first()
     if publication is None:
@@ -116,7 +119,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """Return how many seconds the client wants to wait, in the query or in `Prefer`. Raise Problem."""
+    """Return the seconds that the client wants to wait, from the query or from `Prefer`. Raise Problem if invalid."""
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
