@@ -1,1 +1,1 @@
-"""Lists of zones and of their records, as the faces show them."""
+"""Lists of zones and of their records, for pages and APIs."""

@@ -1,8 +1,8 @@
-"""The RRsets of a zone by name, as people sort names: where a page begins, and which RRsets it has.
+"""Pages of a zone's RRsets, sorted by name as people sort names.
 
-At each name SOA and NS come first. A small zone is sorted in full; of a large one, the names are read along their
-places (`display_order`), with those between them that were changed since these were written. Where a filter finds few
-RRsets, these are sorted; where it finds many, it is asked about a bounded number of names for each page.
+At each name, SOA and NS come first. A small zone is sorted in full. In a large zone, the names are read in the order of
+their stored places (`display_order`), and names that changed since the places were written are merged in. If a filter
+finds few RRsets, these are sorted; if it finds many, it is applied to a bounded number of names for each page.
 """
 
 from collections.abc import Iterable
@@ -30,13 +30,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The first RRsets behind a place; `looked_to`: the name up to which they were looked for, if not to the end."""
+    """The first RRsets after a place. `looked_to` is the last examined name, or None if all names were examined."""
 
     keys: list[StoredKey]
     looked_to: bytes | None = None
 
     def up_to(self, keys: Iterable[StoredKey], *, descending: bool) -> list[StoredKey]:
-        """Return the keys at names that were examined."""
+        """Return the keys whose names were examined."""
         if self.looked_to is None:
             return list(keys)
         end = place_of((self.looked_to, 0))[:2]
@@ -45,7 +45,7 @@ class Found:
 
 
 def place_of(key: StoredKey) -> Place:
-    """Return the sort key of an editor."""
+    """Return the key that sorts RRsets as an editor shows them."""
     owner_key, type_ = key
     return Place(natural_key(owner_key), owner_key, display_rank(type_))
 
@@ -56,7 +56,7 @@ def keys_of(rows: "QuerySet[Any]") -> set[StoredKey]:
 
 
 def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: bool = False) -> list[StoredKey]:
-    """Return those of these keys after `start` (None: all of them), sorted.
+    """Return the keys after `start` (None: all keys), sorted.
 
     With `descending`, names come from last to first; the types at each name keep their order.
     """
@@ -75,14 +75,14 @@ def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The names of a large zone in their order; `changed` are those that may have been added since."""
+    """The stored order of a large zone's names. `changed` are names that may have been added since it was written."""
 
     zone: Zone
     changed: frozenset[bytes]
 
     @classmethod
     def of(cls, zone: Zone) -> "Places | None":
-        """Return the places of the zone, or None if they are missing, or too much was published since.
+        """Return the places of the zone, or None if they are missing or the zone has changed too much since.
 
         Up to four queries.
         """
@@ -101,7 +101,7 @@ class Places:
     def first(
         self, rows: "QuerySet[Any]", start: StoredKey | None, limit: int, *, are_all: bool, descending: bool = False
     ) -> Found:
-        """Return the first of these RRsets of the zone after `start`. `are_all`: no filter leaves any out."""
+        """Return the first of the zone's `rows` after `start`. Set `are_all` if no filter leaves RRsets out."""
         begin = None if start is None else place_of(start)
         names = _Names(self.zone, None if begin is None else begin[:2], begins_with=True, descending=descending)
         found: list[StoredKey] = []
@@ -123,7 +123,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names of a zone at or behind one (None: all of them)."""
+    """The names of a zone after `begin` (None: all names). `begins_with` includes the first name."""
 
     zone: Zone
     begin: tuple[bytes, bytes] | None
@@ -131,16 +131,16 @@ class _Names:
     descending: bool
 
     def nth(self, count: int) -> tuple[bytes, bytes] | None:
-        """Return the last of the first `count` names, or None if there are no further names."""
+        """Return the last of the first `count` names, or None if there are fewer names."""
         order = ("-place", "-owner_key") if self.descending else ("place", "owner_key")
         names = self._rows().order_by(*order).values_list("place", "owner_key")
         found = names[count - 1 : count].first()
         return None if found is None else (bytes(found[0]), bytes(found[1]))
 
     def are_up_to(self, end: tuple[bytes, bytes] | None) -> Func:
-        """Return a condition for RRsets at the names up to this one.
+        """Return a condition for RRsets at the names up to `end`, or at all names for None.
 
-        PostgreSQL looks up an array along the primary key.
+        The names form an array, which PostgreSQL looks up along the primary key.
         """
         rows = (
             self._rows()
@@ -153,7 +153,7 @@ class _Names:
         )
 
     def has(self, owner_key: bytes, end: tuple[bytes, bytes] | None) -> bool:
-        """Return True if this name is not after that one."""
+        """Return True if `owner_key` is one of these names and isn't after `end`."""
         name = place_of((owner_key, 0))[:2]
         if self.begin is not None and name == self.begin:
             return self.begins_with
@@ -172,7 +172,7 @@ class _Names:
 def _rows_before_or_after(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
-    """Select the rows before a name or after it; with `itself`, that one too. The first bound is for the index."""
+    """Select the rows before or after the name `at`, including it with `itself`. The first condition uses the index."""
     place, owner_key = at
     rows = rows.filter(**{f"place__{'lte' if before else 'gte'}": place})
     other_way = f"owner_key__{'gt' if before else 'lt'}{'' if itself else 'e'}"

@@ -1,7 +1,7 @@
-"""RRsets of a zone with a text, searched in a bounded number of them at a time.
+"""Search a zone's RRsets for a text, with a bounded number of comparisons for each page.
 
-No index finds a part of a name or an rdata: one of trigrams makes every write three times as slow. So RRsets are
-compared in their order, and the answer says where to continue: each answer costs the same in a large zone.
+No index finds a part of a name or an rdata: a trigram index makes every write three times as slow. So RRsets are
+compared in order, and the answer has the place where the next page continues. Each page costs the same in a large zone.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _FIRST = {rdtypes.SOA: 0, rdtypes.NS: 1}
 
 
 def last_compared(zone: Zone, start: StoredKey) -> StoredKey | None:
-    """Return the last of the next MOST_COMPARED RRsets after `start`, or None if the zone has no further ones."""
+    """Return the last of the next MOST_COMPARED RRsets after `start`, or None if fewer follow."""
     if zone.rrset_count <= MOST_COMPARED:
         return None
     keys = between(StoredRRset.objects.filter(zone=zone), start).order_by("owner_key", "type")
@@ -41,12 +41,12 @@ def between(rows: "QuerySet[Any]", start: StoredKey, last: StoredKey | None = No
 
 
 def display_rank(type: int) -> int:
-    """Return the rank of this type at its name in an editor: SOA, NS, then the others by number."""
+    """Return the rank of a type among the RRsets of a name in an editor: SOA, NS, then the others by number."""
     return _FIRST.get(type, type + len(_FIRST))
 
 
 def display_key(key: StoredKey) -> StoredKey:
-    """Return the sort key of an editor."""
+    """Return the key that sorts RRsets by owner key and then as an editor shows types."""
     return key[0], display_rank(key[1])
 
 
@@ -55,8 +55,8 @@ def in_display_order(
 ) -> "QuerySet[Any]":
     """Return the first rows after `start` (None: of all) up to the name of `last`, in the order of an editor.
 
-    They are read along the primary key: only the few RRsets of one name are sorted. If few names are asked for, their
-    rows are sorted: PostgreSQL would look for them along the primary key of the zone.
+    Rows are read along the primary key: only the few RRsets of one name are sorted. Set `are_few` if the rows have few
+    names: then all rows are sorted, because PostgreSQL would search the zone's whole primary key for them.
     """
     whens = [When(type=type, then=Value(rank)) for type, rank in _FIRST.items()]
     rank = Case(*whens, default=F("type") + len(_FIRST), output_field=IntegerField())

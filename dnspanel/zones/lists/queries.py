@@ -1,7 +1,7 @@
-"""Reads for the faces: lists, search, and the editor's view of a zone merged with a draft.
+"""Reads for pages and APIs: lists, search, and the editor's view of a zone merged with a draft.
 
-Every list pages by keyset: a page says with which cursor the next one starts.
-What concerns the past is in `history`, and offered from here too.
+Every list pages by keyset: a page has the cursor of the next page. Reads about the past are in `history`, and can be
+imported from here, too.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Rows of a list, and the cursor of the next rows (empty: none)."""
+    """Rows of a list, and the cursor of the next page ("" on the last page)."""
 
     rows: tuple[Row, ...]
     next_after: str
@@ -63,21 +63,24 @@ class ZoneRow:
 
 @dataclass(frozen=True, slots=True)
 class ZonePage(Page[ZoneRow]):
-    """Some zones of a list; `looked_to`: the name up to which a search looked, if that is not the end."""
+    """A page of zones. `looked_to` is the last examined name if a search reached its limit."""
 
     looked_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage(Page[HistoryRow]):
-    """Some revisions; `looked_down_to`: the number of the last one that was looked at, if that is not the first."""
+    """A page of revisions.
+
+    `looked_down_to` is the number of the last examined revision if the filters reached their limit.
+    """
 
     looked_down_to: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DraftCounts:
-    """What a draft holds for one zone."""
+    """The numbers of changes of one zone in a draft."""
 
     zone_id: int
     zone_name: str
@@ -94,9 +97,9 @@ class DraftCounts:
 def zone_page(
     *, user: Person, search: str = "", order: ZoneOrder = BY_NAME, after: str = "", limit: int = 100, part: int = 1
 ) -> ZonePage:
-    """Return zones in this order that match a search (see `search.terms`). `part` is that of `zones_fitting`.
+    """Return zones that match a search (see `search.terms`), in the given order. `part` works as in `zones_fitting`.
 
-    A search inside zones is answered by name, whatever the order: see `order_for`.
+    A search for the content of zones is always in order of name: see `order_for`.
     """
     zones, searched = zones_visible_to(user), parse(search)
     order = order_for(searched, order)
@@ -122,7 +125,9 @@ def zone_page(
 
 
 def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:
-    """Return the possible order of a search's zones. A search inside zones comes by name.
+    """Return the order in which a search can list zones.
+
+    A search for the content of zones is always in order of name.
 
     The number of zones that such a search must examine is unknown beforehand.
     """
@@ -130,12 +135,12 @@ def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:
 
 
 def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
-    """Select those of `zones` that match a search. A search with a fault matches none."""
+    """Select the zones that match a search. A search with a fault matches none."""
     return zone_conditions.fitting(zones, parse(search), now=timezone.now())
 
 
 def trash_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
-    """Return deleted zones, the newest first. `search` is that of `zone_page`."""
+    """Return deleted zones, most recently deleted first. `search` works as in `zone_page`."""
     zones = _with_list_columns(found_zones(trash_visible_to(user), search)).order_by("-deleted_at", "-pk")
     at, _, pk = after.partition("~")
     if pk.isdecimal():
@@ -155,7 +160,7 @@ def trash_place(deleted_at: datetime, zone_id: int) -> str:
 
 
 def others_drafting(*, zone: Zone, author: User) -> tuple[tuple[str, int], ...]:
-    """Return (username, operations) of all other people whose draft changes this zone."""
+    """Return (username, number of operations) for each other person whose open draft changes this zone."""
     drafted = Operation.objects.filter(zone=zone, draft__author__isnull=False)  # not in one that is put aside
     others = drafted.exclude(draft__author=author).values("draft__author__username")
     counted = others.annotate(n=Count("pk")).order_by("draft__author__username")
@@ -183,9 +188,9 @@ def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
 def history_page(
     *, zone: Zone, before: int | None = None, limit: int = 50, filters: HistoryFilters = EVERY_REVISION
 ) -> HistoryPage:
-    """Return revisions, the newest first. `before` is the number below which the page starts (the cursor as an int).
+    """Return revisions, newest first. `before` is the number below which the page begins (the cursor as an int).
 
-    With filters, a bounded number of revisions is examined, and the page says how far.
+    With filters, a bounded number of revisions is examined, and the page has the number of the last one.
     """
     top = zone.revision + 1 if before is None else min(before, zone.revision + 1)
     down_to = 1 if filters == EVERY_REVISION else max(1, top - MOST_REVISIONS_LOOKED_THROUGH)
@@ -198,7 +203,7 @@ def history_page(
 
 
 def _storable(text: str) -> str:
-    """Replace the one character that PostgreSQL cannot store."""
+    """Replace NUL, the one character that PostgreSQL cannot store, by a space."""
     return text.replace("\0", " ")
 
 

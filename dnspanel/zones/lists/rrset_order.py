@@ -1,10 +1,11 @@
-"""The orders of a zone's RRsets by other columns than the name; what is the same in a column comes by name.
+"""Sort a zone's RRsets by a column other than the name.
 
-By canonical order of names in a large zone, along the primary key; in another one as people sort names.
+RRsets with the same value are sorted by name: in canonical order along the primary key in a large zone, and as people
+sort names in a small one.
 
-There is no index for them: each would make publications and imports slower for all zones. The first RRsets by a
-column are picked out of all that the zone has, which a bound keeps to 0.2 s; a larger zone is sorted once a search has
-narrowed it.
+These orders have no index, because each index would make publications and imports slower for all zones. The first
+RRsets are selected from all RRsets of the zone. A bound on its size keeps that within 0.2 s; a larger zone is sorted
+only after a search has narrowed it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ ORDER BY newest.number DESC LIMIT %s"""
 
 
 class RRsetColumn(StrEnum):
-    """What the RRsets of a zone can be sorted by."""
+    """The columns that can sort the RRsets of a zone."""
 
     NAME = "name"
     TYPE = "type"
@@ -53,7 +54,7 @@ class RRsetColumn(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RRsetOrder(SortOrder[RRsetColumn]):
-    """By a column, up or down; RRsets that are the same in it come by name."""
+    """A column and a direction. RRsets with the same value are sorted by name."""
 
     column: RRsetColumn = RRsetColumn.NAME
 
@@ -73,17 +74,17 @@ _VALUES_OF_TEXTS = {RRsetColumn.TYPE: "types", RRsetColumn.TTL: "ttls"}
 
 
 class TooManyToSort(Exception):
-    """There are too many RRsets to sort by this column while a person waits."""
+    """The zone has too many RRsets to sort by this column while a person waits."""
 
 
 def rrset_order_of(text: str) -> RRsetOrder:
-    """Parse an order of a URL: `ttl`, or `-ttl` for the longest first. Anything else is an editor's own order."""
+    """Parse an order from a URL: `ttl`, or `-ttl` for the longest first. Anything else is the editor's own order."""
     return RRsetOrder.of_url(text, RRsetColumn, AS_EDITED)
 
 
 @dataclass(frozen=True, slots=True)
 class SortedKey:
-    """An RRset's place in an order: what it is sorted by, and its key."""
+    """An RRset's place in an order: its value in the column, and its key."""
 
     by: Any
     key: StoredKey
@@ -100,9 +101,9 @@ def first_stored(
 ) -> list[SortedKey]:
     """Return the first published RRsets after `start` (None: of all).
 
-    In a `large_zone`, last changes are looked up in its newest changes first, and types, TTLs and comments in the
-    search texts. The first two are possible only if the rows are all of the zone's (`is_all`), except those of a draft.
-    Not all RRsets are compared.
+    In a `large_zone`, the newest changes are read from the zone's newest revisions, and types, TTLs and comments are
+    found through the search texts, so that not all RRsets are compared. This works for types and TTLs only if `rows`
+    are all RRsets of the zone except those of a draft (`is_all`).
     """
     rows = rows.annotate(sort_key=_STORED[order.column])
     if large_zone is None:
@@ -124,19 +125,22 @@ def first_stored(
 
 
 def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the first operations of a draft after `start`, sorted by the value that an editor shows."""
+    """Return the first operations of a draft after `start`, sorted by the displayed value."""
     return _first(rows.annotate(sort_key=_DRAFTED[order.column]), order, start, limit)
 
 
 def merge_in_order(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
-    """Merge both in the order. RRsets without a comment come last, also in descending order."""
+    """Merge two lists in the order. RRsets without a comment come last, also in descending order."""
     return _by_column(sorted((*first, *second), key=lambda place: place.key), order)
 
 
 def naturally_merged(
     first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder, start: SortedKey | None
 ) -> list[SortedKey]:
-    """Merge both after `start`. RRsets with the same value come in the natural order of names."""
+    """Merge two lists, and return the part after `start`.
+
+    RRsets with the same value are in the natural order of names.
+    """
     places = {*first, *second} if start is None else {*first, *second, start}
     found = _by_column(sorted(places, key=lambda place: place_of(place.key)), order)
     return found if start is None else found[found.index(start) + 1 :]
@@ -150,13 +154,13 @@ def _by_column(by_name: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKe
 
 
 def sorted_cursor(place: SortedKey) -> str:
-    """Return the cursor of the page after this place."""
+    """Return the cursor of the page that begins after this place."""
     by, (owner_key, type_) = place.by, place.key
     return f"{str(by).encode().hex()}.{owner_key.hex()}-{type_}"
 
 
 def sorted_place(after: str, order: RRsetOrder) -> SortedKey | None:
-    """Parse the place of a cursor, or return None, the beginning, for anything else."""
+    """Parse a cursor. Return None, which means the beginning, if it is invalid."""
     by, point, key = after[:_LONGEST_CURSOR].partition(".")
     owner_key, dash, type_ = key.partition("-")
     if not (point and dash):
@@ -180,7 +184,7 @@ def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, li
 def _commented_first(
     rows: "QuerySet[Any]", commented: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int
 ) -> list[SortedKey]:
-    """Return RRsets with a comment, all of which are in `commented`, in the order; then the others."""
+    """Return RRsets with a comment, in order, and then the others. `commented` selects rows that may have a comment."""
     without = start is not None and not start.by
     found = [] if without else _of_many_values(commented.filter(sort_key__gt=""), order, start, limit)
     if len(found) == limit:
@@ -195,9 +199,9 @@ def _in_blocks(
     start: SortedKey | None,
     limit: int,
 ) -> list[SortedKey] | None:
-    """Return rows value by value, each from the blocks that have it; None if that is too much work.
+    """Return rows value by value, each from the blocks that have the value; None if that is too much work.
 
-    Each block of a value has an RRset with it, unless a draft has it.
+    Each block of a value has an RRset with it, unless that RRset is in a draft.
     """
     found: list[SortedKey] = []
     values = sorted(blocks, reverse=order.descending)
@@ -221,7 +225,7 @@ def _in_blocks(
 
 
 def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[search_texts.Block]]) -> Iterator[list[int]]:
-    """Yield the values in their order: in groups if few blocks have them, else one by one."""
+    """Yield the values in order: in groups while few blocks have them, otherwise one by one."""
     group: list[int] = []
     size = 0
     for value in values:
@@ -237,7 +241,7 @@ def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[search_texts.Bl
 def _of_value_in_blocks(
     rows: "QuerySet[Any]", value: int, blocks: Sequence[search_texts.Block], behind: StoredKey | None, limit: int
 ) -> list[SortedKey]:
-    """Return the rows of one value in these blocks: first from a few blocks, then from more."""
+    """Return the rows with one value in the given blocks: first from a few blocks, then from more."""
     found: list[SortedKey] = []
     at, count = 0, _FIRST_BLOCKS
     while at < len(blocks) and len(found) < limit:
@@ -248,7 +252,10 @@ def _of_value_in_blocks(
 
 
 def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows by change. Most RRsets never changed and are read along the primary key; the others are few."""
+    """Return the rows sorted by their last change.
+
+    Most RRsets never changed, and are read along the primary key. The others are few.
+    """
     changed = rows.filter(sort_key__gt=_AS_IT_CAME)
     is_among_others = start is not None and start.by <= _AS_IT_CAME
     at = start.key if start is not None and is_among_others else None
@@ -264,10 +271,10 @@ def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None
 def _changed_last(
     rows: "QuerySet[Any]", large_zone: Zone, order: RRsetOrder, start: SortedKey | None, limit: int
 ) -> tuple[list[SortedKey], bool]:
-    """Return the rows of the newest revisions, some thousand changes together, and whether no other revision
-    changed any.
+    """Return the rows that the zone's newest revisions changed, and True if no older revision changed any row.
 
-    The last change of an RRset by a revision is among that revision's changes.
+    The revisions together have some thousand changes. The last change of an RRset is among the changes of the revision
+    that made it.
     """
     newest = _IN_DRAFT if start is None else start.by
     with connection.cursor() as cursor:
@@ -285,7 +292,7 @@ def _changed_last(
 
 
 def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows after `start` in the order, compared all at once."""
+    """Return the rows after `start` in order, all sorted at once. Suits columns with many different values."""
     if start is not None:
         owner_key, type_ = start.key
         rows = order.behind(rows, start.by, Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_))
@@ -293,7 +300,7 @@ def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey |
 
 
 def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows in the order if many RRsets have the same value: no names are compared.
+    """Return the rows in order without comparing names. Suits columns where many RRsets have the same value.
 
     1. Rows with the same value as `start` follow it along the primary key.
     2. The first values after it are selected, without an order of names. All but the last of them are complete.
@@ -315,7 +322,7 @@ def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | 
 
 
 def _of_one_value(rows: "QuerySet[Any]", by: Any, behind: StoredKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows of one value, along the primary key."""
+    """Return the rows with one value, along the primary key."""
     rows = rows.filter(sort_key=by)
     if behind is not None:
         rows = between(rows, behind)
@@ -336,7 +343,7 @@ def _text(text: bytes) -> str:
 
 
 def _displayed_part(template: str) -> Func:
-    """Return a part of the drafted RRset, or, for a deletion, of the one before."""
+    """Return a part of the drafted RRset, or of the published RRset if the draft deletes it."""
     operand = template.replace("%", "COALESCE(%(expressions)s)")
     return Func(F("wanted"), F("base"), template=operand, output_field=TextField())
 

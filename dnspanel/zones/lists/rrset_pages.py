@@ -57,7 +57,7 @@ _CANONICAL = "~"  # before a cursor of that order of names
 
 @dataclass(frozen=True, slots=True)
 class RRsetFilter:
-    """Which RRsets an editor shows: those that a search finds; of these types (none: all); only those in the draft."""
+    """A filter for the RRsets in an editor: a search text, types (none means all), and only RRsets in the draft."""
 
     text: str = ""
     types: frozenset[int] = frozenset()
@@ -65,12 +65,12 @@ class RRsetFilter:
 
     @property
     def search(self) -> Search:
-        """What the text means."""
+        """The parsed search text."""
         return parse(self.text)
 
     @property
     def fits_all(self) -> bool:
-        """Whether every RRset fits it, as published or as drafted."""
+        """True if every RRset matches the text and the types."""
         return not self.search and not self.types
 
 
@@ -79,7 +79,10 @@ EVERYTHING = RRsetFilter()
 
 @dataclass(frozen=True, slots=True)
 class RRsetRow:
-    """An RRset as published and as it is after the author's draft; `conflict`: published moved since the edit began."""
+    """An RRset as published and in the author's draft.
+
+    `conflict` is True if another change of the RRset was published since the author began to edit it.
+    """
 
     change: Change  # from published to the draft's, which is the published one where the draft says nothing
     mark: Mark | None = None
@@ -90,9 +93,9 @@ class RRsetRow:
 
 @dataclass(frozen=True, slots=True)
 class RRsetPage(Page[RRsetRow]):
-    """Some rows of an editor; `stopped_at`: the name up to which a text was looked for, if that is not the end.
+    """A page of an editor. `stopped_at` is the last examined name if a search reached its limit.
 
-    `is_canonical`: they come in canonical order of names, and so does what follows.
+    `is_canonical` is True if this page and the next ones are in the canonical order of names.
     """
 
     stopped_at: str = ""
@@ -108,14 +111,16 @@ def rrset_page(
     limit: int = 100,
     descending: bool = False,
 ) -> RRsetPage:
-    """Return the zone's RRsets in natural order of names, SOA and NS first at each, merged with the author's draft.
+    """Return the zone's RRsets in natural order of names, merged with the author's draft.
+
+    At each name, SOA and NS come first.
 
     At most 17 queries, six in a small zone.
 
     An RRset is shown if the filter finds it as published or as drafted. In a large zone, values that many names may
-    have are searched at a bounded number of them: the page says how far, and more may follow even if it has few rows. A
-    large zone whose names have no places yet comes in canonical order. Raise TooManyToSort for such a zone with
-    `descending`.
+    have are searched at a bounded number of names: the page has the last examined name, and more may follow even if the
+    page has few rows. A large zone whose names have no places yet is listed in canonical order. Raise TooManyToSort for
+    such a zone with `descending`.
     """
     if not finds_in(zone, filters.search):
         return RRsetPage((), "")
@@ -148,8 +153,9 @@ def rrset_page(
 def _first_published(
     zone: Zone, author: User, filters: RRsetFilter, start: StoredKey | None, limit: int, *, descending: bool
 ) -> Found | None:
-    """Return the first published RRsets that the filter finds, by name; None if the zone is too large to sort
-    them now.
+    """Return the first published RRsets that the filter finds, by name.
+
+    Return None if the zone is too large to sort them now.
     """
     rows = _filtered_rrsets(zone, author, filters)
     if zone.rrset_count <= display_order.LARGE:
@@ -167,7 +173,7 @@ def _first_published(
 
 
 def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) -> set[StoredKey] | None:
-    """Return all RRsets of a large zone that the filter finds, if they are known to be among few."""
+    """Return all RRsets of a large zone that the filter finds, or None if they may be many."""
     if filters.fits_all:
         return None
     terms = filters.search.terms
@@ -183,7 +189,7 @@ def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) ->
 
 
 def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: StoredKey | None, limit: int) -> RRsetPage:
-    """Return a page of `rrset_page` in canonical order of names, along the primary key."""
+    """Return a page like `rrset_page`, but in canonical order of names, along the primary key."""
     search = filters.search
     last, where = None, None
     if search and zone.rrset_count > find_rrsets.MOST_COMPARED:
@@ -212,7 +218,10 @@ def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: Store
 
 
 def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tuple[RRsetRow, ...]:
-    """Return the rows of these RRsets, in this order, without deleted ones; in two queries."""
+    """Return the rows with these keys, in this order.
+
+    Leave out RRsets that are neither published nor drafted. Two queries.
+    """
     stored = _at(StoredRRset.objects.filter(zone=zone), page)
     operations = _at(mine, page)
     rows = (_rrset_row(stored.get(key), operations.get(key)) for key in page if key in stored or key in operations)
@@ -222,9 +231,9 @@ def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tu
 def sorted_rrset_page(
     *, zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
 ) -> RRsetPage:
-    """Return the RRsets of `rrset_page` in another order, each as the author's draft leaves it. At most 15 queries.
+    """Return the RRsets of `rrset_page` in another order, each as in the author's draft. At most 15 queries.
 
-    Raise TooManyToSort if the zone has too many RRsets for this column and the filter does not find a few of them.
+    Raise TooManyToSort if the zone has too many RRsets for this column, unless the filter finds only a few of them.
     """
     if order.column is RRsetColumn.NAME:
         return rrset_page(
@@ -262,19 +271,19 @@ def sorted_rrset_page(
 
 
 def place_before(zone: Zone, name: str) -> str:
-    """Return the cursor of the editor page that begins at this name, or where it would be."""
+    """Return the cursor of the editor page that begins at this name, or at the next one if the zone doesn't have it."""
     return _cursor_of((relative_key(name, zone.name), _BEFORE_ALL_TYPES))
 
 
 def place_behind(zone: Zone, key: Key, *, is_canonical: bool = False) -> str:
-    """Return the cursor of the editor page that begins after this RRset. `is_canonical` is that of RRsetPage."""
+    """Return the cursor of the editor page that begins after this RRset. `is_canonical` is the page's field."""
     return f"{_CANONICAL if is_canonical else ''}{_cursor_of((relative_key(key[0], zone.name), key[1]))}"
 
 
 def finds_in(zone: Zone, search: Search) -> bool:
-    """Return True if a search can match in this zone: the zone matches the terms about zones.
+    """Return True if the zone matches the terms of the search that concern only zones.
 
-    A query if there are any.
+    One query, or none without such terms.
     """
     if search.faults:
         return False
@@ -284,7 +293,7 @@ def finds_in(zone: Zone, search: Search) -> bool:
 
 
 def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
-    """Return one RRset, published and in the author's draft. Both sides are None if it does not exist."""
+    """Return the row of one RRset: published and in the author's draft. Both are None if it does not exist."""
     key = {"owner_key": relative_key(name, zone.name), "type": type}
     stored = StoredRRset.objects.filter(zone=zone, **key).first()
     operation = Operation.objects.filter(draft__author=author, zone=zone, **key).first()
@@ -294,7 +303,7 @@ def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
 
 
 def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRow]:
-    """Return these RRsets as `rrset_page` does, in its order, without missing ones; in two queries."""
+    """Return the rows of these RRsets, in the order of `rrset_page`, without missing ones. Two queries."""
     stored_keys = [(relative_key(name, zone.name), type_) for name, type_ in keys if names.is_within(name, zone.name)]
     stored = _at(StoredRRset.objects.filter(zone=zone), stored_keys)
     operations = _at(Operation.objects.filter(draft__author=author, zone=zone), stored_keys)
@@ -303,7 +312,10 @@ def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRo
 
 
 def type_counts(*, zone: Zone, author: User | None = None) -> tuple[tuple[int, int], ...]:
-    """Count the RRsets by type in the zone and added by the author's draft; empty for a zone too large to count."""
+    """Count the zone's RRsets by type, including those that the author's draft adds.
+
+    The result is empty for a zone that is too large to count.
+    """
     if zone.rrset_count > COUNTED_RRSETS:
         return ()
     found = _by_type(StoredRRset.objects.filter(zone=zone))
@@ -347,7 +359,7 @@ def _cursor_of(key: StoredKey) -> str:
 
 
 def _cursor_key(after: str) -> StoredKey | None:
-    """Parse the key of a cursor, or return None, the start, for anything else."""
+    """Parse the key in a cursor. Return None, which means the beginning, if it is invalid."""
     owner_key, _, type_ = after.partition("-")
     try:
         return bytes.fromhex(owner_key), int(type_)

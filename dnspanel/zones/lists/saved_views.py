@@ -1,6 +1,6 @@
-"""Saved views: a search with its order and columns, under a name, for a person or one of their teams. Verbs.
+"""Saved views: a search with its order and columns, under a name, for a person or a team. Verbs.
 
-A view stores the search, never its results: each reader sees only what they may see.
+A view stores the search, never its results: each reader sees only the zones and records that they have access to.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,10 @@ TERMS: Mapping[ViewPage, Mapping[str, int]] = {
 
 
 def visible_views(person: User) -> QuerySet[SavedView]:
-    """Select the person's own views and those of their teams, by name, without views of zones that they do not see."""
+    """Select the person's own views and those of the person's teams, by name.
+
+    Views of a zone that the person can't see are left out.
+    """
     own_or_shared = Q(owner=person) | Q(team__memberships__user=person, owner__is_active=True)
     seen = Q(zone=None) | Q(zone__in=access.zones_visible_to(person))
     found = SavedView.objects.filter(own_or_shared).filter(seen).select_related("owner", "team", "zone")
@@ -39,7 +42,7 @@ def visible_views(person: User) -> QuerySet[SavedView]:
 
 
 def view_for(person: User, pk: int) -> SavedView:
-    """Return the view if the person sees it. Raise ViewUnknown."""
+    """Return the view. Raise ViewUnknown if the person can't see it."""
     found = visible_views(person).filter(pk=pk).first()
     if found is None:
         raise ViewUnknown
@@ -47,7 +50,7 @@ def view_for(person: User, pk: int) -> SavedView:
 
 
 def teams_to_share_with(person: User) -> QuerySet[Team]:
-    """Select the teams to save views for: the person's own."""
+    """Select the teams with which the person can share a view: the person's own teams."""
     return Team.objects.filter(memberships__user=person).order_by("name")
 
 
@@ -62,9 +65,9 @@ def save_view(  # noqa: PLR0913  # the fields of a view
     team: Team | None = None,
     look: ListLook | None = None,
 ) -> SavedView:
-    """Save a view under this name, without empty parameters and parameters that the page does not have.
+    """Save a view under a name. Drop empty parameters, and parameters that the page doesn't have.
 
-    Raise ViewRefused for an empty view, for an invalid name, another person's team, and beyond MOST_VIEWS.
+    Raise ViewRefused for an empty view, an invalid name, a team that isn't the person's, and more than MOST_VIEWS.
     """
     kept = {key: terms[key].strip() for key, most in TERMS[page].items() if 0 < len(terms.get(key, "").strip()) <= most}
     if not kept:
@@ -103,7 +106,7 @@ def change_view(*, person: User, view: SavedView, name: str, team: Team | None, 
 
 
 def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
-    """Delete the owner's view, for their team too. Raise ViewUnknown."""
+    """Delete the owner's view, also for the team that it is shared with. Raise ViewUnknown."""
     with transaction.atomic(durable=True):
         found = _lock_view(person, view)
         _record("view.delete", found, now)
@@ -111,7 +114,7 @@ def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
 
 
 def look_of_view(view: SavedView, own: ListLook) -> ListLook:
-    """Return the list's look in the view, or the reader's own if the view has none."""
+    """Return the look of the list in the view, or the reader's own look if the view has none."""
     if view.look is None:
         return own
     return ListLook(own.of, frozenset(view.look["hidden"]), view.look["dense"])
@@ -119,7 +122,7 @@ def look_of_view(view: SavedView, own: ListLook) -> ListLook:
 
 @contextmanager
 def _one_of_a_name() -> Iterator[None]:
-    """Refuse a second view of one name within the block."""
+    """Raise ViewRefused if the block saves a second view with the same name."""
     try:
         yield
     except IntegrityError as exc:

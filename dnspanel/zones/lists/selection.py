@@ -1,4 +1,4 @@
-"""RRsets of a zone selected one by one or by a filter, and the result of an act on them."""
+"""RRsets of a zone, selected one by one or by a filter, and the result of an act on them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,13 +22,16 @@ class TooMany(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """RRsets of a zone as an author sees them: these, or all that a filter finds."""
+    """Selected RRsets of a zone as an author sees them: `keys`, or all RRsets that `filters` finds."""
 
     keys: tuple[Key, ...] = ()
     filters: RRsetFilter | None = None
 
     def rows(self, *, zone: Zone, author: User) -> Iterator[RRsetRow]:
-        """Yield the rows in the order of `rrset_page`, without those that the author's draft deletes. Raise TooMany."""
+        """Yield the rows in the order of `rrset_page`, without RRsets that the author's draft deletes.
+
+        Raise TooMany.
+        """
         if len(self.keys) > MOST_SELECTED:
             raise TooMany
         count = 0
@@ -53,7 +56,7 @@ class Selection:
 
 @dataclass(slots=True)
 class Outcome:
-    """What an act makes of selected RRsets, before anything is written."""
+    """The result of an act on selected RRsets, before anything is written."""
 
     changes: list[Change] = field(default_factory=list)
     unchanged: int = 0
@@ -61,14 +64,14 @@ class Outcome:
 
     @property
     def afters(self) -> Mapping[Key, RRset | None]:
-        """What the RRsets become that change."""
+        """The new RRset for each changed key, or None if it is deleted."""
         return {change.key: change.after for change in self.changes}
 
 
 def outcome_of(*, act: Act, selection: Selection, zone: Zone, author: User) -> Outcome:
-    """Return the act's result for each RRset.
+    """Return the result of the act for all selected RRsets.
 
-    RRsets that the author may not change like this are refused. Raise TooMany.
+    RRsets that the author is not allowed to change in this way are refused. Raise TooMany.
     """
     outcome = Outcome()
     for row in selection.rows(zone=zone, author=author):

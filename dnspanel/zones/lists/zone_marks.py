@@ -1,4 +1,4 @@
-"""The zones that a person pinned, and those that they opened last. Verbs."""
+"""The zones that a person pinned, and those that the person opened last. Verbs."""
 
 from dataclasses import dataclass
 
@@ -29,14 +29,14 @@ WHERE zones_zonemarks.recent[1] IS DISTINCT FROM %(zone)s
 
 @dataclass(frozen=True, slots=True)
 class MarkedZones:
-    """A person's pinned zones by name, and the others that they opened last, the last one first."""
+    """A person's pinned zones, by name, and the other zones that the person opened last, most recent first."""
 
     pinned: tuple[Zone, ...]
     recent: tuple[Zone, ...]
 
 
 def pin(*, zone: Zone, person: User) -> None:
-    """Pin the zone as the person's first one. Beyond MOST_PINNED the oldest is unpinned."""
+    """Pin the zone at the first place. If there are more than MOST_PINNED, unpin the oldest."""
     _execute(_PIN, zone, person, MOST_PINNED)
 
 
@@ -46,12 +46,12 @@ def unpin(*, zone: Zone, person: User) -> None:
 
 
 def note_visit(*, zone: Zone, person: User) -> None:
-    """Note the zone as the last one that the person opened. Write nothing if it was so before."""
+    """Store the zone as the last one that the person opened. Write nothing if it is the last one already."""
     _execute(_NOTE, zone, person, MOST_RECENT)
 
 
 def marked_zones(person: User) -> MarkedZones:
-    """Return the person's marked zones that they may still see; in two queries."""
+    """Return the person's marked zones that are still visible to the person. Two queries."""
     marks = ZoneMarks.objects.filter(user=person).first()
     if marks is None:
         return MarkedZones((), ())
