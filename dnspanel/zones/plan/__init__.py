@@ -1,1 +1,1 @@
-"""The plan of a publication: merge, checks, guards and quotas, before anything is written."""
+"""Plan a publication before anything is written: merge, checks, guards and quotas."""

@@ -1,8 +1,8 @@
-"""Records that point from one zone into another: at missing names, or at names that are about to go.
+"""Find records that point from one zone into another: at missing names, or at names that the changes remove.
 
-`rules` sees one zone. This module asks the other zones of the panel, in a few queries for any number of records, and in
-none if nothing points out of its zone and nothing goes. Names of zones and records that the person may not see are not
-shown: pointing into such a zone is treated as pointing to other servers.
+`rules` checks one zone. This module checks the other zones of the panel, with a few queries for any number of records.
+There is no query if no record points out of its zone and no name is removed. Names of zones and records that the person
+is not allowed to see are not shown: a target in such a zone is treated like one on other servers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,8 +31,10 @@ _MOST_RRSETS = 1_000  # of a zone that is to go
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What changes in a zone; what was there, at least at the names that change; and which zones inside answer for
-    which names of what changes."""
+    """The changes of a zone, its RRsets before them (at least at the changed names), and names that child zones answer.
+
+    `answered_by` has the child zone for each owner name and target of the changes that it answers for.
+    """
 
     zone: Zone
     changes: Sequence[Change]
@@ -42,7 +44,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """An RRset that points at a name, and its zone; None for both where the person may not know about it."""
+    """An RRset that points at a name, and its zone. Both are None if the person is not allowed to see them."""
 
     target: str
     zone: Zone | None = None
@@ -50,9 +52,9 @@ class Pointer:
 
 
 def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Violation]]:
-    """Return warnings by zone id about pointers to missing names of other zones, and about names that others point at.
+    """Return warnings by zone id: pointers to missing names of other zones, and removed names that others point at.
 
-    The warnings describe the state after all of these changes.
+    The warnings describe the state after all moves.
     """
     found: dict[int, list[Violation]] = {}
     after = {move.zone.pk: {change.key: change.after for change in move.changes} for move in moves}
@@ -62,9 +64,10 @@ def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Viola
 
 
 def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterator[tuple[int, Violation, int]]:
-    """Yield for published RRsets {zone id: (zone, RRsets)}: zone id, a warning, and the id of the zone it leads into.
+    """Yield warnings for published RRsets that point at a missing name of another zone.
 
-    All zones of the panel are read, so each warning is only for people who may see that other zone.
+    `owned` is {zone id: (zone, RRsets)}. Each item is the zone id, the warning, and the id of the other zone. All zones
+    of the panel are read, so a warning must be shown only to people who can see the other zone.
     """
     within = {
         zone.name: {target for rrset in rrsets for target in targets_of(rrset) if names.is_within(target, zone.name)}
@@ -84,10 +87,9 @@ def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterat
 
 
 def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
-    """Return other zones' records that point at names of this one, and whether there may be more. For deleting the
-    zone.
+    """Return the records of other zones that point at names of this zone, and whether there may be more.
 
-    Only the first names of the zone are examined.
+    A page shows them before the zone is deleted. Only the first names of the zone are examined.
     """
     first = store_rrsets.rrsets_within(zone.pk, zone.name, [zone.name], _MOST_RRSETS + 1)
     inside = list(dict.fromkeys(rrset.name for rrset in first[:_MOST_RRSETS]))
@@ -104,7 +106,7 @@ def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
 
 
 class _Seen:
-    """Which of some zones, and which RRsets of these, a person may know about; asks once for all zones."""
+    """Checks whether a person can see zones and their RRsets. Loads the rights of all zones at once."""
 
     def __init__(self, person: Person | None, zone_ids: Iterable[int]) -> None:
         self._zones: dict[int, Zone] = {}
@@ -114,7 +116,7 @@ class _Seen:
             self._of_zone = {pk: access.visibility_of(person, zone) for pk, zone in self._zones.items()}
 
     def zone_of(self, zone_id: int, rrset: RRset) -> Zone | None:
-        """Return the zone if the person may see it and this RRset of it."""
+        """Return the zone if the person can see this RRset of it, or None."""
         sees = self._of_zone.get(zone_id)
         return self._zones.get(zone_id) if sees is None or sees(rrset.name, rrset.type) else None
 
@@ -151,7 +153,7 @@ def _leading_nowhere(
 def _leading_out(
     zone: Zone, rrsets: Iterable[RRset], answered_by: Mapping[str, str]
 ) -> Iterator[tuple[Zone, RRset, str]]:
-    """Yield those of these RRsets that point at names of other zones, with each such name."""
+    """Yield each RRset that points out of the zone, with the zone and the target."""
     for rrset in rrsets:
         if rrset.type == rdtypes.DNAME:
             continue
@@ -161,7 +163,10 @@ def _leading_out(
 
 
 def _names_hidden_from(closest: Mapping[str, Zone], person: Person) -> set[str]:
-    """Return those of these names, {name: zone}, whose records the person's token hides, though it shows the zone."""
+    """Return the names whose records the person's token must not show, although it can see their zones.
+
+    `closest` is {name: zone}.
+    """
     by_zone = {zone.pk: access.visibility_of(person, zone) for zone in closest.values()}
     limited = [(name, sees) for name, zone in closest.items() if (sees := by_zone[zone.pk]) is not None]
     return {name for name, sees in limited if not sees(name, rdtypes.A)}
@@ -170,9 +175,9 @@ def _names_hidden_from(closest: Mapping[str, Zone], person: Person) -> set[str]:
 def _answers(
     closest: Mapping[str, Zone], after: Mapping[int, Mapping[Key, RRset | None]]
 ) -> dict[str, Mapping[int, RRset]]:
-    """Return the zones' answers for these names, {name: zone}, after the changes, without names that others answer for.
+    """Return the zones' answers for names after the changes, in one query. `closest` is {name: zone}.
 
-    One query.
+    Names that are delegated to other servers are left out.
     """
     near: dict[int, tuple[str, set[str]]] = {}
     for name, zone in closest.items():
@@ -192,15 +197,16 @@ def _wildcard_below(name: str) -> str:
 
 
 def _overlaid(rrsets: Mapping[Key, RRset], after: Mapping[Key, RRset | None]) -> dict[Key, RRset]:
-    """Return the served RRsets after these changes."""
+    """Return the served RRsets after the changes."""
     return {key: rrset for key, rrset in {**rrsets, **after}.items() if rrset is not None and rrset.served}
 
 
 def _left_behind(
     moves: Sequence[Move], after: Mapping[int, Mapping[Key, RRset | None]], person: Person | None
 ) -> Iterator[tuple[int, Violation]]:
-    """Yield warnings about names that go and that other zones' records, or records that `rules` does not
-    check, point at.
+    """Yield warnings about removed names that other records still point at.
+
+    These are records of other zones, and records of the same zone that `rules` does not check.
     """
     going = {(move.zone.pk, name): move.zone for move in moves for name in _going(move)}
     if not going:
@@ -240,15 +246,15 @@ def _left_behind(
 
 
 def _is_classless(rrset: RRset, target: str) -> bool:
-    """Return True if an alias leads from one reverse name to another (RFC 2317).
+    """Return True if the RRset is a CNAME from one reverse name to another (RFC 2317).
 
-    All names of a network do, with or without PTR.
+    A classless delegation has such CNAMEs for all names of a network, with or without PTR.
     """
     return rrset.type == rdtypes.CNAME and all(names.is_within(name, _REVERSE) for name in (rrset.name, target))
 
 
 def _going(move: Move) -> Iterator[str]:
-    """Yield the names that lose all records, or all addresses. A replacement counts as nothing lost."""
+    """Yield the names that lose all records, or all addresses. A replaced record doesn't count as lost."""
     lessened = {change.name for change in move.changes if change.after is None or not change.after.served}
     if not lessened:
         return
@@ -271,8 +277,8 @@ def _going(move: Move) -> Iterator[str]:
 
 
 def _pointing(pointers: Sequence[Pointer]) -> str:
-    """Describe the pointing records: `MX example.net. points at it`, `CNAME a.example.net. and 2 records of
-    other zones point at it`.
+    """Describe the pointing records: `MX example.net. points at it`, or `CNAME a.example.net. and 2 records of other
+    zones point at it`.
     """
     known: list[str] = [
         f"{rdata.type_to_text(each.rrset.type)} {each.rrset.name}" for each in pointers if each.rrset is not None

@@ -1,6 +1,7 @@
-"""Deleting many zones is held until a person confirms it: a script that ran amok, an empty list, a slip of the hand.
+"""Hold a deletion of many zones until a person confirms it: it may come from a faulty script, an empty list or a
+mistake.
 
-What a publication removes inside one zone is the guard of `plan`.
+The guard of `plan` does the same for RRsets inside one zone.
 """
 
 from collections.abc import Collection
@@ -25,11 +26,11 @@ MOST_NAMED = 100
 def refuse_mass_deletion(
     *, author: Author, count: int, now: datetime, names: Collection[str] = (), zones: "QuerySet[Zone] | None" = None
 ) -> None:
-    """Raise MassDeletion if deleting `count` more zones would make it too many in a short time.
+    """Raise MassDeletion if deleting `count` more zones would be too many in a short time.
 
-    `names` are those of the zones, where they are known; `zones` find them, to be named if they are held. What counts
-    are names that are gone: a client that makes the same zone again and again to try something, and deletes it each
-    time, is not held. The panel itself is not guarded, nor is a token that may delete many zones.
+    `names` are the names of the zones, if they are known. `zones` selects them, so that the error can list them. The
+    guard counts names that no longer have a zone: a client that creates and deletes the same zone repeatedly, for a
+    test, is not held. The guard does not apply to the panel itself, or to tokens that are allowed to delete many zones.
     """
     if is_unguarded(author):
         return
@@ -53,15 +54,13 @@ def refuse_mass_deletion(
 
 
 def is_unguarded(author: Author) -> bool:
-    """Return True if the guard does not apply: to the panel itself, and to tokens exempted one by one or by
-    the setting.
-    """
+    """Return True if the guard does not apply: to the panel itself, and to tokens that it or the setting exempts."""
     token = token_of(author)
     return author is None or (token is not None and (token.deletes_many or settings.TOKENS_DELETE_MANY))
 
 
 def _deleted_lately(author: Author, now: datetime, besides: Collection[str]) -> int:
-    """Count the zones that this person deleted within MASS_WINDOW. A token's deletions count only for that token."""
+    """Count the zones that this person deleted within MASS_WINDOW. Each token counts separately."""
     by_them = Publication.objects.filter(sequence=OuterRef("sequence"), author=user_of(author), token=token_of(author))
     is_back = Exists(Zone.objects.filter(name=OuterRef("name"), deleted_at=None))
     gone = Zone.objects.filter(~is_back, Exists(by_them), deleted_at__gt=now - MASS_WINDOW).exclude(name__in=besides)

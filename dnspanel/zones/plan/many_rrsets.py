@@ -1,4 +1,4 @@
-"""One change of many RRsets: the result for each. Pure.
+"""Apply one act to many RRsets, with a result for each. Pure.
 
 A pattern is text with stars, each of which matches any text. It is compared with a whole value, from left to right
 without backtracking, so that its cost is linear in the text for any pattern.
@@ -23,7 +23,7 @@ LONGEST_TEXT = 4_000  # of what is looked for, and of what comes in its place
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An RRset that stays as it is, and why."""
+    """An RRset that the act leaves unchanged, and the reason."""
 
     rrset: RRset
     reason: str
@@ -50,13 +50,13 @@ def set_comment(comment: str) -> Act:
 
 
 def add_tags(tags: Sequence[str]) -> Act:
-    """Return an act that adds these tags. Raise ValueError for an empty list or an invalid tag."""
+    """Return an act that adds tags. Raise ValueError for an empty list or an invalid tag."""
     added = _tags(tags)
     return lambda rrset: replace(rrset, notes=rrset.notes.with_tags(_fitting((*rrset.notes.tags, *added), rrset)))
 
 
 def remove_tags(tags: Sequence[str]) -> Act:
-    """Return an act that removes these tags. Raise ValueError as `add_tags` does."""
+    """Return an act that removes tags. Raise ValueError as `add_tags` does."""
     gone = frozenset(_tags(tags))
     return lambda rrset: replace(rrset, notes=rrset.notes.with_tags([t for t in rrset.notes.tags if t not in gone]))
 
@@ -69,7 +69,7 @@ def _tags(typed: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fitting(tags: Sequence[str], rrset: RRset) -> tuple[str, ...]:
-    """Return the tags if an RRset can have them all. Raise BadRRset."""
+    """Return the tags. Raise BadRRset if they are too many for one RRset."""
     try:
         return rrset_tags(tags)
     except ValueError as exc:
@@ -82,7 +82,7 @@ def switch(*, on: bool) -> Act:
 
 
 def set_values(texts: Sequence[str]) -> Act:
-    """Return an act that replaces the values by these, as a person types them. Values that were disabled stay disabled.
+    """Return an act that replaces the values, given as a person types them. Disabled values stay disabled.
 
     Raise ValueError for an empty list, and for too many or too long values.
     """
@@ -97,7 +97,7 @@ def set_values(texts: Sequence[str]) -> Act:
 
 
 def add_values(texts: Sequence[str]) -> Act:
-    """Return an act that adds these values. Raise ValueError as `set_values` does."""
+    """Return an act that adds values, given as a person types them. Raise ValueError as `set_values` does."""
     values = _check_texts(texts)
 
     def act(rrset: RRset) -> RRset:
@@ -108,7 +108,7 @@ def add_values(texts: Sequence[str]) -> Act:
 
 
 def remove_values(texts: Sequence[str]) -> Act:
-    """Return an act that removes these values, and an RRset without any left, except a SOA.
+    """Return an act that removes values. An RRset without any value left is deleted, except a SOA.
 
     A text that isn't a value of the type matches nothing. Raise ValueError as `set_values` does.
     """
@@ -135,12 +135,14 @@ def _check_texts(texts: Sequence[str]) -> Sequence[str]:
 
 
 def delete(rrset: RRset) -> RRset | None:
-    """Delete the RRset, unless it is a SOA."""
+    """Delete the RRset, unless it is a SOA. This function is an act."""
     return rrset if rrset.type == rdtypes.SOA else None
 
 
 def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Act:
-    """Return an act that replaces the text in each value with it; or with a pattern, each value that matches.
+    """Return an act that replaces `find` in each value.
+
+    With `is_pattern`, replace each value that matches the pattern.
 
     The nth star of the replacement is the text matched by the nth star of the pattern. Values are compared as stored,
     names without regard to case. The results are parsed as if typed. Raise ValueError for a text that is empty or
@@ -181,7 +183,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
 
 
 def _replace_in_any_case(text: str, find: str, replacement: str) -> str:
-    """Replace `find` in the text, in any case. Rdata are ASCII."""
+    """Replace `find` in the text without regard to case. Both must be ASCII, as rdata are."""
     compared, wanted, pieces, at = text.lower(), find.lower(), [], 0
     while (found := compared.find(wanted, at)) >= 0:
         pieces += [text[at:found], replacement]
@@ -190,8 +192,9 @@ def _replace_in_any_case(text: str, find: str, replacement: str) -> str:
 
 
 def stars_of(parts: Sequence[str], text: str, *, any_case: bool = False) -> list[str] | None:
-    """Return the text that each star between these parts matches, the shortest from the left, or None without
-    a match.
+    """Return the texts that the stars between `parts` match, or None without a match.
+
+    From left to right, each star matches the shortest text.
     """
     compared = text
     if any_case:
@@ -213,7 +216,7 @@ def stars_of(parts: Sequence[str], text: str, *, any_case: bool = False) -> list
 
 
 def try_act(act: Act, rrset: RRset) -> RRset | Refused | None:
-    """Return the act's result for the RRset, or the reason of a refusal."""
+    """Return the result of the act for the RRset, or Refused with the reason."""
     try:
         return act(rrset)
     except ReplicationError as exc:

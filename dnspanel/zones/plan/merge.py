@@ -1,4 +1,4 @@
-"""Three-way merge, per RRset: what it was when the edit began, what it is now, what the author asks for."""
+"""Merge each RRset in three ways: its value when the edit began, its current value, and the author's new value."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change that an author asks for, from what the RRset was when the edit began; and its operation in a draft."""
+    """A change that an author requests, from the RRset's value when the edit began. Drafted edits have an operation."""
 
     change: Change
     operation_id: int | None = None
@@ -20,7 +20,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An RRset that others changed (from `change.before` to `theirs`) while a draft changes it too."""
+    """An RRset that a draft changes, and that others changed too since, from `change.before` to `theirs`."""
 
     zone_name: str
     change: Change
@@ -30,7 +30,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The changes that apply, those that others have published already, and those that clash."""
+    """The result of a merge: changes to apply, changes that others have already published, and conflicts."""
 
     apply: tuple[Change, ...]
     already_so: tuple[Change, ...]
@@ -38,10 +38,10 @@ class Merged:
 
 
 def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
-    """Merge each edit with the zone's current content. The changes begin from that content.
+    """Merge each edit with the zone's current content. In the result, changes begin from the current content.
 
-    A SOA's serial is no difference. Case of names in rdata is no difference between the edit and others' changes, but
-    the author can change the case.
+    Different serials of a SOA are not a conflict, nor is different case of names in rdata. But the author can change
+    the case.
     """
     apply, already_so, conflicts = [], [], []
     for edit in edits:

@@ -1,6 +1,6 @@
-"""The plan of a publication: what it will change, what it breaks, and whether the guard holds it.
+"""The plan of a publication: its changes, the rules that it breaks, and whether the guard holds it.
 
-Review shows the plan, publish carries out the same plan under a lock.
+A review shows the plan. Publishing carries out the same plan under a lock.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ _CHAIN_STEPS = 8
 
 @dataclass(frozen=True, slots=True)
 class ZonePlan:
-    """What a publication will do to one zone."""
+    """The effect of a publication on one zone."""
 
     zone: Zone
     soa_before: RRset | None
@@ -83,7 +83,7 @@ class ZonePlan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What has been read of a locked zone already: every RRset at these names (None: of the whole zone)."""
+    """The RRsets of a locked zone that were read already: every RRset at `names` (None: of the whole zone)."""
 
     names: Collection[str] | None
     rrsets: Mapping[Key, RRset]
@@ -98,12 +98,11 @@ def plan_zones(
     dropping: Collection[int] = (),
     author: Author = None,
 ) -> tuple[ZonePlan, ...]:
-    """Plan the changes of each zone, in the order given: {zone id: (zone, edits)}. Read what is not in `seen`;
-    write nothing.
+    """Plan the changes of each zone, in the given order. Read RRsets that are not in `seen`. Write nothing.
 
-    Without rules, a plan has no violations and no guard: for pieces of a change that was checked as a whole. Zones (by
-    id) in `dropping` lose their original signatures and may change. Only other zones that the author may see are
-    mentioned.
+    `edits` is {zone id: (zone, edits)}. With `with_rules` False, a plan has no violations and no guard: for pieces of a
+    change that was checked as a whole. Zones (by id) in `dropping` lose their original signatures and can change.
+    Messages mention other zones only if the author can see them.
     """
     known = seen or {}
     unseen = {}
@@ -144,14 +143,14 @@ _NOTHING = Seen((), {})
 
 
 def _with_violations(plan: ZonePlan, more: Iterable[Violation]) -> ZonePlan:
-    """Add these violations to the plan, except those that it has already; errors first."""
+    """Return the plan with more violations, errors first. Skip violations that it has already."""
     known = {(each.code, each.name, each.type) for each in plan.violations}
     new = [each for each in more if (each.code, each.name, each.type) not in known]
     return replace(plan, violations=in_order([*plan.violations, *new])) if new else plan
 
 
 def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
-    """Return the owner names of the zone that a plan of these edits reads."""
+    """Return the owner names of the zone that must be read to plan the edits."""
     inside = [edit.change for edit in edits if names.is_within(edit.change.name, zone.name)]
     shapes = [change.after or change.before for change in inside]
     near = names_to_know(zone.name, [shape for shape in shapes if shape is not None])
@@ -159,7 +158,10 @@ def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
 
 
 def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dict[str, dict[str, str]]:
-    """Return per zone the names of the edits, and their targets, that other zones answer for; in one query."""
+    """Return, by zone name, the edits' names and targets that other zones answer for, each with that zone.
+
+    One query.
+    """
     owners: dict[str, set[str]] = {}
     for zone, of_zone in edits.values():
         after = [edit.change.after for edit in of_zone if edit.change.after is not None]
@@ -171,7 +173,9 @@ def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dic
 
 @dataclass(slots=True)
 class _Around:
-    """What a zone has around its changes, before and after them, and the first names below what cuts it there."""
+    """The RRsets around a zone's changes, before and after them, and the first names below each new delegation or
+    DNAME.
+    """
 
     before: dict[Key, RRset]
     after: dict[Key, RRset]
@@ -181,7 +185,7 @@ class _Around:
 def _around(
     zones: Mapping[int, Zone], merged: Mapping[int, Merged], near: Mapping[int, dict[Key, RRset]]
 ) -> dict[int, _Around]:
-    """Return what the rules read in each changed zone, in the same few queries for any number of zones."""
+    """Return the RRsets that the rules read in each changed zone. The number of queries is fixed."""
     changing = {zone_id: of_zone for zone_id, of_zone in merged.items() if of_zone.apply}
     at_risk = {zone_id: _names_at_risk(zones[zone_id], of_zone) for zone_id, of_zone in changing.items()}
     pointers = store_rrsets.rrsets_with_rdata(at_risk, _POINTERS_SEEN)
@@ -211,7 +215,7 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
 ) -> ZonePlan:
     """Plan one zone. `answered` is the result of `_answered_by_others`, or None to check no rules.
 
-    `around`: None if nothing changes.
+    `around` is None if nothing changes.
     """
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
@@ -231,7 +235,7 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
 
 
 def _with_refusals(plan: ZonePlan) -> ZonePlan:
-    """Return the plan of a presigned zone: an error for each changed RRset."""
+    """Return the plan of a presigned zone, with an error for each changed RRset."""
     errors = (
         Violation(
             Severity.ERROR,
@@ -254,7 +258,7 @@ def _canonical(change: Change, zone: str) -> tuple[bytes, int]:
 
 
 def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[str, str]) -> Iterator[Violation]:
-    """Yield the rules broken by the changed RRsets, and new violations of their neighbours."""
+    """Yield violations by the changed RRsets, and new violations by RRsets around them."""
     changed = {change.key for change in merged.apply}
     before, after, below = around.before, around.after, around.below
     allow_lua, unanswered = settings.ALLOW_LUA_RECORDS, reasons_against(_types_for(zone.name, merged.apply))
@@ -276,7 +280,7 @@ def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[s
 
 
 def _breaking_ds(merged: Merged) -> list[Violation]:
-    """Return a warning for each DS RRset that makes a zone here bogus. It must be accepted by name."""
+    """Return a warning for each DS RRset that makes a zone of this panel bogus. It must be accepted by its code."""
     served = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
     if not served:
         return []
@@ -322,14 +326,17 @@ def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
 
 
 def _types_for(zone: str, changes: Iterable[Change]) -> set[int]:
-    """Return the added types. A CNAME at the apex also adds ALIAS, which its refusal recommends if it is answered."""
+    """Return the types of added or changed RRsets.
+
+    A CNAME at the apex also adds ALIAS, which the error message recommends if nodes answer it.
+    """
     found = {change.key for change in changes if change.after is not None}
     types = {type_ for _, type_ in found}
     return types | {rdtypes.ALIAS} if (zone, rdtypes.CNAME) in found else types
 
 
 def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
-    """Return names that lose an RRset or become a CNAME: records with such a name as whole rdata are checked."""
+    """Return names that lose an RRset or become a CNAME. Records whose whole rdata is such a name must be checked."""
     return {
         change.name
         for change in merged.apply
@@ -339,7 +346,10 @@ def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
 
 
 def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, list[RRset]]:
-    """Return aliases to RRsets that clients find only through them; seldom any, then a query for each step."""
+    """Return aliases that lead to RRsets that clients find only through them.
+
+    Few publications have any; these need a query for each step of the chain.
+    """
     ends = {}
     for zone_id, of_zone in merged.items():
         after = (change.after for change in of_zone.apply if change.after is not None)
@@ -360,9 +370,9 @@ def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) 
 
 
 def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], around: Mapping[int, _Around]) -> None:
-    """Load what changed CNAMEs and DNAMEs lead to, step by step, while that is another alias of the zone.
+    """Load the targets of changed CNAMEs and DNAMEs, step by step, while a target is another alias in the zone.
 
-    A query for a step. What the changed ones point at is loaded already.
+    Each step is one query. The targets of the first step are loaded already.
     """
     ends: dict[int, set[str]] = {}
     for zone_id, of_zone in merged.items():
@@ -395,7 +405,7 @@ def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], arou
 
 
 def _names_below(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, dict[str, tuple[str, ...]]]:
-    """Return the first names below each new delegation or DNAME after the edits; in one query."""
+    """Return the first names below each new delegation or DNAME after the edits. One query."""
     tops = []
     deleted = {}
     for zone_id, of_zone in merged.items():

@@ -1,6 +1,7 @@
-"""Values of what comes as it is (from the trash, from an undo, from another zone), which no rule of edits looks at.
+"""Check values that are served again unedited: from the trash, from an undo, or from another zone.
 
-A value that every node could read when it was published may be one that a node of today cannot: `unreadable`.
+The rules for edits don't check such values. A value that every node could read when it was published may be one that a
+current node can't read (`unreadable`).
 """
 
 from collections.abc import Iterable
@@ -17,14 +18,14 @@ from replication.dns.rrset import RRset
 
 
 def refuse_unreadable(content: Iterable[tuple[str, Iterable[RRset]]]) -> None:
-    """Raise RuleViolations if some node cannot read values of these zones, each a name and its RRsets."""
+    """Raise RuleViolations if some node cannot read values of the zones, each given as its name and RRsets."""
     found = unreadable_in((0, zone, rrset) for zone, rrsets in content for rrset in rrsets)
     if found:
         raise RuleViolations([violation for _, violation in found])
 
 
 def refusals_of_stored(zones: Iterable[Zone]) -> dict[int, RuleViolations]:
-    """Return what keeps some of these zones from being served as they are stored, by their ids."""
+    """Return, by zone id, the reasons why zones cannot be served with their stored values."""
     names = {zone.pk: zone.name for zone in zones}
     rows = StoredRRset.objects.filter(zone__in=list(names), type__in=unreadable.TYPES).order_by("zone", "owner_key")
     found: dict[int, list[Violation]] = {}
@@ -34,7 +35,7 @@ def refusals_of_stored(zones: Iterable[Zone]) -> dict[int, RuleViolations]:
 
 
 def unreadable_in(rrsets: Iterable[tuple[int, str, RRset]]) -> list[tuple[int, Violation]]:
-    """Return the values that some node cannot read, with the ids that came with their RRsets (id, zone name, RRset)."""
+    """Return a violation for each value that some node cannot read. `rrsets` and the result have the zone id first."""
     concerned = [each for each in rrsets if each[2].type in unreadable.TYPES]
     unanswered = reasons_against({rrset.type for _, _, rrset in concerned})
     return [(id, found) for id, zone, rrset in concerned for found in unreadable_values(zone, rrset, unanswered)]

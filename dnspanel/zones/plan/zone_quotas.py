@@ -1,4 +1,4 @@
-"""Quotas of zones, of RRsets in a zone, of drafts and of the operations in a draft, checked when any are added.
+"""Quotas for zones, RRsets in a zone, drafts, and operations in a draft. They are checked when any are added.
 
 Deleting and changing are never refused, so a person beyond a quota can always reduce their use.
 """
@@ -27,7 +27,7 @@ from dnspanel.zones.plan.plan import ZonePlan
 
 
 def refuse_zones(author: Author, team: Team | None, added: int) -> None:
-    """Raise QuotaExceeded if this number of new zones is too large for their creator, or for their team.
+    """Raise QuotaExceeded if `added` new zones are too many for their creator, or for their team.
 
     Until the transaction ends, no other transaction adds zones for the same person or team.
     """
@@ -37,9 +37,9 @@ def refuse_zones(author: Author, team: Team | None, added: int) -> None:
 
 
 def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -> None:
-    """Raise QuotaExceeded if this person, or this team, cannot have this number of existing zones more.
+    """Raise QuotaExceeded if `added` more existing zones are too many for this person or this team.
 
-    For a zone that is restored from the trash, and for zones that move to a team.
+    Used for a zone that is restored from the trash, and for zones that move to a team.
     """
     own = () if creator is None else (holder_of(creator),)
     of_team = () if team is None else (holder_of(team),)
@@ -47,9 +47,9 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
 
 
 def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
-    """Return why some of these zones, which the author brings back from the trash, are too many or too large.
+    """Return, by zone id, why the author cannot restore a zone from the trash: too many zones, or a zone too large.
 
-    By their ids. Too many they are for their creator or team: the first ones fit. Until the transaction ends, others
+    The number counts for the creator and the team of each zone: the first zones fit. Until the transaction ends, others
     cannot add zones for the same people and teams. Creators and teams must be loaded with the zones.
     """
     holders = {
@@ -75,7 +75,7 @@ def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
 
 
 def zones_left(team: Team) -> int | None:
-    """Return how many more zones the team may have now, or None for any number."""
+    """Return how many more zones the team can have now, or None without a limit."""
     holder = holder_of(team)
     limit = holder.limits[Kind.ZONES]
     return None if limit is None else limit - zone_count(holder, limit)
@@ -87,10 +87,10 @@ def zone_count(holder: Holder, most: int) -> int:
 
 
 def _room_taken(holder: Holder, most: int) -> int:
-    """Count the zones, or half of the zones including the trash if that is more.
+    """Return the number of zones, or half of the number including the trash if that is more.
 
-    After deleting a zone a person may create another at once. But repeating that must not fill the disk: a zone uses
-    space while it is in the trash.
+    After deleting a zone, a person can create another one at once. But repeating that must not fill the disk, because a
+    zone uses space while it is in the trash.
     """
     alive = zone_count(holder, most)
     trashed = _zones_of(holder).exclude(deleted_at=None)[: 2 * most - alive].count()
@@ -102,7 +102,7 @@ def _zones_of(holder: Holder) -> "QuerySet[Zone]":
 
 
 def refuse_rrsets(author: Author, team: Team | None, counts: Iterable[tuple[str, int]]) -> None:
-    """Raise QuotaExceeded for the first of these new zones (name, number of RRsets) that is too large."""
+    """Raise QuotaExceeded for the first new zone, given as name and number of RRsets, that is too large."""
     limits = _limits(author, None if team is None else holder_of(team)) if author is not None else ()
     for name, count in counts:
         if reason := _size_refusal(limits, name, 0, count):
@@ -110,23 +110,23 @@ def refuse_rrsets(author: Author, team: Team | None, counts: Iterable[tuple[str,
 
 
 def refuse_growth(author: Author, plans: Sequence[ZonePlan]) -> None:
-    """Raise QuotaExceeded for the first of these plans that makes its zone, which is locked, larger than it may be."""
+    """Raise QuotaExceeded for the first plan that makes its zone too large. The zones must be locked."""
     refuse_larger(author, [(plan.zone, plan.added - plan.removed) for plan in plans])
 
 
 def refuse_larger(author: Author, growth: Iterable[tuple[Zone, int]]) -> None:
-    """Raise QuotaExceeded for the first of these zones that would become too large by this number of new RRsets."""
+    """Raise QuotaExceeded for the first zone that becomes too large with its number of new RRsets."""
     for reason in growing_too_large(author, growth).values():
         raise QuotaExceeded(reason)
 
 
 def growing_too_large(author: Author, growth: Iterable[tuple[Zone, int]]) -> dict[int, str]:
-    """Return by id why some of these zones may not have this number of new RRsets."""
+    """Return, by zone id, why a zone cannot get its number of new RRsets."""
     return _too_large(author, ((zone, zone.rrset_count, added) for zone, added in growth))
 
 
 def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[int, str]:
-    """Return by id why some of these zones (zone, current RRsets, new RRsets) would be too large.
+    """Return, by zone id, why a zone would be too large. `sizes` has (zone, current RRsets, new RRsets).
 
     A query is needed only for teams that the author is not in and that were not loaded with their zones.
     """
@@ -143,7 +143,7 @@ def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[i
 
 
 def rrset_limit(author: Author, team: Team | None) -> int | None:
-    """Return how many RRsets a zone of this team may have if this author adds some, or None for any number."""
+    """Return how many RRsets a zone of this team can have if this author adds some, or None without a limit."""
     if author is None:
         return None
     holders = _limits(author, None if team is None else holder_of(team))
@@ -152,7 +152,7 @@ def rrset_limit(author: Author, team: Team | None) -> int | None:
 
 
 def refuse_operations(author: Author, *, used: int, added: int) -> None:
-    """Raise QuotaExceeded if this number of new operations is too large for the author's draft, which is locked."""
+    """Raise QuotaExceeded if `added` new operations are too many for the author's draft. The draft must be locked."""
     if added <= 0:
         return
     for holder in holders_for(author):
@@ -165,25 +165,25 @@ def refuse_operations(author: Author, *, used: int, added: int) -> None:
 
 
 def operations_to_count(author: Author) -> int:
-    """Return how far to count a draft's operations to know whether there is room for more; 0 without a quota."""
+    """Return the number up to which a draft's operations must be counted to check the quota; 0 without a quota."""
     limits = [holder.limits[Kind.OPERATIONS] for holder in holders_for(author)]
     return max((limit + 1 for limit in limits if limit is not None), default=0)
 
 
 def operations_in(draft: Draft, most: int) -> RawSQL:
-    """Return a column that counts a draft's operations up to `most`, for a query that is made anyway."""
+    """Return a column that counts a draft's operations up to `most`, to add to another query."""
     return RawSQL(
         "(SELECT count(*) FROM (SELECT FROM zones_operation WHERE draft_id = %s LIMIT %s) AS counted)", [draft.pk, most]
     )
 
 
 def operation_count(user_id: int, most: int) -> int:
-    """Count the operations of a person's draft, up to `most`."""
+    """Count the operations in a person's draft, up to `most`."""
     return Operation.objects.filter(draft__author=user_id)[:most].count()
 
 
 def refuse_named_draft(author: Author) -> None:
-    """Raise QuotaExceeded if one more draft with a name is too many for the author, or for a team that binds them."""
+    """Raise QuotaExceeded if one more named draft is too many for the author, or for a team whose quota binds them."""
     refuse_beyond(holders_for(author), Kind.DRAFTS, added=1, count=named_draft_count, refusal=QuotaExceeded)
 
 
@@ -211,7 +211,7 @@ def _teams_of(author: Author, zones: Iterable[Zone]) -> Mapping[int, Holder]:
 
 
 def _size_refusal(holders: Iterable[Holder], name: str, used: int, added: int) -> str:
-    """Return the quota that a zone of this size would exceed with this number of new RRsets, or ""."""
+    """Return a message with the exceeded quota if a zone with `used` RRsets gets `added` more, or ""."""
     for holder in holders:
         limit = holder.limits[Kind.RRSETS]
         if limit is not None and used + added > limit:
