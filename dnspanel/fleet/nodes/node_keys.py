@@ -69,7 +69,7 @@ def retire_former(*, now: datetime, by: Author) -> int:
 
 
 def spread_keys(*, now: datetime) -> int:
-    """Send the keys to every node that accepts others, and go on with the rotation; return how many got them."""
+    """Send the keys to every node that accepts a different set, and continue the rotation. Return the number sent."""
     expected = {key.hex() for key in segment_signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))
@@ -91,7 +91,7 @@ def spread_keys(*, now: datetime) -> int:
 
 
 def retire_when_possible(*, now: datetime) -> int:
-    """Retire former keys as soon as nothing that they signed is kept any more."""
+    """Retire former keys when no stored data signed by them remains. Return the number retired."""
     try:
         return segment_signing.retire_former(now=now, by=None)
     except KeyRefused:
@@ -99,7 +99,7 @@ def retire_when_possible(*, now: datetime) -> int:
 
 
 def send_keys(client: NodeClient) -> KeysSent:
-    """Give the node our list over this connection, if it accepts other keys. Raises ReplicationError."""
+    """Send the panel's key list over this connection if the node accepts other keys. Raise ReplicationError."""
     known = tuple(bytes.fromhex(key) for key in client.status().signing_keys)
     expected = set(segment_signing.public_keys())
     if set(known) == expected:
@@ -113,9 +113,9 @@ def send_keys(client: NodeClient) -> KeysSent:
 
 
 def with_keys(client: NodeClient, act: Callable[[], T]) -> T:
-    """Do something over this connection; a node that lacks keys for it is given them, and then it is done once more.
+    """Call `act` over this connection. If the node lacks keys for it, send the keys and call `act` again.
 
-    Raises ReplicationError.
+    Raise ReplicationError.
     """
     try:
         return act()
@@ -126,8 +126,9 @@ def with_keys(client: NodeClient, act: Callable[[], T]) -> T:
 
 
 def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> bool:
-    """Give the node the keys whose lack made it refuse something; return False if that is no cause, or cannot
-    be helped.
+    """Send the keys whose absence made the node refuse a request.
+
+    Return False if missing keys weren't the reason, or if the keys can't be sent.
     """
     if isinstance(refusal, UnknownSealingKey):
         client.put_sealing_keys(sealing_keys.all_sealing_keys())
@@ -136,7 +137,7 @@ def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> b
 
 
 def acceptance() -> tuple[Acceptance, ...]:
-    """Return for every key that counts, newest first, which active nodes accept it, by their last reports."""
+    """Return the acceptance of every key in use, newest first, from the active nodes' last reports."""
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name").only("name", "report"))
     found = []
     for key in SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"):
@@ -147,7 +148,7 @@ def acceptance() -> tuple[Acceptance, ...]:
 
 
 def _send_if_heard(node: Node, context: ssl.SSLContext, now: datetime) -> KeysSent:
-    """Give the keys to a node that was heard recently; one that is away is not waited for."""
+    """Send the keys to a recently heard node. Don't wait for a silent one."""
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN:
         return KeysSent.CANNOT
     with NodeClient(

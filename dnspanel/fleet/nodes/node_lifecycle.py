@@ -1,10 +1,9 @@
-"""How a server becomes a node, pauses and leaves. Verbs.
+"""Enrollment, drain, revocation and retirement of nodes. Verbs.
 
-1. A person creates the node and gets a code: 15 minutes, one use.
-2. The agent makes its key, and sends a signing request with the code.
-3. A person compares the request's fingerprint with what the agent printed,
-   and approves: the panel signs the certificate.
-4. The agent, asking again with the same code and request, receives it.
+1. A person creates the node and gets a code, which is valid once within 15 minutes.
+2. The agent creates its key, and sends a signing request with the code.
+3. A person compares the request's fingerprint with the agent's output and approves. The panel signs the certificate.
+4. The agent asks again with the same code and request, and receives the certificate.
 """
 
 import base64
@@ -62,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The request is stored; a person has yet to approve it. `settings` are what the panel has for this server."""
+    """The reply to a stored request that a person must approve. `settings` are the panel's settings for this server."""
 
     fingerprint: str
     settings: JoinSettings
@@ -70,7 +69,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """All that an agent needs to be a node."""
+    """Everything that an agent needs to become a node."""
 
     node: str
     schema: int
@@ -87,7 +86,7 @@ class Enrolled:
 
 @dataclass(frozen=True, slots=True)
 class NodeDescription:
-    """What a person enters for a node. Without `group` the node is in the last group."""
+    """The values that a person enters for a node. A node without `group` is in the last group."""
 
     name: str
     dns_address: str
@@ -107,11 +106,10 @@ class NodeDescription:
 def create_node(
     described: NodeDescription, *, now: datetime, by: Author, is_ring0: bool = False, is_front: bool = False
 ) -> Node:
-    """Create a node that waits for its agent. Raise BadNode, NameTaken, Forbidden.
+    """Create a node that waits for its agent. Raise BadNode, NameTaken or Forbidden.
 
-    `by`: None on the command line of the panel's own machine. Ring 0 is a
-    private server beside the publisher: it gets everything before all others.
-    A front is dnsdist before nodes, which are set afterwards (`fronts`).
+    `by` is None on the command line of the panel's machine. Ring 0 is a private server beside the publisher that gets
+    every publication first. A front is a dnsdist before nodes; its nodes are set afterwards (`fronts`).
     """
     require_permission(by)
     if is_front:
@@ -144,9 +142,9 @@ def create_node(
 
 
 def make_code(*, node: Node, now: datetime, by: Author) -> str:
-    """Return a new one-time code for this node; older unused codes of it no longer work.
+    """Return a new one-time code for this node, and invalidate its older unused codes.
 
-    Raises WrongState for a node that is not waiting for approval, and Forbidden.
+    Raise WrongState if the node isn't waiting for approval, or Forbidden.
     """
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
@@ -164,10 +162,10 @@ def make_code(*, node: Node, now: datetime, by: Author) -> str:
 
 
 def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrolled:
-    """Take an agent's signing request; asked again with the same request, return its status.
+    """Store an agent's signing request. If the agent repeats the same request, return its status.
 
-    Raises CodeRefused, BadRequest. The code is claimed by one conditional
-    UPDATE, so of two requests that share a code one is refused.
+    Raise CodeRefused or BadRequest. One conditional UPDATE claims the code, so that of two requests with the same code
+    one is refused.
     """
     request = checked_request(csr_pem)
     if not code.isascii():  # no code of ours, and half a character has no bytes to compare
@@ -192,18 +190,18 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
 
 
 def settings_of(node: Node) -> JoinSettings:
-    """Return what a server that joins as this node does not have to be given by hand."""
+    """Return the settings that a server gets from the panel when it joins as this node."""
     role = Role.FRONT if node.is_front else Role.CANARY if node.is_ring0 else Role.NODE
     return JoinSettings(role, str(node.dns_address), node.dns_port, node.agent_port)
 
 
 def request_of(node: Node) -> EnrolmentCode | None:
-    """Return the code with the signing request that waits for approval, if there is one."""
+    """Return the code with the signing request that waits for approval, or None."""
     return node.codes.exclude(used_at=None).order_by("-used_at").first()
 
 
 def approve(*, node: Node, now: datetime, by: Author) -> Node:
-    """Sign the waiting request and make the node active. Raises WrongState, Forbidden."""
+    """Sign the waiting request and make the node active. Raise WrongState or Forbidden."""
     require_permission(by)
     waiting = request_of(node)
     if waiting is None:
@@ -239,7 +237,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def decline(*, node: Node, now: datetime, by: Author) -> Node:
-    """Refuse the waiting request; the node then waits for a new code. Raises WrongState, Forbidden."""
+    """Refuse the waiting request. The node then needs a new code. Raise WrongState or Forbidden."""
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, gettext("is not waiting for approval"))
@@ -251,9 +249,9 @@ def decline(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def revoke(*, node: Node, now: datetime, by: Author) -> Node:
-    """Revoke the node's certificate from this moment; the node keeps serving and has to enroll again.
+    """Revoke the node's certificate now. The node continues to serve, and must enroll again.
 
-    This is for a key that may be in other hands, and for a certificate that expired. Raise WrongState or Forbidden.
+    Use this for a key that others could have, and for an expired certificate. Raise WrongState or Forbidden.
     """
     require_permission(by)
     with transaction.atomic():
@@ -278,9 +276,9 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: datetime | None = None) -> Node:
-    """Push nothing more to the node before a person resumes it, or before `until`; it keeps serving what it has.
+    """Stop pushes to the node until a person resumes it, or until `until`. The node continues to serve its zones.
 
-    Raise WrongState, BadNode for an end that is over, Forbidden.
+    Raise WrongState, BadNode if `until` is in the past, or Forbidden.
     """
     require_permission(by)
     if until is not None and until <= now:
@@ -310,7 +308,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
 
 
 def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> Node:
-    """Push to a drained node again, beginning with what it missed. Raises WrongState, Forbidden."""
+    """Resume pushes to a drained node, starting with what it missed. Raise WrongState or Forbidden."""
     require_permission(by)
     with transaction.atomic():
         _move(
@@ -328,7 +326,7 @@ def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> No
 
 
 def resume_due(*, now: datetime) -> int:
-    """Resume every node whose drain has come to its end; return how many there were. Idempotent."""
+    """Resume every node whose drain has expired. Return the number resumed. Idempotent."""
     resumed = 0
     for node in Node.objects.filter(state=NodeState.DRAINED, drained_until__lte=now):
         with contextlib.suppress(WrongState):  # another caller was first
@@ -338,10 +336,10 @@ def resume_due(*, now: datetime) -> int:
 
 
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
-    """Let the node go for good: it counts nowhere any more and its codes are void. Raises WrongState, Forbidden.
+    """Retire the node for good: it no longer counts, and its codes are void. Raise WrongState or Forbidden.
 
-    A new node can take its name; its own page is then at its slug. What it had does not open private DNSSEC keys that
-    are published later: its disk may go anywhere.
+    A new node can take its name; the page of the retired node is then at its slug. The sealing keys are rotated, so
+    that the retired node's disk can't open DNSSEC keys that are published later.
     """
     require_permission(by)
     with transaction.atomic():
@@ -368,7 +366,7 @@ def describe(
     now: datetime,
     by: Author,
 ) -> Node:
-    """Set the node's group, its tags, and the addresses at which it is reached. Raise BadNode or Forbidden."""
+    """Set the node's group, tags and public addresses. Raise BadNode or Forbidden."""
     require_permission(by)
     checked, addresses = checked_tags(tags), checked_addresses(public_addresses)
     with transaction.atomic():
@@ -384,9 +382,9 @@ def describe(
 
 
 def node_by_name(name: str) -> Node:
-    """Return the node of this name or slug; raises UnknownNode.
+    """Return the node with this name or slug. Raise UnknownNode.
 
-    A name is that of the node in the fleet, or, if it has none, of the one that was retired last.
+    A name means the node in the fleet, or else the most recently retired node with this name.
     """
     node = nodes_named(name).first()
     if node is None:
@@ -395,12 +393,12 @@ def node_by_name(name: str) -> Node:
 
 
 def node_in_fleet(name: str) -> Node | None:
-    """Return the node of this name that was not retired."""
+    """Return the node with this name unless it is retired."""
     return Node.objects.filter(name=name).exclude(state=NodeState.RETIRED).first()
 
 
 def nodes_named(name: str) -> "QuerySet[Node]":
-    """Return the nodes that this name or slug may mean, the one that it does mean first."""
+    """Return the nodes that this name or slug can mean, with the best match first."""
     plain, _, number = name.partition("_")
     if number:
         is_number = number.isascii() and number.isdecimal() and len(number) < MOST_DIGITS
@@ -414,19 +412,19 @@ def nodes_named(name: str) -> "QuerySet[Node]":
 
 
 def predecessors_of(node: Node) -> list[Node]:
-    """Return the retired nodes that had this node's name before it, the newest first."""
+    """Return the retired nodes that had this node's name before, newest first."""
     retired = Node.objects.filter(name=node.name, state=NodeState.RETIRED, pk__lt=node.pk)
     return list(retired.only("name", "state").order_by("-pk")[:MOST_PREDECESSORS])
 
 
 def _schema_for_fronts(default: int) -> int:
-    """Return the schema whose segments fronts are sent: that of some node, as a front reads them and keeps no files."""
+    """Return the schema of the segments for fronts: some node's schema, as fronts read every schema."""
     nodes = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).order_by("is_ring0", "name")
     return nodes.values_list("schema", flat=True).first() or default
 
 
 def _move(node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused: str, **fields: object) -> None:
-    """Change the state by one conditional UPDATE; raise WrongState when the node was in none of the expected ones."""
+    """Change the state by one conditional UPDATE. Raise WrongState if the node is in none of the expected states."""
     moved = Node.objects.filter(pk=node.pk, state__in=expected).update(state=to, **fields)
     if not moved:
         raise WrongState(node.name, refused)
@@ -454,7 +452,10 @@ def _answer_enrolment(node: Node, request_sha256: str, now: datetime) -> Enrolle
 
 
 def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
-    """Return the request when its sender proves to hold an acceptable key; names in it are ignored, ours count."""
+    """Return the request if its sender proves possession of an acceptable key. Raise BadRequest.
+
+    Names in the request are ignored.
+    """
     try:
         request = x509.load_pem_x509_csr(csr_pem.encode())
         signed = request.is_signature_valid
@@ -488,6 +489,6 @@ def _sha256(secret: str) -> bytes:
 
 
 def require_permission(by: Author) -> None:
-    """Raise Forbidden unless this person may change nodes; None is the panel itself, or its own command line."""
+    """Raise Forbidden unless this person is allowed to change nodes. None is the panel itself or its command line."""
     if by is not None:
         access.require(by, Permission.NODES)

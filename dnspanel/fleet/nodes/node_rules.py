@@ -1,4 +1,4 @@
-"""Checks of what a person enters for a node: its name, addresses, ports, schema and tags. Pure."""
+"""Checks of the values that a person enters for a node: name, addresses, ports, schema and tags. Pure."""
 
 import ipaddress
 import re
@@ -17,7 +17,7 @@ _TAG = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
 
 
 def check_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> None:
-    """Raise BadNode with the first thing that is wrong, under the name of its field."""
+    """Raise BadNode with the field name of the first invalid value."""
     if not _NODE_NAME.fullmatch(name):
         raise BadNode("name", gettext("A node's name has 1 to 63 lower-case letters, digits and hyphens, such as ns1."))
     if not (_is_address(agent_host) or _HOST_NAME.fullmatch(agent_host)):
@@ -32,7 +32,7 @@ def check_node(name: str, dns_address: str, dns_port: int, agent_host: str, agen
 
 
 def checked_tags(tags: Collection[str]) -> list[str]:
-    """Return the tags sorted, in lower case and without duplicates. Raises BadNode."""
+    """Return the tags in lowercase, sorted and without duplicates. Raise BadNode."""
     found = sorted({tag.strip().lower() for tag in tags if tag.strip()})
     if len(found) > MAX_TAGS:
         raise BadNode("tags", gettext("A node has at most {max_tags} tags.").format(max_tags=MAX_TAGS))
@@ -45,7 +45,7 @@ def checked_tags(tags: Collection[str]) -> list[str]:
 
 
 def checked_addresses(addresses: Collection[str]) -> list[str]:
-    """Return the addresses in canonical form, IPv4 first, without duplicates. Raises BadNode."""
+    """Return the addresses in canonical form, IPv4 first, without duplicates. Raise BadNode."""
     if wrong := [text for text in addresses if not _is_address(text) or "%" in text]:
         raise BadNode(
             "public_addresses", gettext("{value} is no IP address that everybody reaches.").format(value=wrong[0][:60])

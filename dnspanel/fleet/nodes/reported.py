@@ -1,4 +1,4 @@
-"""A node's last report, made readable: free space, versions, clock, checks, and what a person should know. Pure."""
+"""A node's last report in readable form: free space, versions, clock, checks and remarks. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _RELEASES = {4: "4.7", 5: gettext_noop("4.8 or 4.9"), 6: gettext_noop("5.0 or 5.
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The facts of one report; everything is empty or None that an older agent does not tell."""
+    """The facts in one report. Values that an older agent doesn't report are empty or None."""
 
     heard: bool
     state: str  # of the agent itself
@@ -49,7 +49,7 @@ class Reported:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is not as it should be, in a few words each, the worst first."""
+        """Remarks about problems in a few words each, the worst first."""
         found: list[str] = []
         if self.needed_schema:
             installed = self.installed or release(self.needed_schema)
@@ -79,13 +79,13 @@ class Reported:
 
 
 def _free_shares(report: Mapping[str, Any]) -> list[float]:
-    """Return which shares of the bytes and of the inodes are free, as far as they are known."""
+    """Return the free shares of bytes and of inodes, without unknown ones."""
     pairs = [(report.get(f"disk_free_{kind}"), report.get(f"disk_{kind}")) for kind in ("bytes", "inodes")]
     return [free / total for free, total in pairs if free is not None and total]
 
 
 def read_report(node: Node) -> Reported:
-    """Read the last report of a node; its `versions` hold what agents sent before there were reports."""
+    """Read a node's last report. Data from agents before reports existed is in `versions`."""
     report: Mapping[str, Any] = node.report
     told = {**node.versions, **(report.get("versions") or {})}
     agent = str(told.get("agent", ""))
@@ -117,7 +117,7 @@ def read_report(node: Node) -> Reported:
 
 
 def reported_types(node: Node) -> ComputedTypes | None:
-    """Return which computed types the PowerDNS of this node answers, as its agent said last; None if it did not."""
+    """Return the computed types that the node's PowerDNS answers, from its agent's last report, or None."""
     try:
         return ComputedTypes.from_json(node.report["computed_types"])
     except (BadBytes, KeyError, TypeError):
@@ -125,7 +125,7 @@ def reported_types(node: Node) -> ComputedTypes | None:
 
 
 def describe_computed(types: ComputedTypes | None) -> str:
-    """Describe the types: ALIAS by 192.0.2.53, LUA off; empty while that is unknown."""
+    """Describe computed types, such as "ALIAS by 192.0.2.53, LUA off". Return an empty text for None."""
     if types is None:
         return ""
     alias = gettext("ALIAS by {resolver}").format(resolver=types.resolver) if types.resolver else gettext("ALIAS off")
@@ -133,14 +133,14 @@ def describe_computed(types: ComputedTypes | None) -> str:
 
 
 def release(schema: int) -> str:
-    """Return the PowerDNS releases that have this schema."""
+    """Return the PowerDNS releases that use this schema."""
     if schema not in _RELEASES:
         return gettext("of schema {schema}").format(schema=schema)
     return gettext(_RELEASES[schema])
 
 
 def describe_clock(ahead: float) -> str:
-    """Describe how far a clock is off: 40 s ahead, 3 min behind."""
+    """Describe the offset of a clock, such as "40 s ahead" or "3 min behind"."""
     message = gettext("{time} ahead") if ahead > 0 else gettext("{time} behind")
     return message.format(time=_clock_off(ahead))
 
@@ -150,7 +150,7 @@ def _clock_off(ahead: float) -> str:
 
 
 def explain_rebuild(node: Node, reported: Reported) -> str:
-    """Explain why the node needs files of another schema, and what happens then; empty when it does not."""
+    """Explain why the node needs files of another schema, and what happens next; empty if it needs none."""
     if not reported.needed_schema:
         return ""
     installed = reported.installed or release(reported.needed_schema)

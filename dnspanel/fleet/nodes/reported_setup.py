@@ -1,8 +1,8 @@
-"""Compare how a node says that it is set up with what the panel has of it. Pure.
+"""Comparison of a node's reported setup with the panel's records. Pure.
 
-Name, role, schema, addresses and ports are in the panel and, since a server joined, in its own configuration too.
-Where the two differ the node can look well and still not do what it is for: a canary on another port is live, and
-signed zones cannot be transferred from it.
+Name, role, schema, addresses and ports are in the panel, and since the server joined also in its own configuration. If
+the two differ, a node can look healthy and still fail its purpose. For example, a canary on another port is live, but
+signed zones can't be transferred from it.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ ROLES = {
 def setup_differences(node: Node, *, is_rebuilding: bool) -> tuple[str, ...]:
     """Return a sentence for each difference between the node's last report and the panel.
 
-    What an older agent does not report is not compared. While the files are rebuilt, two schemas are expected.
+    Values that an older agent doesn't report aren't compared. During a rebuild of the files, two schemas are valid.
     """
     return tuple(_differences(node, is_rebuilding=is_rebuilding)) if node.report else ()
 
@@ -57,7 +57,7 @@ def _differences(node: Node, *, is_rebuilding: bool) -> Iterator[str]:
 
 
 def _endpoints(texts: object) -> list[Endpoint]:
-    """Return the addresses that can be read; none of a report that is not a list of them."""
+    """Return the parsed endpoints; empty if the report contains no valid list."""
     try:
         return [parse_endpoint(text) for text in texts] if isinstance(texts, list | tuple) else []
     except ValueError:

@@ -1,11 +1,11 @@
-"""Certificates follow one another by themselves: each node's, and the panel's own. Verbs.
+"""Automatic rotation of certificates: each node's, and the panel's own. Verbs.
 
-1. Less than a third of the lifetime is left: the agent makes a key and a signing request, the panel signs.
-2. The new certificate is stored beside the old one, and from now on the agent may show either.
-3. The agent gets it, checks it, and shows it from the next connection on.
-4. The panel has seen it: it takes the place of the old one, which does not count any longer.
+1. Less than a third of the lifetime is left: the agent creates a key and a signing request, and the panel signs it.
+2. The new certificate is stored beside the old one. From now on the agent is allowed to present either.
+3. The agent gets the new certificate, checks it, and presents it from the next connection on.
+4. When the panel has seen the new certificate, it replaces the old one, which is no longer accepted.
 
-Every step finds out by itself how far the former try came, so that a crash anywhere repeats a step and nothing else.
+Every step finds out how far the last attempt came. A crash anywhere repeats only one step.
 """
 
 import logging
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 def rotate_due(*, now: datetime) -> int:
-    """Go on with every rotation that is due or under way; return how many nodes show a new certificate by now."""
+    """Continue every rotation that is due or under way. Return the number of nodes that present a new certificate."""
     if rotate_client_certificate(now=now):
         logger.info("the panel's own certificate was replaced")
     due = Q(certificate_expires_at__lt=now + NODE_LIFETIME / 3, certificate_expires_at__gt=now)
@@ -63,7 +63,7 @@ def rotate_due(*, now: datetime) -> int:
 
 
 def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
-    """Replace the node's certificate although it is not due. Raises WrongState, ReplicationError, Forbidden."""
+    """Start a rotation of the node's certificate before it is due. Raise WrongState, ReplicationError or Forbidden."""
     require_permission(by)
     if node.state not in _ENROLLED or not node.certificate_sha256:
         raise WrongState(node.name, gettext("has no certificate that counts"))
@@ -72,9 +72,9 @@ def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
-    """Bring the node's rotation one attempt further; True once it was seen to show the new certificate.
+    """Make one more attempt at the node's rotation. Return True once the node presented the new certificate.
 
-    Raises ReplicationError when the agent cannot be reached or refuses; nothing is lost then.
+    Raise ReplicationError if the agent can't be reached or refuses. No progress is lost then.
     """
     authority = ensure_authority(now=now)
     context = client_ssl_context(authority)
@@ -87,9 +87,9 @@ def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
 
 
 def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, now: datetime) -> None:
-    """Allow the agent to show a certificate for this key from now on. This is committed before the agent gets it.
+    """Allow the agent to present a certificate for this key. Commit this before the agent gets the certificate.
 
-    One key, one certificate: a second try, at the same time or later, sends the same one. Raise WrongState.
+    Each key has one certificate: another attempt, parallel or later, sends the same one. Raise WrongState.
     """
     if node.next_certificate_pem:
         prepared = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
@@ -114,7 +114,7 @@ def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, n
 
 
 def _adopt(node: Node, now: datetime, by: Author) -> bool:
-    """Put the new certificate, which was seen, in the place of the old one."""
+    """Replace the old certificate by the new one, which the agent has presented."""
     certificate = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
     with transaction.atomic():
         moved = Node.objects.filter(pk=node.pk, next_certificate_sha256=node.next_certificate_sha256).update(
@@ -134,7 +134,7 @@ def _adopt(node: Node, now: datetime, by: Author) -> bool:
 
 
 def _presented_fingerprint(node: Node, context: ssl.SSLContext) -> str:
-    """Return the fingerprint of the certificate that the agent shows on a new connection."""
+    """Return the fingerprint of the certificate that the agent presents on a new connection."""
     with _client(node, context) as client:
         client.status()
         return client.peer_sha256

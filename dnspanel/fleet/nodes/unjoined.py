@@ -1,6 +1,6 @@
-"""Nodes that were made and never joined: what was typed is changed, or they are removed. Verbs.
+"""Nodes that were created and never joined: their values can be changed, and they can be removed. Verbs.
 
-Once a node was approved its name is in certificates, in the audit log and in what it serves: then it is retired.
+The name of an approved node is in certificates, in the audit log and in its data. Such a node can only be retired.
 """
 
 import logging
@@ -23,16 +23,16 @@ _FIELDS = ("name", "dns_address", "dns_port", "agent_host", "agent_port", "schem
 
 
 def has_joined(node: Node) -> bool:
-    """Return True if it ever was a node of the fleet: one whose certificate was revoked was."""
+    """Return True if the node has ever been part of the fleet, including one with a revoked certificate."""
     if node.state != NodeState.AWAITING_APPROVAL or node.contact_at is not None or node.acked_at is not None:
         return True
     return NodeEvent.objects.filter(node=node, kind="enrolment").exists()
 
 
 def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Author) -> Node:
-    """Replace what was entered for a node, and delete its unused codes, whose command has the old addresses.
+    """Replace the values of a node, and delete its unused codes, because their commands contain the old addresses.
 
-    Raise BadNode, NameTaken, WrongState for a node that has joined, Forbidden.
+    Raise BadNode, NameTaken, WrongState for a node that has joined, or Forbidden.
     """
     require_permission(by)
     described = described.normalize()
@@ -54,7 +54,7 @@ def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Au
 
 
 def remove_node(*, node: Node, now: datetime, by: Author) -> None:
-    """Remove the node, so that its name is free. Raise WrongState for a node that has joined, or Forbidden."""
+    """Remove the node and free its name. Raise WrongState for a node that has joined, or Forbidden."""
     require_permission(by)
     with transaction.atomic():
         current = _lock_unjoined(node)
@@ -64,7 +64,7 @@ def remove_node(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def _lock_unjoined(node: Node) -> Node:
-    """Return the node as it is now, locked. Raise WrongState if it has joined, or is gone."""
+    """Lock the node and return its current row. Raise WrongState if it has joined or no longer exists."""
     current = Node.objects.select_for_update(of=("self",)).select_related("group").filter(pk=node.pk).first()
     if current is None:
         raise WrongState(node.name, gettext("is removed already"))
@@ -74,6 +74,6 @@ def _lock_unjoined(node: Node) -> Node:
 
 
 def _audit_values(node: Node) -> dict[str, Any]:
-    """Return what the audit log says of it."""
+    """Return the node's values for the audit log."""
     values = {field: getattr(node, field) for field in _FIELDS}
     return values | {"group": node.group.name if node.group else ""}

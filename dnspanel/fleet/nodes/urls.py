@@ -1,4 +1,4 @@
-"""URLs that agents call; people's pages are in `dnspanel.web`."""
+"""URLs for agents. The pages for people are in `dnspanel.web`."""
 
 from django.urls import path
 

@@ -1,1 +1,1 @@
-"""The panel's own processes: each says that it is at work, and periodic work says when it was last done."""
+"""The panel's own processes: their heartbeats, and the last runs of periodic tasks."""

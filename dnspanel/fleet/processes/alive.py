@@ -1,7 +1,7 @@
-"""Says of this process that it is at work: to its watchdog by a file, to all others by a row in PostgreSQL.
+"""Life signs of this process: a file for its watchdog, and a row in PostgreSQL for all others.
 
-Two threads, so that a PostgreSQL that hangs does not get the process killed. A thread that runs proves only that the
-process is scheduled; `is_working` adds what the process knows of itself, such as an event loop that turns.
+Two threads write them, so that a hanging PostgreSQL doesn't get the process killed. A running thread proves only that
+the process is scheduled. `is_working` adds what the process knows about itself, such as the turns of its event loop.
 """
 
 import logging
@@ -26,7 +26,7 @@ _MEMORY_EVERY = 10.0  # seconds
 
 
 class Turns:
-    """When a loop last turned; it has just done so when it is made."""
+    """The time when a loop last turned. Creation counts as a turn."""
 
     def __init__(self) -> None:
         self.mark()
@@ -45,8 +45,8 @@ def always() -> bool:
 class Alive:
     """Writes life signs of a process, under each of its names, between `start` and `stop`.
 
-    `is_working` decides about both signs, `answers` about the row alone: it may ask questions that need PostgreSQL.
-    `also` writes what else the process has to report, with each row.
+    `is_working` decides about both signs. `answers` decides only about the row, and its check can need PostgreSQL.
+    `also` writes other reports of the process with each row.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Alive:
         self._is_new = True
 
     def start(self, *, with_file: bool = True) -> None:
-        """Begin; without a file for a process that has no watchdog of its own."""
+        """Start writing. Processes without a watchdog of their own need no file."""
         loops = [self._write_rows, self._write_files] if with_file else [self._write_rows]
         loops.append(self._bound_memory)
         self._threads = [threading.Thread(target=loop, name=loop.__name__, daemon=True) for loop in loops]
@@ -77,7 +77,7 @@ class Alive:
             thread.start()
 
     def stop(self, *, goodbye: bool = True) -> None:
-        """End, and delete the rows: the process was stopped in order. Never raise: the process ends anyway."""
+        """Stop writing, and delete the rows because of the orderly stop. Never raise, since the process ends anyway."""
         self._stop.set()
         for thread in self._threads:
             thread.join(2)
@@ -89,7 +89,7 @@ class Alive:
                 logger.warning("no goodbye of %s, PostgreSQL does not answer: %s", ", ".join(self.names), exc)
 
     def write_row(self, now: datetime) -> None:
-        """Write one row under each name, if the process works and answers. Raise DatabaseError."""
+        """Write one row under each name if the process works and answers. Raise DatabaseError."""
         if not (self._is_working() and self._answers()):
             return
         load = self._load(now)

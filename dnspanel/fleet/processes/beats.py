@@ -1,4 +1,4 @@
-"""Keeps the rows of the panel's processes: one for each that runs. Verbs."""
+"""The rows of the panel's running processes, one for each. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ON CONFLICT (name, host, pid) DO UPDATE SET at = excluded.at, started_at = exclu
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which process it is: what it does, on which machine, with which id, and since when."""
+    """The identity of a process: its name, machine, process id and start time."""
 
     name: str
     host: str
@@ -33,7 +33,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How many tasks a worker takes at a time, how many it has, and the oldest of them."""
+    """The load of a worker: its capacity, its number of tasks, and the oldest task."""
 
     places: int = 0
     busy: int = 0
@@ -42,7 +42,7 @@ class Load:
 
 
 def beat_process(*, identity: Identity, load: Load, now: datetime) -> None:
-    """Write that the process was at work at `now`. One statement."""
+    """Record that the process was at work at `now`. One statement."""
     each = identity
     place = (each.name, each.host, each.pid, each.started_at, now, __version__)
     with connection.cursor() as cursor:
@@ -50,9 +50,9 @@ def beat_process(*, identity: Identity, load: Load, now: datetime) -> None:
 
 
 def replace_dead(*, identity: Identity) -> None:
-    """Delete the rows of processes of this name that ended on this machine: the new one takes their place.
+    """Delete the rows of ended processes with this name on this machine, which the new process replaces.
 
-    One that others ask from elsewhere has no id (0), and is at one address alone.
+    A process that is polled from elsewhere has the id 0, and only one row in total.
     """
     rows = PanelProcess.objects.filter(name=identity.name).exclude(host=identity.host, pid=identity.pid)
     if identity.pid:
@@ -62,14 +62,14 @@ def replace_dead(*, identity: Identity) -> None:
 
 
 def say_goodbye(*, names: Sequence[str], host: str, pid: int, now: datetime) -> None:
-    """Delete the rows of a process that ends in order, and write down when that was. Idempotent."""
+    """Delete the rows of a process that ends in order, and record the time. Idempotent."""
     PanelProcess.objects.filter(name__in=names, host=host, pid=pid).delete()
     for name in names:
         beat(process=f"{LEFT}{name}", now=now)
 
 
 def forget_lost(*, now: datetime) -> None:
-    """Delete rows of processes that ended without a goodbye long ago, if others of their name are at work."""
+    """Delete rows of processes that disappeared long ago, if others with their name are at work."""
     rows: Sequence[PanelProcess] = list(PanelProcess.objects.all())
     living = {row.name for row in rows if now - row.at <= REMEMBERED_FOR}
     lost = [row.pk for row in rows if row.name in living and now - row.at > REMEMBERED_FOR]

@@ -1,7 +1,7 @@
-"""Celery's beat, with life signs: it works while its schedule ticks. It also calls the roll of the queues.
+"""Celery's beat with life signs: it is at work while its schedule ticks. It also sends the roll call to queues.
 
-When each entry was last done is in PostgreSQL. Celery's own file of that is damaged by a kill, and gone with a
-container: the work of every day would begin to wait again, and might never be done.
+The last run of each entry is in PostgreSQL. Celery's own file is damaged by a kill and lost with a container. The
+interval of a daily task would then start again each time, and the task might never run.
 """
 
 import atexit
@@ -26,7 +26,7 @@ ANSWER = "dnspanel.fleet.processes.roll_call.answer_roll"
 
 
 class Clock(Scheduler):
-    """As Celery's, from when each entry was last done. Every few seconds it calls the roll: a task for each queue."""
+    """Celery's scheduler with the last runs from PostgreSQL. Every few seconds it sends a roll call to each queue."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.turns = Turns()
@@ -34,7 +34,7 @@ class Clock(Scheduler):
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
-        """Make the schedule; what is overdue is begun at once. Without PostgreSQL every interval begins now."""
+        """Set up the schedule and start overdue entries at once. Without PostgreSQL every interval starts now."""
         super().setup_schedule()
         try:
             done = last_done()
@@ -54,7 +54,7 @@ class Clock(Scheduler):
         return interval
 
     def _call_roll(self) -> None:
-        """Send one task to each queue, which is worth nothing when the next one comes."""
+        """Send one task to each queue. It expires when the next one is sent."""
         lifetime = BEAT_EVERY.total_seconds()
         try:
             for queue in BUSY_FOR:
@@ -65,7 +65,7 @@ class Clock(Scheduler):
 
 @beat_init.connect
 def begin(sender: Any = None, **signal: object) -> None:
-    """Write life signs of this process from now on, and make the rows of periodic tasks those of its schedule."""
+    """Start writing life signs of this process, and align the rows of periodic tasks with its schedule."""
     scheduler = sender.scheduler
     entries = [name for name in scheduler.schedule if not name.startswith("celery.")]
     is_known = False

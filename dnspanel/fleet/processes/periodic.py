@@ -1,6 +1,6 @@
-"""Keeps when each entry of beat's schedule was last done, and why it failed: one row for each. Verbs.
+"""The last run of each entry of beat's schedule and its errors, in one row each. Verbs.
 
-Workers note outcomes in memory and write them with their life sign every few seconds, since some entries run every
+Workers collect outcomes in memory and write them with their life sign every few seconds, because some entries run every
 second.
 """
 
@@ -38,7 +38,7 @@ FROM found f, locked WHERE p.name = f.name AND locked.name = p.name"""
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of an entry since it was last written down."""
+    """The runs of an entry since its outcome was last written."""
 
     succeeded_at: datetime | None = None
     failures: int = 0  # since the last success
@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Outcomes:
-    """What became of periodic tasks in this process. Threads may share it."""
+    """The outcomes of periodic tasks in this process. Threads can share the object."""
 
     found: dict[str, Outcome] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -73,7 +73,7 @@ class Outcomes:
 
 
 def entries_by_task() -> Mapping[str, Collection[str]]:
-    """Return the entries of the schedule by the task that they run."""
+    """Return the entries of the schedule, grouped by the task that they run."""
     found: dict[str, list[str]] = {}
     for name, entry in settings.CELERY_BEAT_SCHEDULE.items():
         found.setdefault(str(entry["task"]), []).append(name)
@@ -81,13 +81,13 @@ def entries_by_task() -> Mapping[str, Collection[str]]:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the error on one line, with its class."""
+    """Return the error's class and message on one line."""
     first = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}: {first}"[:LONGEST_ERROR]
 
 
 def record_outcomes(*, outcomes: Mapping[str, Outcome]) -> None:
-    """Write down what became of these entries, in one statement."""
+    """Write the outcomes of these entries in one statement."""
     if not outcomes:
         return
     names, found = list(outcomes), list(outcomes.values())
@@ -103,13 +103,13 @@ def record_outcomes(*, outcomes: Mapping[str, Outcome]) -> None:
 
 
 def know_schedule(*, names: Collection[str], now: datetime) -> None:
-    """Make the rows those of the schedule: new entries begin now, and those that left it are deleted. Idempotent."""
+    """Align the rows with the schedule: add new entries, starting now, and delete removed ones. Idempotent."""
     rows = [PeriodicTask(name=name, since=now) for name in names]
     PeriodicTask.objects.bulk_create(rows, ignore_conflicts=True)
     PeriodicTask.objects.exclude(name__in=names).delete()
 
 
 def last_done() -> dict[str, datetime]:
-    """Return when each entry was last done, or since when it has been in the schedule if it never was."""
+    """Return the last success of each entry, or the time when it was added if it never succeeded."""
     rows = PeriodicTask.objects.values_list("name", "succeeded_at", "since")
     return {name: succeeded_at or since for name, succeeded_at, since in rows}

@@ -1,4 +1,4 @@
-"""Reads how the panel's processes and its periodic work are: three queries, however many there are."""
+"""The state of the panel's processes and periodic tasks, read with three queries in total."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ STABLE_AFTER = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class ProcessNow:
-    """One process that runs, or that ended without a goodbye."""
+    """One process that is running, or that ended without deleting its row."""
 
     name: str
     host: str
@@ -32,7 +32,7 @@ class ProcessNow:
     task_since: datetime | None = None
 
     def is_silent(self, now: datetime, watched_since: datetime | None) -> bool:
-        """Return True if it gave no sign for too long while signs were looked for."""
+        """Return True if the process gave no sign for too long while signs were watched."""
         known_at = self.at
         if watched_since is not None:
             known_at = max(known_at, watched_since + STABLE_AFTER - SILENT_AFTER)
@@ -69,7 +69,7 @@ class ProcessesNow:
 
 
 def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
-    """Read everything, processes in the order of their names in the documents; `beats` if they were read already."""
+    """Read the whole state, with processes in the documented order. Pass `beats` if the heartbeats are already read."""
     beats = heartbeats() if beats is None else beats
     columns = ("name", "host", "pid", "started_at", "at", "version", "places", "busy", "task", "task_since")
     processes = [ProcessNow(*row) for row in PanelProcess.objects.values_list(*columns)]
@@ -85,7 +85,10 @@ def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
 
 
 def is_at_work(queue: str, beats: Mapping[str, datetime], now: datetime) -> bool | None:
-    """Return whether a worker of the queue is at work; None if nothing says so. One query; `beats`: all heartbeats."""
+    """Return True if a worker of the queue is at work, False if all are silent, None if unknown. One query.
+
+    `beats` contains all heartbeats.
+    """
     signs = list(PanelProcess.objects.filter(name=queue).values_list("at", flat=True))
     if not signs:
         return None
@@ -97,7 +100,7 @@ def is_at_work(queue: str, beats: Mapping[str, datetime], now: datetime) -> bool
 
 @cache
 def queue_of(task: str) -> str:
-    """Return the queue that the routes send a task to."""
+    """Return the queue that a task is routed to."""
     return str(app.amqp.router.route({}, task)["queue"].name)
 
 

@@ -1,7 +1,7 @@
-"""Life signs of Celery's workers, and what became of the periodic tasks that they ran.
+"""Life signs of Celery's workers, and the outcomes of their periodic tasks.
 
-A worker works while its event loop turns. The loop of a pool with one thread stops during a task, however long that
-legitimately is, and every loop stops while Redis is away: neither is a fault of the worker.
+A worker is at work while its event loop turns. In a pool with one thread, the loop stops during a task, which can
+legitimately take long. Every loop stops while Redis is unreachable. Neither is a fault of the worker.
 """
 
 import logging
@@ -28,7 +28,7 @@ _alive: "WorkerLife | None" = None
 
 
 class WorkerLife:
-    """The life signs of one worker; begun once, however often its connection to Redis is made."""
+    """The life signs of one worker. They start only once, even if its connection to Redis is made several times."""
 
     def __init__(self, consumer: Any) -> None:
         self._turns = Turns()
@@ -52,7 +52,7 @@ class WorkerLife:
         return False
 
     def load(self, now: datetime) -> Load:
-        """Return how busy the worker is. A task is as old as the first look that saw it."""
+        """Return the worker's load. A task's age starts with the first look that saw it."""
         requests = {str(request.id): str(request.name) for request in _requests()}
         self._first_seen = {task_id: self._first_seen.get(task_id, now) for task_id in requests}
         if not requests:
@@ -76,7 +76,7 @@ def end(**signal: object) -> None:
 
 @task_success.connect
 def note_success(sender: Any = None, **signal: object) -> None:
-    """Note that a task ended; not where PostgreSQL was away, since then it has done nothing."""
+    """Record that a task succeeded, unless PostgreSQL was unreachable, because the task then did nothing."""
     met = take_met()
     if met.error is not None:
         outcomes.note_failure(sender.name, met.error, timezone.now())
@@ -95,7 +95,7 @@ def _write_outcomes(now: datetime) -> None:
 
 
 def _requests() -> list[Any]:
-    """Return the tasks that this worker has. Another thread changes the set, and reading it may fail for that."""
+    """Return this worker's tasks. Another thread changes the set, so that reading it is tried several times."""
     for _ in range(5):
         try:
             return list(state.reserved_requests | state.active_requests)

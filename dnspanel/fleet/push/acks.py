@@ -1,4 +1,4 @@
-"""What nodes report: acks, refusals, their status, and when they were last in contact. Verbs."""
+"""Reports of nodes: acks, refusals, status, and the time of last contact. Verbs."""
 
 import json
 import logging
@@ -86,30 +86,31 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An ack that has moved its node; `newest` is the newest sequence for its schema, None without one of
-    this epoch.
+    """An ack that moved its node. `newest` is the newest sequence for its schema.
+
+    It is None without one in this epoch.
     """
 
     newest: int | None
 
     def is_behind(self, sequence: int, limit: int | None) -> bool:
-        """Return True if a node at this sequence lacks something that it may have: no `limit` is the newest."""
+        """Return True if a node at this sequence lacks a publication within `limit` (None: the newest sequence)."""
         return self.newest is not None and sequence < (self.newest if limit is None else min(self.newest, limit))
 
 
 def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | None:
-    """Record that the node has acked this position; a refusal from before is over.
+    """Record that the node acknowledged this position, and delete an earlier refusal.
 
-    A late ack moves no node backwards; then return None. An ack of another epoch than the node's changes nothing
-    either.
+    Return None for a late ack, which moves no node backwards. An ack of another epoch than the node's is also ignored.
     """
     return record_acks(acks={node_id: ack}, now=now).get(node_id)
 
 
 def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
-    """Record acks of several nodes at once, by node id; the result leaves out those that did not move.
+    """Record acks of several nodes by node id. The result leaves out nodes that didn't move.
 
-    Conditional UPDATEs, the proofs' own rows, and a look for more to push, are one statement: it runs for every edit.
+    One statement updates the nodes, inserts the rows of proofs, and looks for more to push, because it runs for every
+    edit.
     """
     node_ids = sorted(acks)
     listed = [acks[node_id] for node_id in node_ids]
@@ -132,17 +133,16 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """Record that the node has this position in its files; imports go on, and nothing is proved."""
+    """Record that the node has this position in its files. Imports continue on it, but it proves nothing."""
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
 
 
 def record_snapshot_ack(
     *, node_id: int, ack: protocol.Ack, schema: int, before: Position | None, now: datetime
 ) -> bool:
-    """Record that the node has acked a snapshot and is at its position now, with any epoch and schema before.
+    """Record that the node acknowledged a snapshot and is at its position, from any epoch and schema.
 
-    One conditional UPDATE, which expects the position that was recorded `before`; return False if another one was
-    recorded since.
+    One conditional UPDATE expects the position `before`. Return False if another position was recorded since.
     """
     position = ack.position
     with connection.cursor() as cursor:
