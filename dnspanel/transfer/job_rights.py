@@ -181,7 +181,7 @@ def refuse_undo(job: ImportJob, person: Author) -> None:
 
 
 def refuse_partial_visibility(author: Author) -> None:
-    """Raise Forbidden for a token that sees only parts of zones: its file would look like a complete one."""
+    """Raise Forbidden for a token that sees only parts of zones, because its export would look complete."""
     if isinstance(author, Actor) and author.scope is not None:
         reading = [grant for grant in author.scope if Right.READ in grant.rights]
         if not reading or any(grant.is_limited for grant in reading):
@@ -189,7 +189,7 @@ def refuse_partial_visibility(author: Author) -> None:
 
 
 def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet[Zone]":
-    """Select those of these zones that have DNSSEC keys whose private parts this author may not have."""
+    """Return the zones with DNSSEC keys that this author is not allowed to export."""
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.EXPORT_KEYS)):
         return zones.none()
@@ -200,7 +200,10 @@ def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet
 
 
 def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | None:
-    """Return the first of these zones, if not in the trash, whose keys this person may not export; None without one."""
+    """Return the first zone whose keys this person is not allowed to export, or None.
+
+    Zones in the trash are ignored.
+    """
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.EXPORT_KEYS):
         return None
@@ -210,17 +213,17 @@ def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | N
 
 
 def not_yours(zone: str) -> SourceFault:
-    """Return the fault of a zone that exists already where the author may not see it."""
+    """Return the fault of an existing zone that the author is not allowed to see."""
     return _fault(zone, gettext("The zone exists already, and you may not see it."))
 
 
 def may_not_create(zone: str) -> SourceFault:
-    """Return the fault of a new zone whose author may not create zones."""
+    """Return the fault of a new zone whose author is not allowed to create zones."""
     return _fault(zone, gettext("You may not create zones."))
 
 
 def too_many_rrsets(zone: str, reason: str) -> SourceFault:
-    """Return the fault of a zone that would have more RRsets than its author, or its team, may have in one."""
+    """Return the fault of a zone with more RRsets than its author or team is allowed to have in one zone."""
     return SourceFault("", 0, 0, "", reason, "too-many-rrsets", zone=zone)
 
 

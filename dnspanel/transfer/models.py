@@ -1,4 +1,8 @@
-"""Import and export jobs. Models store and constrain; `jobs`, `read`, `plan`, `apply` and `undo` write."""
+"""Models of import and export jobs.
+
+They only store and constrain data. `imports.import_jobs`, `read`, `import_plan`, `apply_piece` and `undo` write
+imports.
+"""
 
 from typing import Any
 
@@ -13,7 +17,7 @@ from dnspanel.zones.models import UNFINISHED_STATES, RunState
 
 
 class State(models.TextChoices):
-    """Where a job is. Those that work by themselves are in ACTIVE_STATES."""
+    """The state of an import. In ACTIVE_STATES, workers continue without a person."""
 
     UPLOADING = "uploading", gettext_lazy("waiting for its source")
     SCANNING = "scanning", gettext_lazy("scanning")
@@ -99,7 +103,10 @@ class PieceState(models.TextChoices):
 
 
 class ImportPiece(models.Model):
-    """Some thousand zones that are scanned, planned, published and undone together, each in one transaction."""
+    """A part of an import, with some thousand zones.
+
+    Each step of the import handles a piece in one transaction.
+    """
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="pieces")
     number = models.IntegerField()  # from 1
@@ -134,7 +141,7 @@ class ImportPiece(models.Model):
 
 
 class Action(models.TextChoices):
-    """What the dry run decided for a zone."""
+    """The dry run's decision for a zone."""
 
     CREATE = "create", gettext_lazy("create")
     UNION = "union", gettext_lazy("union")  # the values of both
@@ -155,7 +162,7 @@ CHANGING_ACTIONS = (Action.UNION, Action.RRSETS, Action.REPLACE)
 
 
 class ImportZone(models.Model):
-    """One zone of an import. Its content is in its piece's stage file, at these offsets."""
+    """One zone of an import. Its content is in its piece's stage file at these offsets."""
 
     # Without a constraint, which would cost a query for each of an estate's zones; the indexes below serve the key.
     job = models.ForeignKey(
@@ -196,7 +203,10 @@ class ImportZone(models.Model):
 
 
 class ImportFault(models.Model):
-    """A `documents.SourceFault`, kept. At most `limits.MOST_FAULTS` per job; the rest is only counted."""
+    """A stored `documents.SourceFault`.
+
+    A job keeps at most `import_limits.MOST_FAULTS`, and only counts the rest.
+    """
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="faults")
     piece = models.IntegerField()
@@ -223,7 +233,10 @@ class KeptKind(models.TextChoices):
 
 
 class KeptItem(models.Model):
-    """Something a PowerDNS database had that a zone here cannot hold yet: kept aside for later, keys encrypted."""
+    """Data from a PowerDNS database that a zone here cannot hold yet.
+
+    It is kept for later, with keys encrypted.
+    """
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="kept")
     zone = models.TextField(blank=True, db_collation="C")
@@ -243,7 +256,10 @@ class ExportFormat(models.TextChoices):
 
 
 class ExportJob(models.Model):
-    """One export into a file, kept for a day. `export` writes it; its file is in `export.exports_directory`."""
+    """One export to a file, which is kept for a day.
+
+    `exports.export_jobs` writes it, and stores the file in `exports_directory`.
+    """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     # The token that the author acted with, if any.
@@ -285,7 +301,10 @@ class ExportJob(models.Model):
 
 
 class CutoverCheck(models.Model):
-    """One comparison of an old server's answers with those of our nodes. `cutover_check` writes it."""
+    """One comparison of an old server's answers with those of our nodes.
+
+    `cutover.server_comparison` writes it.
+    """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     # The token that the author acted with, if any.
@@ -332,7 +351,7 @@ class CutoverZone(models.Model):
 
 
 class DifferenceKind(models.TextChoices):
-    """What differs; SERIAL and NAMESERVERS are what a cut-over is expected to change."""
+    """The kind of a difference. A cut-over is expected to cause SERIAL and NAMESERVERS."""
 
     RCODE = "rcode", gettext_lazy("other response code")
     RECORDS = "records", gettext_lazy("other records")
@@ -346,7 +365,7 @@ EXPECTED_KINDS = (DifferenceKind.SERIAL, DifferenceKind.NAMESERVERS)
 
 
 class CutoverDifference(models.Model):
-    """One question that the old server and a node of ours answer differently."""
+    """One question that the old server and one of our nodes answer differently."""
 
     check_run = models.ForeignKey(CutoverCheck, on_delete=models.CASCADE, related_name="found")
     zone = models.TextField(db_collation="C")

@@ -1,9 +1,9 @@
-"""Tags and comments of values in zone files: a whole-line comment, which every other program passes over. Pure.
+"""Store tags and comments of values in zone files, as a comment line that other programs ignore. Pure.
 
     ;!noted www A {"tags": ["shop"], "value_comments": {"192.0.2.1": "first rack"}}
 
-Owner and type say which RRset is meant, whose lines may stand anywhere; several of one RRset count together. An export
-writes them behind the RRset.
+Owner and type name the RRset, whose lines can be anywhere in the file. Several such lines of one RRset are combined. An
+export writes the line after the RRset.
 """
 
 import json
@@ -19,18 +19,18 @@ NOTED = ";!noted "
 
 
 def noted_line(owner: str, type: str, notes: str) -> str:
-    """Return the line of an RRset whose notes are this text; empty if people noted nothing."""
+    """Return the comment line for an RRset with this stored text of notes, or "" if people noted nothing."""
     noted = notes_without_spellings(notes)
     return f"{NOTED}{owner} {type} {noted}\n" if noted else ""
 
 
 def noted_line_of(owner: str, type: str, notes: Notes) -> str:
-    """Return the line of an RRset with these notes; empty without notes."""
+    """Return the comment line for an RRset with these notes, or "" without notes."""
     return noted_line(owner, type, format_notes(notes)) if notes else ""
 
 
 def read_noted(line: str, origin: str) -> tuple[str, int, Notes]:
-    """Return owner, type and notes of a line that begins with NOTED. Raise ValueError, with the reason."""
+    """Return owner, type and notes from a line that begins with NOTED. Raise ValueError with the reason."""
     parts = line.removeprefix(NOTED).split(None, 2)
     if len(parts) < 3:
         raise ValueError(gettext("a name, a type and an object with “tags” or “value_comments” are needed"))

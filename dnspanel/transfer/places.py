@@ -1,8 +1,7 @@
-"""Whose turn it is with the workers: shared between people, not between jobs.
+"""Share the workers fairly between people, rather than between jobs.
 
-Nothing is kept of it: the advisory locks say which jobs have workers, and end
-with them. A job whose turn has not come is found again by beat. Two that ask
-at the same moment may both go ahead, for one turn.
+Nothing is stored. The advisory locks show which jobs have workers, and end with them. Beat retries a job that had to
+wait. Two jobs that ask at the same moment can both start, for one turn.
 """
 
 from collections import Counter
@@ -30,25 +29,29 @@ Person = int | None  # id; None for the panel's own jobs
 
 
 def may_read(person: Person) -> bool:
-    """Return True if another source of this person may be read, or another comparison made: a few wait at the
-    same time.
+    """Return True if a worker can read another source or make another comparison for this person.
+
+    The number of such workers per person is limited, because they mostly wait for servers.
     """
     return person is None or _people_reading()[person] < MOST_READ_AT_ONCE
 
 
 def may_compute(person: Person) -> bool:
-    """Return True if another worker may work for this person. No person has more than their share while others wait."""
+    """Return True if another worker can work for this person. Everyone gets an equal share while others wait."""
     waiting = _people_waiting() | {person}
     return is_fair(_people_at_work()[person], people=len(waiting), places=settings.TRANSFER_PROCESSES)
 
 
 def is_fair(taken: int, *, people: int, places: int) -> bool:
-    """Return True if one of these people may have another of the places when they hold `taken` of them."""
+    """Return True if a person with `taken` places is allowed another one, when this many people share the places."""
     return taken < max(1, ceil(places / people))
 
 
 def imports_with_work() -> "QuerySet[ImportJob]":
-    """Select the imports that a worker can do something for; not those whose source has yet to give something."""
+    """Return the imports that have work for a worker.
+
+    Imports whose source has not yielded anything yet are left out.
+    """
     has_spooled = Exists(ImportPiece.objects.filter(job=OuterRef("pk"), state=PieceState.SPOOLED))
     is_found = Q(state=State.SCANNING) & (Q(read_ended=True) | has_spooled)
     return ImportJob.objects.filter(

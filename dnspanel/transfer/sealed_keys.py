@@ -1,4 +1,6 @@
-"""Private DNSSEC keys in a file that travels: each sealed under a passphrase, as one text. Pure.
+"""Seal private DNSSEC keys with a passphrase, so that an exported file can hold them. Pure.
+
+Each key becomes one text:
 
     text = Base64 of
     offset  size  what
@@ -11,10 +13,10 @@
     key of AES = scrypt(passphrase in UTF-8 and form NFC, salt, n = 2^15, r = 8, p = 1), 32 bytes
     additional data = the zone's name and the DNSKEY's rdata, both in wire form
 
-It holds against who has the file and not the passphrase: they read no key, and none that they changed, or moved to
-another zone or beside another DNSKEY, is opened. Guessing costs them 32 MiB and about a tenth of a second for each
-passphrase, so a long one holds and a poor one does not. It does not hold against who changes the rest of the file:
-records, which keys sign, keys that are left out. Nor against who runs the panel, which opens its own keys.
+This protects the keys from people who have the file without the passphrase. They cannot read a key. A key that they
+changed, or moved to another zone or DNSKEY, is not opened. Each guess of a passphrase costs 32 MiB and about a tenth of
+a second, so a long passphrase is safe and a poor one is not. The rest of the file is not protected: records, the choice
+of active keys, and missing keys. Nor are the keys protected from the panel's operator, who has the original keys.
 """
 
 import base64
@@ -47,7 +49,7 @@ _MOST_TEXT = 32 << 10
 
 
 class KeyLock(StrEnum):
-    """What keeps the private part of a key from being used; the value is part of the name of what is kept aside."""
+    """The reason why a private key cannot be used. Its value is part of the name of the kept key."""
 
     ABSENT = "absent"
     SEALED = "sealed"
@@ -58,7 +60,7 @@ class KeyLock(StrEnum):
 
     @property
     def message(self) -> str:
-        """In words, as the end of a sentence about the keys of a zone."""
+        """The reason as the end of a sentence about a zone's keys."""
         return gettext(_MESSAGES[self]).format(most=MOST_SALTS)
 
 
@@ -73,7 +75,7 @@ _MESSAGES = {
 
 
 def refuse_passphrase(passphrase: str) -> None:
-    """Raise PassphraseRefused for one that is too short to hold."""
+    """Raise PassphraseRefused if the passphrase is too short to be safe, or too long."""
     if not FEWEST_CHARACTERS <= len(passphrase) <= MOST_CHARACTERS:
         raise PassphraseRefused(
             gettext("A passphrase has {fewest_characters} to {most_characters:,} characters.").format(
@@ -83,7 +85,7 @@ def refuse_passphrase(passphrase: str) -> None:
 
 
 class Sealer:
-    """Seals keys under a passphrase, all with one salt: those of one file."""
+    """A sealer that seals all keys of one file with a passphrase and one salt."""
 
     def __init__(self, passphrase: str, *, chance: Callable[[int], bytes] = os.urandom) -> None:
         refuse_passphrase(passphrase)
@@ -92,21 +94,23 @@ class Sealer:
         self._cipher = _cipher(passphrase, self._salt)
 
     def seal(self, private_text: str, *, zone: str, dnskey: str) -> str:
-        """Seal the private key of this DNSKEY (rdata) of the zone, as a text that only the passphrase opens."""
+        """Return the private key, sealed for the zone and this DNSKEY (rdata), as a text that only the passphrase
+        opens.
+        """
         nonce = self._chance(_NONCE_SIZE)
         encrypted = self._cipher.encrypt(nonce, private_text.encode(), _additional(zone, dnskey))
         return base64.b64encode(_HEAD.pack(VERSION, self._salt, nonce) + encrypted).decode()
 
 
 class Opener:
-    """Opens what a passphrase sealed, from at most MOST_SALTS exports."""
+    """An opener for keys that a passphrase sealed, from at most MOST_SALTS exports."""
 
     def __init__(self, passphrase: str) -> None:
         self._passphrase = passphrase
         self._ciphers: dict[bytes, AESGCM] = {}
 
     def open(self, sealed: str, *, zone: str, dnskey: str) -> str:
-        """Open what `Sealer.seal` sealed. Raise KeyLocked."""
+        """Return the private key in a text from `Sealer.seal`. Raise KeyLocked."""
         try:
             content = base64.b64decode(sealed, validate=True) if len(sealed) <= _MOST_TEXT else b""
         except (binascii.Error, ValueError) as exc:
@@ -134,5 +138,8 @@ def _cipher(passphrase: str, salt: bytes) -> AESGCM:
 
 
 def _additional(zone: str, dnskey: str) -> bytes:
-    """Return the additional data. The zone's name ends by itself, so no two pairs are the same bytes."""
+    """Return the additional data.
+
+    A name in wire form ends with its root label, so two different pairs never give equal bytes.
+    """
     return names.to_wire(zone) + rdata.to_wire(rdtypes.DNSKEY, dnskey)

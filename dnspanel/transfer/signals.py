@@ -1,4 +1,7 @@
-"""The job of the sender's model with this id has work. A lost signal costs seconds: beat finds the work."""
+"""Signals that the job with this id, of the sender's model, has work.
+
+A lost signal only costs seconds, because beat finds the work.
+"""
 
 from django.dispatch import Signal
 

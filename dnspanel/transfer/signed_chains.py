@@ -1,8 +1,8 @@
-"""The NSEC3 chains of a zone that another signer signs, where it has several. Pure.
+"""Restore the additional NSEC3 chains of a zone that another signer signs. Pure.
 
-A signer that goes from one NSEC3 chain to another has both for a while, with an NSEC3PARAM record for each.
-PowerDNS serves one of them, that of its metadata; what leaves as a whole zone has all, since a signature is over
-both NSEC3PARAM records, and each of them says that its chain is complete (RFC 5155 section 7.3).
+A signer that changes from one NSEC3 chain to another has both for a while, with an NSEC3PARAM record for each. PowerDNS
+serves only the chain in its metadata. A transfer or export of the whole zone needs all chains: one signature covers
+both NSEC3PARAM records, and each of these promises that its chain is complete (RFC 5155 section 7.3).
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from replication.dns import rdata, rdtypes
 
 
 class ChainRecord(NamedTuple):
-    """A record of a chain: the relative key of its owner, type, TTL and presentation format."""
+    """A record of a chain: its owner's relative key, type, TTL and presentation format."""
 
     owner: bytes
     type: int
@@ -24,7 +24,7 @@ class ChainRecord(NamedTuple):
 
 
 class SignedChains:
-    """The records of these chains. What it keeps is a few hundred bytes for each name, where there are any."""
+    """The records of these chains. It keeps some hundred bytes per name, but nothing without chains."""
 
     def __init__(self, zone: str, chains: Sequence[Nsec3]) -> None:
         self._zone, self._chains = zone, chains
@@ -33,19 +33,19 @@ class SignedChains:
         self._ttl_of_parameters = 0
 
     def add(self, owner: bytes, type: int) -> None:
-        """Take an RRset by the relative key of its owner; not those of a chain."""
+        """Add an RRset by its owner's relative key. RRsets of a chain must not be added."""
         if self._chains:
             self._types.setdefault(owner, set()).add(type)
 
     def add_signature(self, owner: bytes, covered: int, ttl: int) -> None:
-        """Take a signature by what it covers, and the TTL that it was made for (RFC 4034 section 3.1.4)."""
+        """Add a signature by its covered type and its original TTL (RFC 4034 section 3.1.4)."""
         if covered == rdtypes.NSEC3PARAM and owner == APEX:
             self._ttl_of_parameters = ttl
         elif covered == rdtypes.NSEC3 and self._chains:
             self._ttls[owner] = ttl
 
     def records(self) -> Iterator[ChainRecord]:
-        """Yield the records of the chains, as far as they are signed, each chain behind its parameters."""
+        """Yield the signed records of the chains. The parameters of each chain come before its records."""
         for nsec3 in self._chains:
             parameters = f"{nsec3.iterations} {nsec3.salt.hex() or '-'}"
             yield ChainRecord(APEX, rdtypes.NSEC3PARAM, self._ttl_of_parameters, f"1 0 {parameters}")

@@ -1,4 +1,4 @@
-"""The file that a command reads a passphrase from."""
+"""Read a passphrase from a file, for commands."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ from django.core.management.base import CommandError
 
 
 def passphrase_in(path: Path) -> str:
-    """Return the first line of the file.
+    """Return the only line of the file.
 
-    Raise CommandError for one that cannot be read, or has several lines or none.
+    Raise CommandError if the file cannot be read, is empty or has several lines.
     """
     try:
         lines = path.read_text().splitlines()

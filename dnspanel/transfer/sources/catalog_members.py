@@ -1,11 +1,11 @@
-"""The member zones of a catalog zone (RFC 9432).
+"""Read the member zones of a catalog zone (RFC 9432).
 
     version.<catalog>          TXT "2"
     <id>.zones.<catalog>       PTR member
     group.<id>.zones.<catalog> TXT group
-    coo.<id>.zones.<catalog>   PTR the catalog that the member may go to
+    coo.<id>.zones.<catalog>   PTR the catalog that the member can move to
 
-Other properties say nothing about a zone's content and are passed over.
+Other properties do not affect a zone's content and are ignored.
 """
 
 from collections import defaultdict
@@ -20,12 +20,12 @@ VERSION = '"2"'
 
 
 class BadCatalog(Exception):
-    """The zone is not a catalog that RFC 9432 lets anybody use; the text is a message for people."""
+    """The zone is not a usable catalog by RFC 9432. The text is a message for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A zone of a catalog: the groups that its operator put it into, its label, and the catalog that it may go to."""
+    """A member zone of a catalog, with its groups, its label, and the catalog that it can move to."""
 
     zone: str
     groups: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of the catalog zone: canonical owner name and rdata."""
+    """One record of the catalog zone, with canonical owner name and rdata."""
 
     name: str
     type: int
@@ -43,7 +43,7 @@ class Record:
 
 
 def members(catalog: str, records: Iterable[Record]) -> list[Member]:
-    """Return the members by name. Raise BadCatalog, among others where the RFC says that a catalog is broken."""
+    """Return the members, sorted by name. Raise BadCatalog, for example if RFC 9432 calls the catalog broken."""
     found: dict[tuple[str, int], list[str]] = defaultdict(list)
     for record in records:
         found[record.name, record.type].append(record.rdata)
@@ -78,7 +78,7 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
 
 
 def _only(catalog: str, name: str, rdatas: list[str]) -> str:
-    """Return the name to which a PTR leads. A catalog in which it leads to several is broken (RFC 9432, section 4)."""
+    """Return the target of the name's only PTR. Raise BadCatalog if there are several (RFC 9432, section 4)."""
     if len(rdatas) != 1:
         raise BadCatalog(
             gettext("{catalog} is broken: {name} leads to {rdatas} zones").format(

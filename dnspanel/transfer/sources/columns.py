@@ -1,4 +1,4 @@
-"""What the columns of a table mean: guessed from the headers of common exports, or else from what is in them."""
+"""Guess the meaning of a table's columns from the headers of common exports, or else from their content."""
 
 import csv
 import re
@@ -48,10 +48,10 @@ _HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class CsvMapping:
-    """Which column, counted from 0, is what; None for what the table lacks.
+    """The meaning of a table's columns, as numbers from 0. None means that the table lacks the column.
 
-    The zone of a row is its zone column, else `fixed_zone`, else that of
-    `zones` below which its name lies.
+    A row's zone is in its zone column. Without that column it is `fixed_zone`, or else the zone in `zones` that its
+    name is in.
     """
 
     zone: int | None = None
@@ -72,7 +72,7 @@ class CsvMapping:
 
     @property
     def missing(self) -> list[str]:
-        """What is still needed before a table can be read."""
+        """The columns that are still needed before a table can be read."""
         needed = [field for field in ("name", "type", "value") if getattr(self, field) is None]
         if self.zone is None and not self.fixed_zone and not self.zones:
             needed.append("zone")
@@ -80,9 +80,9 @@ class CsvMapping:
 
 
 def sniffed_delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter that cuts most lines into the same number of cells, and into at least two.
+    """Return the delimiter that splits most lines into the same number of cells, and into at least two.
 
-    A first line `sep=;`, which Excel reads and writes, names it.
+    A first line `sep=;`, which Excel reads and writes, sets the delimiter.
     """
     if lines and (stated := _STATED_DELIMITER.fullmatch(lines[0].strip("\ufeff\r\n"))) is not None:
         return stated[1]
@@ -97,7 +97,7 @@ def sniffed_delimiter(lines: Sequence[str]) -> str:
 
 
 def readable_rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:
-    """Return the rows up to the first that cannot be read, such as one with a cell that is too long."""
+    """Return the rows before the first unreadable one, such as a row with a cell that is too long."""
     found: list[list[str]] = []
     with suppress(csv.Error):
         for row in csv.reader(lines, delimiter=delimiter):
@@ -106,15 +106,15 @@ def readable_rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:
 
 
 def is_passed_over(row: Sequence[str]) -> bool:
-    """Return True for rows that never are records: empty ones, comments, and the `sep=` of Excel."""
+    """Return True for rows that are never records: empty rows, comments, and Excel's `sep=`."""
     return not any(row) or row[0].startswith(("#", "//")) or (row[0].lower() == "sep=" and not any(row[1:]))
 
 
 def header_at(rows: Sequence[Sequence[str]]) -> int:
-    """Return the place of the row that is the header of a table that has one.
+    """Return the index of the header row, for a table that has one.
 
-    It is the first row with the names of two columns; titles and dates of an export may be above it, but no record.
-    If no such row exists, it is the first that is not passed over.
+    The header is the first row with the names of two columns. An export's title and date can be above it, but no
+    record. Without such a row, it is the first row that is not ignored.
     """
     first = next((at for at, row in enumerate(rows) if not is_passed_over(row)), 0)
     for at, row in enumerate(rows[:HEADER_WITHIN]):
@@ -136,7 +136,10 @@ def _columns_named(row: Sequence[str]) -> dict[str, int]:
 
 
 def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping:
-    """Return the likeliest meaning of the columns; `header` says whether the table has one, at `header_at(rows)`."""
+    """Return the most likely meaning of the columns.
+
+    Its `header` is True if the table has a header, at `header_at(rows)`.
+    """
     mapping = CsvMapping(delimiter=delimiter, header=False)
     rows = rows[header_at(rows) :]
     if not rows:
@@ -150,9 +153,9 @@ def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping
 
 
 def _found_by_content(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Find the columns of a table without a header.
+    """Return the columns of a table without a header, by their content.
 
-    The type is what looks like one; names are before it, numbers and values after it.
+    The type column is the one with record types. Names are before it, and numbers and values after it.
     """
     width = min(max(map(len, rows)), _MOST_CELLS)
     columns = [[row[at].strip() for row in rows if at < len(row)] for at in range(width)]

@@ -1,7 +1,7 @@
-"""Rows of a table as lines of zone-file text. Pure.
+"""Convert rows of a table to lines of zone-file text. Pure.
 
-The value is as people write it in tables: TXT without quotes, names without
-their last dot, the priority of MX and SRV in a column of its own or not.
+Values follow the habits of tables: TXT without quotes, names without their trailing dot, and the priority of MX and SRV
+in its own column or not.
 """
 
 import csv
@@ -25,9 +25,9 @@ _TXT_TYPES = frozenset({"TXT", "SPF"})
 
 
 def numbered_rows(lines: Iterable[str], mapping: CsvMapping) -> Iterator[tuple[int, int, list[str] | str]]:
-    """Yield the first and the last line of each row, and its cells, or what is wrong with it.
+    """Yield the first line number, the last line number and the cells of each row, or the text of its error.
 
-    The header with what is above it, empty rows and comments are left out.
+    The header and the rows above it, empty rows and comments are left out.
     """
     rows = _all_rows(lines, mapping.delimiter)
     if mapping.header:
@@ -56,12 +56,15 @@ def _all_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, int, 
 
 
 def source_of(row: list[str], mapping: CsvMapping) -> str:
-    """Return the row about as written, for people: at most 200 characters."""
+    """Return the row roughly as written, for people, with at most 200 characters."""
     return mapping.delimiter.join(row)[:_MOST_SOURCE]
 
 
 class RowReader:
-    """Makes lines of rows; one without a TTL gets `default_ttl`, which may be empty."""
+    """A reader that converts rows to zone-file lines.
+
+    A row without a TTL gets `default_ttl`, which can be empty.
+    """
 
     def __init__(self, mapping: CsvMapping, *, default_ttl: str = DEFAULT_TTL) -> None:
         self._mapping, self._default_ttl = mapping, default_ttl
@@ -71,9 +74,9 @@ class RowReader:
         self._zones = frozenset(map(names.parse, mapping.zones))
 
     def zone_and_line(self, row: list[str]) -> tuple[str, str]:
-        """Return the zone of a row and its line.
+        """Return the zone of a row and its zone-file line.
 
-        Raise ValueError or BadName, with the reason, for a row that is no record.
+        Raise ValueError or BadName, with the reason, if the row isn't a valid record.
         """
         mapping = self._mapping
         zone, owner, type, value = self._record(row)
@@ -89,10 +92,9 @@ class RowReader:
         return zone, line
 
     def noted_line(self, row: list[str]) -> str:
-        """Return the line of the tags and of the value's own comment, of a row that is a record; empty if it has
-        neither.
+        """Return the comment line with the row's tags and value comment, or "" if the row has neither.
 
-        Raise ValueError, BadName or BadRdata, with the reason.
+        The row must be a record. Raise ValueError, BadName or BadRdata, with the reason.
         """
         own, tags = (plain_comment(_cell(row, at)) for at in (self._mapping.value_comment, self._mapping.tags))
         if not (own or tags):
@@ -140,7 +142,10 @@ def _cell(row: list[str], at: int | None) -> str:
 
 
 def _owner(text: str, zone: str) -> str:
-    """Return the owner; names in tables are relative to the zone, or absolute with or without the last dot."""
+    """Return the owner name.
+
+    Names in tables are relative to the zone, or absolute with or without the trailing dot.
+    """
     if not text:
         return zone
     name = names.parse(text, zone)

@@ -1,6 +1,6 @@
-"""Records in a table: CSV of any dialect, its columns mapped to what they mean, its rows in any order.
+"""Read records from CSV of any dialect, with columns mapped to their meaning and rows in any order.
 
-Each row becomes one line of zone-file text (see `csv_rows`), whose errors name the row's line.
+Each row becomes one line of zone-file text (see `csv_rows`), and errors name the row's line.
 """
 
 import csv
@@ -34,7 +34,10 @@ __all__ = ["CsvMapping", "CsvSample", "CsvSource", "sample"]
 
 @dataclass(frozen=True, slots=True)
 class CsvSample:
-    """What a table looks like; `header` is empty if it has none, `rows` are the first ten below it."""
+    """The beginning of a table.
+
+    `header` is empty if the table has none, and `rows` are the first ten rows after it.
+    """
 
     delimiter: str
     header: list[str]
@@ -43,7 +46,10 @@ class CsvSample:
 
 
 def sample(path: Path) -> CsvSample:
-    """Return the beginning of a table, and a guess at its columns. Raise SourceRefused if it is no text in UTF-8."""
+    """Return the beginning of a table and a guess at its columns.
+
+    Raise SourceRefused if it is not UTF-8 text.
+    """
     lines = list(itertools.islice(TextFile(path).lines(import_limits.MOST_LINE_BYTES), _SNIFFED_LINES))
     delimiter = sniffed_delimiter(lines)
     try:
@@ -58,7 +64,7 @@ def sample(path: Path) -> CsvSample:
 
 
 class CsvSource:
-    """The zones of a table; see documents.Source. `name` is what faults call the file."""
+    """The zones of a table, as a `documents.Source`. `name` is the file's name in faults."""
 
     unit = "bytes"
 
@@ -77,7 +83,7 @@ class CsvSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over first the rows that are no records, then the zones.
+        """Return an iterator over the faults of rows that are not records, then the zones.
 
         Raise SourceRefused or UploadRefused.
         """
@@ -102,7 +108,7 @@ class CsvSource:
         yield from zones.documents(self._name)
 
     def _rows(self) -> Iterator[tuple[int, list[str] | str]]:
-        """Yield the line on which each row begins, and its cells, or what is wrong with it."""
+        """Yield the first line number and the cells of each row, or the text of its error."""
         for line, last, row in numbered_rows(self._file.lines(import_limits.MOST_LINE_BYTES), self._mapping):
             if (offset := self._bad_byte(line, last)) is not None:
                 yield line, gettext("this is not UTF-8: a wrong byte at offset {offset:,}").format(offset=offset)

@@ -1,6 +1,6 @@
-"""Whether a file is meant to be imported as a zone, judged by its path and its content.
+"""Decide by path and content whether a file is meant to be imported as a zone.
 
-The content decides as far as it can: `example.md` may be a zone of Moldova.
+The content decides if it can: `example.md` can be a zone of Moldova.
 """
 
 import re
@@ -38,7 +38,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class FileKind(Enum):
-    """What a file looks like."""
+    """The kind that a file appears to be."""
 
     ZONE = "zone"
     NOTHING = "nothing of interest"
@@ -53,7 +53,10 @@ class FileKind(Enum):
 
 
 def file_kind(path: str, text: bytes) -> FileKind:
-    """Return what the file looks like; cheap for zone files, which nearly all are."""
+    """Return the kind of a file by its path and content.
+
+    This is cheap for zone files, which are nearly all files.
+    """
     if path.endswith(_COMMON_ENDINGS) and not _is_hidden(path) and b"\0" not in text and has_soa(text):
         return FileKind.ZONE
     if _LITTER.search(path):
@@ -84,7 +87,7 @@ def is_named_like_a_zone(path: str) -> bool:
 
 
 def has_soa(text: bytes) -> bool:
-    """Return True if the word SOA occurs in the text outside of comments."""
+    """Return True if the word SOA occurs in the text outside comments."""
     return _has_word(text, b"SOA") or (_SOA.search(text) is not None and _has_word(text.upper(), b"SOA"))
 
 

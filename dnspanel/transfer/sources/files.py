@@ -1,18 +1,14 @@
-"""Zone files as people have them: single, in folders, in archives, with or without a server's configuration.
+"""Read zone files: single files, folders or archives, with or without a server's configuration.
 
-An upload is read more than once, so that it is known from the first document
-on which file is which zone and which is part of another. A look at the bytes
-tells whether there may be a configuration or `$INCLUDE` lines at all. Only
-then a survey finds them (their content tells, not their names). The last walk
-yields the documents. Nothing is ever written to disk by a path out of an
-archive.
+An upload is read more than once. Before the first document, the panel must know which file is a zone and which is a
+part of another file. A fast look at the bytes shows whether there can be a configuration or `$INCLUDE` lines at all.
+Only then does a survey find them, by content and not by name. The last walk yields the documents. Paths in an archive
+are never used to write to disk.
 
-What becomes a document:
+These files become documents:
 - with a configuration: the files of the primary zones that it lists;
-- without: every text with an SOA record, and every other text that has
-  records or zone-file directives, since a zone may get its SOA by `$INCLUDE`
-  or by the import's options. A file that another one includes is only part
-  of it, whatever it holds.
+- without: every text with an SOA record, and every other text with records or zone-file directives, because a zone can
+  get its SOA from `$INCLUDE` or the import's options. A file that another one includes is only a part of that one.
 """
 
 import itertools
@@ -62,7 +58,7 @@ _ALWAYS_REPORTED = _ERRORS | {FileKind.BACKUP, FileKind.KEY}
 
 @dataclass(slots=True)
 class _Survey:
-    """What a first pass over the files found out, before the first document."""
+    """The results of the first pass over the files."""
 
     listing: Listing | None = None
     configurations: frozenset[str] = frozenset()
@@ -71,7 +67,10 @@ class _Survey:
 
 
 class FileSource:
-    """Documents of the files of an upload; `names` are what the uploader called them. See documents.Source."""
+    """The documents in the files of an upload, as a `documents.Source`.
+
+    `names` are the uploader's file names.
+    """
 
     unit = "bytes"
 
@@ -82,11 +81,11 @@ class FileSource:
 
     @property
     def done(self) -> int:
-        """The survey and the walk count half each."""
+        """The number of bytes read so far. The survey and the final walk count half each."""
         return min(self.total, sum(meter.read for meter in self._meters) // 2)
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return the items of the upload. Raise UploadRefused for an upload that breaks a limit or breaks off."""
+        """Return the items of the upload. Raise UploadRefused if the upload breaks a limit or is cut off."""
         self._meters = (Meter(self._contents.size), Meter(self._contents.size))
         return itertools.islice(self._items(), skip, None)
 
@@ -103,7 +102,7 @@ class FileSource:
 
 
 class Members:
-    """The files of an upload that others include, kept for many questions."""
+    """The included files of an upload, kept for repeated lookups."""
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
         self._contents = Contents(paths, names)
@@ -113,8 +112,9 @@ class Members:
         weakref.finalize(self, self._kept.close)
 
     def document(self, from_path: str, included: str) -> Document | None:
-        """Return the file that `$INCLUDE included` in `from_path` means, as BIND would find it within the
-        upload; or None.
+        """Return the file that `$INCLUDE included` in `from_path` refers to, or None.
+
+        The file is found as BIND would find it within the upload.
         """
         survey = self._survey = self._survey or self._read()
         path = _included_path(survey, from_path, included)
@@ -152,7 +152,7 @@ def _survey(contents: Contents, meter: Meter) -> _Survey:
 
 
 def _collect_files(contents: Contents) -> tuple[list[str], dict[str, bytes], list[tuple[str, str]]]:
-    """Return all paths, the configurations, and the `$INCLUDE` lines as (path, what it includes)."""
+    """Return all paths, the configurations, and the `$INCLUDE` lines as pairs (path, included file)."""
     paths: list[str] = []
     texts: dict[str, bytes] = {}
     includes: list[tuple[str, str]] = []
@@ -169,7 +169,7 @@ def _collect_files(contents: Contents) -> tuple[list[str], dict[str, bytes], lis
 
 
 def _may_refer(contents: Contents, meter: Meter) -> bool:
-    """Return False if certainly no file is a configuration or includes another file."""
+    """Return False if no file can be a configuration or include another file."""
     tail = b""
     for chunk in contents.chunks(meter):
         text = tail + chunk
@@ -180,7 +180,7 @@ def _may_refer(contents: Contents, meter: Meter) -> bool:
 
 
 def _has_block(text: bytes) -> bool:
-    """Return True if a brace opens what may be a block of a named.conf; zone files have few braces."""
+    """Return True if a brace can open a block of a named.conf. Zone files have few braces."""
     at = text.find(b"{")
     while at >= 0:
         if _BLOCK_HEAD.search(text, max(0, at - _LONGEST_HEAD), at):

@@ -1,7 +1,7 @@
-"""Records that come in any order, brought together by zone: on disk, because there may be millions.
+"""Group records that come in any order by zone. The records are on disk, because there can be millions.
 
-One row holds what one zone had in an unbroken run of the file. Most files
-are in order of their zones, so most zones are one row.
+One row has the lines of one zone in an unbroken run of the file. Most files are ordered by zone, so most zones are one
+row.
 """
 
 import re
@@ -40,11 +40,11 @@ def record_line(  # noqa: PLR0913  # the fields of a record
     comment: str = "",
     default_ttl: str = DEFAULT_TTL,
 ) -> str:
-    """Return the record as a line of a zone file. `name` is canonical, the names in `value` are absolute.
+    """Return the record as a line of a zone file. `name` is canonical, and the names in `value` are absolute.
 
-    A record without a TTL has `default_ttl`; the line has none if `default_ttl` is empty.
+    A record without a TTL gets `default_ttl`. If that is empty, the line has no TTL.
 
-    Raise ValueError, with the reason, for what would not be one record on one line.
+    Raise ValueError, with the reason, if the result would not be one record on one line.
     """
     if not _TYPE.fullmatch(type):
         raise ValueError(gettext("“{type}” is no record type").format(type=type))
@@ -64,7 +64,10 @@ def record_line(  # noqa: PLR0913  # the fields of a record
 
 
 class ZoneCollector:
-    """Collects lines of zones in any order; yields them zone by zone, zones in the order of their first lines."""
+    """A collector of zone-file lines in any order.
+
+    It yields them by zone, in the order of the zones' first lines.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._numbers: dict[str, int] = {}
@@ -76,7 +79,7 @@ class ZoneCollector:
         self._rows = _private_database(folder)
 
     def add(self, zone: str, text: str, line: int) -> None:
-        """Add a line of a zone's text, which comes from this line of the file."""
+        """Add a line of a zone's text. `line` is its number in the file."""
         if zone != self._zone or self._size > _MOST_RUN_BYTES:
             self._flush()
             self._zone = zone
@@ -85,7 +88,7 @@ class ZoneCollector:
         self._size += len(text)
 
     def documents(self, path: str) -> Iterator[Document | SourceFault]:
-        """Yield all that was collected; every call yields the same."""
+        """Yield a document for each collected zone, or a fault if it is too large. Every call yields the same."""
         self._flush()
         for zone, number in self._numbers.items():
             where = "FROM run WHERE zone = ? ORDER BY run"
@@ -113,7 +116,10 @@ class ZoneCollector:
 
 
 def text_of_txt(value: str) -> str:
-    """Return a TXT value as quoted strings of at most 255 bytes; one that is quoted already stays as it is."""
+    """Return a TXT value as quoted strings of at most 255 bytes.
+
+    A value that is already quoted stays unchanged.
+    """
     if value.startswith('"') and value.endswith('"') and len(value) > 1 and _COMPLETE_VALUE.fullmatch(value):
         return value
     raw = value.encode("utf-8", "surrogateescape")
@@ -121,8 +127,9 @@ def text_of_txt(value: str) -> str:
 
 
 def absolute_name(text: str, zone: str) -> str:
-    """Return the name that a table means, in text form: relative only if it has no dot, for tables seldom
-    write the last.
+    """Return the absolute form of a name in a table, as text.
+
+    Tables usually omit the trailing dot, so only a name without dots is relative to the zone.
     """
     if text == "@":
         return zone
@@ -141,7 +148,10 @@ def _escape_bytes(raw: bytes) -> str:
 
 
 def _private_database(folder: Path) -> sqlite3.Connection:
-    """Open a database without a name, in this folder: it goes when it is closed, even by a crash."""
+    """Open an SQLite database without a name in this folder.
+
+    It disappears when it is closed, even after a crash.
+    """
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".rows", delete=False) as file:
         path = Path(file.name)
     try:

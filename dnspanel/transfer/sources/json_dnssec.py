@@ -1,7 +1,7 @@
-"""How a zone of our own JSON export is signed, as every source says it: metadata and keys that are kept aside.
+"""Read the DNSSEC state of a zone in our own JSON export, as the metadata and keys that every source keeps.
 
-A key whose private part cannot be used is kept as it is in the file, its name ending in a `sealed_keys.KeyLock`:
-its zone does not go on with any of its keys, and the import says so.
+If a private key cannot be used, the key is kept as in the file, under a name that ends with a `sealed_keys.KeyLock`.
+Its zone then uses none of its keys, and the import reports that.
 """
 
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ from replication.errors import BadRdata
 
 
 def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tuple[list[Kept], list[str]]:
-    """Return (what is kept aside of the zone, what is wrong with it) of a member `dnssec`.
+    """Return (data to keep for the zone, error texts) from a `dnssec` member.
 
-    Nothing is kept of a zone without keys, unless it is presigned.
+    Nothing is kept for a zone without keys, unless it is presigned.
     """
     try:
         keys = _member(member, "keys", list)
@@ -56,7 +56,7 @@ def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tup
 
 
 def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
-    """Yield what PowerDNS has beside the keys. Raise ValueError."""
+    """Yield the metadata that PowerDNS keeps with the keys. Raise ValueError."""
     narrow = _member(member, "narrow", bool)
     if member.get("nsec3param") is not None:
         yield _parameters(zone, _member(member, "nsec3param", str), narrow=narrow)
@@ -76,7 +76,7 @@ def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
 
 
 def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
-    """Return the parameters of a chain, as PowerDNS has them. Raise ValueError."""
+    """Return the NSEC3 parameters of a chain in PowerDNS's form. Raise ValueError."""
     try:
         return powerdns.kept_metadata(zone, NSEC3PARAM, nsec3param_text(read_nsec3param(text, narrow=narrow)))
     except ValueError as exc:
@@ -84,7 +84,7 @@ def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
 
 
 def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
-    """Return the key to keep. What has to be reported of it is added to `wrong`. Raise ValueError."""
+    """Return the key to keep, and add problems to report to `wrong`. Raise ValueError."""
     flags, algorithm, dnskey = _public_part(key)
     active, published = _member(key, "active", bool), _member(key, "published", bool)
     words = [str(flags), key_material.ALGORITHMS.get(algorithm, str(algorithm))]
@@ -109,7 +109,7 @@ def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
 
 
 def _public_part(key: Any) -> tuple[int, int, str]:
-    """Return (flags, algorithm, rdata of the DNSKEY), which agree. Raise ValueError."""
+    """Return (flags, algorithm, DNSKEY rdata). Raise ValueError if they are invalid or contradict each other."""
     flags, algorithm = _member(key, "flags", int), _member(key, "algorithm", int)
     try:
         dnskey = in_one_piece(rdata.parse(rdtypes.DNSKEY, _member(key, "dnskey", str)))
@@ -135,7 +135,7 @@ _MISSING = {
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """Return the member of an object, if it has it in the right type. Raise ValueError."""
+    """Return a member of a JSON object. Raise ValueError if it is missing or has another type."""
     found = value.get(name) if isinstance(value, dict) else None
     if type(found) is not kind:
         raise ValueError(gettext(_MISSING[kind]).format(name=name))

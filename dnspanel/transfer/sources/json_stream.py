@@ -1,14 +1,12 @@
-"""JSON that arrives piece by piece: the members of one large object or array, each decoded by itself.
+"""Decode JSON while it arrives: the members of one large object or array, one at a time.
 
-So a zone of a million RRsets takes the memory of one of them.
+So a zone of a million RRsets only needs the memory of one RRset.
 
-Why not `ijson` (3.6, backend yajl2_c): its memory grows with the square of the
-depth, so that an answer of 10,000 opening brackets takes 250 MiB and one of
-100,000 all that the machine has; here it is refused. It puts “?” in place of a
-lone surrogate, refuses integers beyond 64 bits, and finds no elements where
-the answer is an object instead of an array. As the reader of the PowerDNS API's
-answers it took 1.18 times our CPU seconds (median of seven turns, 300,000
-RRsets).
+Why not `ijson` (3.6, backend yajl2_c): its memory grows with the square of the depth. An answer of 10,000 opening
+brackets takes 250 MiB, and one of 100,000 takes all memory of the machine; this module refuses such input. `ijson`
+replaces a lone surrogate with “?”, refuses integers of more than 64 bits, and finds no elements if the answer is an
+object instead of an array. For answers of the PowerDNS API it took 1.18 times our CPU seconds (median of seven turns,
+300,000 RRsets).
 """
 
 import codecs
@@ -24,14 +22,14 @@ _BEHIND_VALUE = frozenset(" \t\r\n,:]}")
 
 
 class BadJson(ValueError):
-    """The text is not JSON, or ends too early, or one member is beyond all measure."""
+    """The text is not JSON, ends too early, or has a member that is too large."""
 
 
 def members(read: Callable[[int], bytes], split: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield key and value of each member of the object that `read` gives, or "" and each element of the array.
+    """Yield key and value of each member of an object, or "" and each element of an array.
 
-    A member that is an array and named in `split` comes as one pair for each of its elements. `read` is called with
-    a size and returns fewer bytes only at the end. Raise BadJson.
+    An array member that is named in `split` is yielded as one pair for each element. `read` is called with a size, and
+    returns fewer bytes only at the end. Raise BadJson.
     """
     text = _Text(read)
     opening = text.take()
@@ -63,7 +61,7 @@ def _object(text: "_Text", split: Collection[str]) -> Iterator[tuple[str, Any]]:
 
 
 class _Text:
-    """What has been read and not yet used."""
+    """The text that has been read but not decoded yet."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -74,7 +72,7 @@ class _Text:
         self._ended = False
 
     def elements(self) -> Iterator[Any]:
-        """Yield the elements of an array whose bracket has been taken."""
+        """Yield the elements of an array after its opening bracket."""
         if self.peek() == "]":
             self.take()
             return
@@ -87,7 +85,7 @@ class _Text:
                 raise BadJson(gettext("the text is not a JSON array"))
 
     def peek(self) -> str:
-        """Return the next character that is not space."""
+        """Return the next character that is not whitespace, without moving."""
         while True:
             while self._at < len(self._buffer):
                 if not self._buffer[self._at].isspace():
@@ -96,13 +94,13 @@ class _Text:
             self._grow(_FIRST_READ)
 
     def take(self) -> str:
-        """Return the next character that is not space, and go on behind it."""
+        """Return the next character that is not whitespace, and move past it."""
         found = self.peek()
         self._at += 1
         return found
 
     def value(self) -> Any:
-        """Return the next value."""
+        """Return the next JSON value, and move past it."""
         self.peek()
         size = _FIRST_READ
         while True:

@@ -1,13 +1,13 @@
-"""Zones as JSON: our own export, zones as the PowerDNS API has them, RRsets as deSEC has them.
+"""Read zones from JSON: our own export, zones of the PowerDNS API, or RRsets of deSEC.
 
     {"zone": NAME, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled", "comment"}],
                               "comments": [{"content"}], "tags": […]}], "dnssec": {…}}     our own: see json_dnssec
     {"name": NAME, "rrsets": …}                                          PowerDNS
     {"domain": ZONE, "subname", "type", "ttl", "records": [TEXT, …]}     deSEC
 
-One such object, a list of them, or one per line. Names are absolute, with or
-without their last dot. Zones are read one at a time; RRsets of one zone may
-stand anywhere in the file. How a zone is signed is said by its first object that has `dnssec`.
+The file is one such object, a list of them, or one per line. Names are absolute, with or without their trailing dot.
+Zones are read one at a time. The RRsets of one zone can be anywhere in the file. A zone's DNSSEC state comes from its
+first object with `dnssec`.
 """
 
 import itertools
@@ -41,9 +41,9 @@ _NEAR_END = 10
 
 
 class JsonSource:
-    """The zones of a JSON file; see documents.Source. `name` is what faults call the file.
+    """The zones of a JSON file, as a `documents.Source`. `name` is the file's name in faults.
 
-    Keys that are sealed in it are opened with the passphrase, if there is one.
+    Sealed keys in the file are opened with the passphrase, if there is one.
     """
 
     unit = "bytes"
@@ -59,7 +59,7 @@ class JsonSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over zones in the order of the file, then those with separate RRsets.
+        """Return an iterator over the zones in the order of the file, then those with separate RRsets.
 
         Raise SourceRefused or UploadRefused.
         """
@@ -127,7 +127,7 @@ def _zone_and_rrsets(value: Any) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _lines(name: str, rrset: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of one RRset. Raise ValueError, BadName or BadRdata, with the reason."""
+    """Yield the zone-file lines of one RRset. Raise ValueError, BadName or BadRdata, with the reason."""
     owner, type = names.parse(name), _member(rrset, "type", str).upper()
     ttl = rrset.get("ttl", "")
     comment = "; ".join(_comments(rrset))
@@ -155,7 +155,7 @@ def _comments(rrset: dict[str, Any]) -> Iterator[str]:
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """Return the member of an object, if it has it in the right type. Raise ValueError."""
+    """Return a member of a JSON object. Raise ValueError if it is missing or has another type."""
     if not isinstance(value, dict):
         raise ValueError(gettext("an RRset is no object"))
     found = value.get(name)
@@ -168,7 +168,7 @@ def _member(value: Any, name: str, kind: type) -> Any:
 
 
 class _Values:
-    """The values of a text: one, several behind each other, or the elements of a list."""
+    """The JSON values in a text: one value, several in a row, or the elements of a list."""
 
     def __init__(self, pieces: Iterator[str], path: str) -> None:
         self._pieces = pieces
@@ -180,10 +180,10 @@ class _Values:
         self._begun = 0  # characters of the line at the text's beginning that are no longer held
 
     def values(self) -> Iterator[tuple[int, Any]]:
-        """Yield each value with the line on which it begins; a SourceFault where the text is not JSON.
+        """Yield each value with the line on which it begins, or a SourceFault where the text is not JSON.
 
-        Behind a fault it goes on with the next line that begins with an
-        object, so a bad line of many costs only itself.
+        After a fault, reading continues at the next line that begins with an object, so one bad line does not affect
+        others.
         """
         is_list = self._peek() == "["
         if is_list:
@@ -224,7 +224,7 @@ class _Values:
                 return value
 
     def _peek(self) -> str:
-        """Return the next character that is no space; "" at the end."""
+        """Return the next character that is not whitespace, or "" at the end."""
         while True:
             space = _SPACE.match(self._text, self._at)
             assert space is not None
@@ -247,7 +247,7 @@ class _Values:
         self._at += count
 
     def _grow(self, size: int) -> bool:
-        """Read more text; False at its end."""
+        """Read more text. Return False at its end."""
         if self._at:
             line_start = self._text.rfind("\n", 0, self._at) + 1
             self._begun = self._at - line_start + (self._begun if line_start == 0 else 0)

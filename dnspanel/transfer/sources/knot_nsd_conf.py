@@ -1,8 +1,7 @@
-"""What NSD's and Knot's configurations say about zones.
+"""Read the zones in configurations of NSD and Knot DNS.
 
-Both are lines `key: value` under a section; Knot's are YAML, whose entries
-begin with `- `. Only what leads to zone files is looked at: names, files,
-the folders they lie in, NSD's patterns and Knot's templates, and includes.
+Both consist of lines `key: value` in sections. Knot's are YAML, with entries that begin with `- `. Only settings that
+lead to zone files are read: names, files, their folders, NSD's patterns and Knot's templates, and includes.
 """
 
 import re
@@ -33,12 +32,12 @@ class _Entry:
 
 
 def is_indented_conf(text: bytes) -> bool:
-    """Return True if a line consists of `zone:`; zone files say that in comments only."""
+    """Return True if the text has a line `zone:`, which zone files only have in comments."""
     return b"zone" in text and _LOOKS_LIKE.search(text) is not None
 
 
 def parse_indented_conf(path: str, text: bytes) -> Configuration:
-    """Return what the file says about zones. Lines that are not understood say nothing about them."""
+    """Return the zones and includes in the file. Unknown lines are ignored."""
     decoded = text.decode("utf-8", "backslashreplace")
     conf = Configuration(path, Lines(path, decoded))
     entries = list(_entries(decoded))

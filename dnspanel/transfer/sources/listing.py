@@ -1,4 +1,4 @@
-"""Which files of an upload are which zones, as the configurations in it say."""
+"""Match the files of an upload to zones, as the configurations in the upload list them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,7 +25,11 @@ _MOST_LISTED = 3
 
 @dataclass(slots=True)
 class Listing:
-    """`zones` are canonical names by the path of the file they lie in; `passed_over` are files of zones left out."""
+    """The zones that configurations list.
+
+    `zones` maps each file's path to the canonical names of its zones. `passed_over` are the files of zones that are
+    left out.
+    """
 
     zones: dict[str, list[str]] = field(default_factory=dict)
     passed_over: set[str] = field(default_factory=set)
@@ -34,15 +38,15 @@ class Listing:
 
 
 def is_configuration(text: bytes) -> bool:
-    """Return True for what BIND, NSD or Knot would take for a configuration, and what is clearly not a zone."""
+    """Return True if the text is a configuration of BIND, NSD or Knot DNS, and clearly not a zone."""
     return is_named_conf(text) or is_indented_conf(text)
 
 
 def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
-    """Return what configurations say, by their paths.
+    """Return the parsed configurations by their paths.
 
-    Those of NSD and Knot count only where BIND's list no zone: an operator that serves the same zones with several
-    servers has several lists of them.
+    Configurations of NSD and Knot DNS only count if those of BIND list no zone: an operator that serves the same zones
+    with several servers has several lists of them.
     """
     found = {path: parse_named_conf(path, text) for path, text in texts.items() if is_named_conf(text)}
     if any(isinstance(statement, ListedZone) for conf in found.values() for statement in conf.listed):
@@ -51,7 +55,10 @@ def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
 
 
 def listing_of(configurations: dict[str, Configuration], index: PathIndex) -> Listing:
-    """Bring together what all configurations of an upload list. Zones are in the order in which they are listed."""
+    """Return the combined listing of all configurations of an upload.
+
+    Zones are in the order in which they are listed.
+    """
     return _Lister(configurations, index).listing()
 
 
@@ -76,7 +83,10 @@ class _Lister:
         return self._listing
 
     def _roots(self) -> list[Configuration]:
-        """Return configurations that no other includes; all of them, if they include each other in a circle."""
+        """Return the configurations that no other one includes.
+
+        Return all of them if they include each other in a circle.
+        """
         included = {
             path
             for conf in self._configurations.values()
@@ -96,7 +106,7 @@ class _Lister:
     def _flat(
         self, conf: Configuration, view: str, above: tuple[str, ...]
     ) -> Iterator[tuple[Configuration, ListedZone | None, str]]:
-        """Yield the zones of a configuration and of all it includes, with the view around them, in order.
+        """Yield the zones of a configuration and of everything it includes, with the view around them, in order.
 
         Each file is also yielded once without a zone, so that files without zones count too.
         """

@@ -1,16 +1,13 @@
-"""LMDB files of others, read page by page without the LMDB library.
+"""Read uploaded LMDB files page by page, without the LMDB library.
 
-The library trusts every offset that a page states, and maps the file: a
-truncated or damaged upload would kill the process (SIGBUS, SIGSEGV). Here each
-offset is checked against its page and each page number against the file, and
-damage is BadBytes. Nothing is written and no lock is taken; `check_unchanged`
-says whether another process wrote to the file since, which may have given
-pages that we still need to something else.
+The library trusts every offset in a page and maps the file into memory: a truncated or damaged upload would kill the
+process (SIGBUS, SIGSEGV). This module checks each offset against its page and each page number against the file, and
+raises BadBytes for damage. It writes nothing and takes no lock. `check_unchanged` shows whether another process has
+written to the file since it was opened, which can have reused pages that are still needed.
 
-An agent looks for damage in its own files by a child process that reads through the library
-(`replication.agent.probe` says why it cannot be the other way round). Here that would not do: an upload must not
-reach the library at all, and an import wants every zone whose pages are sound, and a dead child tells nothing about
-them.
+An agent looks for damage in its own files with a child process that uses the library (`replication.agent.probe` says
+why the agent does not use this module). That would not work here: the library must never see an upload. An import also
+wants every zone with sound pages, and a dead child process cannot return those.
 
     file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, of which the newer counts
     page     u64 number, u16 pad, u16 flags, u16 lower, u16 upper (or u32 pages of an overflow run)
@@ -21,9 +18,10 @@ them.
     node     u16 low, u16 high, u16 flags, u16 key size, key, value
              in a branch low, high and flags are the child's number, in a leaf low and high the value's size
 
-A value that did not fit is the number of its overflow run (BIG). Several values of one key are a page inside the
-value (DUPLICATES) or a table of their own (with SUB_TABLE too), with the values as keys, and packed when all
-have one size (LEAF2). 64-bit little-endian files of data version 1, which is LMDB 0.9, only.
+For a value that does not fit into its page, the node has the number of its overflow run (BIG). Several values of one
+key are a page inside the value (DUPLICATES) or a separate table (with SUB_TABLE too). That table has the values as
+keys, packed if all have the same size (LEAF2). Only 64-bit little-endian files of data version 1 (LMDB 0.9) can be
+read.
 """
 
 import os
@@ -59,7 +57,7 @@ _CACHED_PAGES = 512
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Where a table's tree begins."""
+    """The flags, depth and root page of a table's tree."""
 
     flags: int
     depth: int
@@ -81,12 +79,12 @@ class _Node:
 
 
 class LmdbFile:
-    """One environment, at the state it had when it was opened."""
+    """One LMDB environment, in the state that it had when it was opened."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the file.
 
-        Raise FileNotFoundError, or BadBytes for a file that is not LMDB's or is shorter than it has to be.
+        Raise FileNotFoundError, or BadBytes if it is not an LMDB file or is too short.
         """
         self.path = Path(path)
         self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -116,7 +114,7 @@ class LmdbFile:
         self.close()
 
     def check_unchanged(self) -> bool:
-        """Return False once another process has committed to the file since it was opened."""
+        """Return False if another process has committed to the file since it was opened."""
         return self._newest_meta()[1] == self._transaction
 
     def table(self, name: bytes) -> Table | None:
@@ -130,9 +128,9 @@ class LmdbFile:
         return None
 
     def rows(self, table: Table, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and values from the first key not below `start`, in the order of the tree.
+        """Yield keys and values in the order of the tree, from the first key that is not less than `start`.
 
-        `start` compares keys bytewise: it is of no use for tables with integer keys.
+        `start` is compared bytewise, so it does not work for tables with integer keys.
         """
         for node in self._nodes(table, start):
             if not node.flags & _DUPLICATES:
@@ -147,7 +145,7 @@ class LmdbFile:
                     yield node.key, value.key
 
     def _newest_meta(self) -> tuple[int, int, int, Table]:
-        """Return page size, transaction, last page and main table of the newer of the sound meta pages."""
+        """Return page size, transaction, last page and main table of the newer valid meta page."""
         first = self._meta(os.pread(self._fd, _META_SIZE, 0))
         if first is None:
             raise self._bad(gettext("it is not an LMDB file of a 64-bit machine"))
@@ -169,7 +167,7 @@ class LmdbFile:
         return (free.pad, transaction, last_page, main) if free.pad in _PAGE_SIZES else None
 
     def _nodes(self, table: Table, start: bytes) -> Iterator[_Node]:
-        """Yield the leaf nodes of a tree whose key is not below `start`."""
+        """Yield the leaf nodes of a tree whose key is not less than `start`."""
         if table.root == _NO_PAGE:
             return
         if table.depth > _MOST_DEPTH:
@@ -195,7 +193,7 @@ class LmdbFile:
                 raise self._bad(gettext("page {number} is neither a branch nor a leaf").format(number=number))
 
     def _children(self, page: bytes, number: int, start: bytes) -> Iterator[int]:
-        """Yield the children of a branch page that can hold keys not below `start`."""
+        """Yield the children of a branch page that can have keys not less than `start`."""
         offsets = self._offsets(page, number)
         # A child holds keys from its own up to the next child's; what the first one states as its own is empty.
         first = max(0, bisect_right(offsets, start, lo=1, key=lambda at: _key(page, at)) - 1) if start else 0
@@ -254,7 +252,7 @@ class LmdbFile:
         return page
 
     def _run(self, number: int, size: int) -> bytes:
-        """Read a value in pages of its own."""
+        """Read a value that has its own overflow pages."""
         if size > _MOST_VALUE:
             raise self._bad(gettext("a value claims to have {size} bytes").format(size=size))
         page = self._read(number, _PAGE.size + size)
@@ -276,5 +274,5 @@ class LmdbFile:
 
 
 def _key(page: bytes, at: int) -> bytes:
-    """Return the key of the node at an offset; a damaged one may be shorter than it says."""
+    """Return the key of the node at an offset. A damaged key can be shorter than its stated size."""
     return page[at + _NODE.size : at + _NODE.size + _NODE.unpack_from(page, at)[3]]

@@ -1,8 +1,7 @@
-"""What a name server's configuration says about zones: BIND's named.conf, in the grammar it is written in.
+"""Read the zones in BIND's named.conf, with a parser for its grammar.
 
-Only `zone`, `view`, `include`, `options { directory … }` and what a zone
-says about its type and file matter here; everything else is stepped over,
-but its quotes, comments and braces have to balance.
+Only `zone`, `view`, `include`, `options { directory … }` and a zone's type and file are read. Everything else is
+skipped, but its quotes, comments and braces must balance.
 """
 
 import re
@@ -36,7 +35,7 @@ PRIMARY_TYPES = frozenset({"master", "primary"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a statement in a configuration file; line and column count from 1."""
+    """The place of a statement in a configuration file. Line and column count from 1."""
 
     path: str
     line: int
@@ -46,7 +45,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ListedZone:
-    """A `zone` statement: its name as written, "" for options that it does not state; `offset` in the text."""
+    """A `zone` statement, with its name as written and "" for missing options.
+
+    `offset` is its place in the text.
+    """
 
     name: str
     type: str
@@ -58,7 +60,7 @@ class ListedZone:
 
 @dataclass(frozen=True, slots=True)
 class Included:
-    """An `include` statement, and the view that its content belongs to."""
+    """An `include` statement, and the view around it."""
 
     path: str
     offset: int
@@ -66,7 +68,7 @@ class Included:
 
 
 class Lines:
-    """Turns offsets in a text into lines and columns."""
+    """A converter from offsets in a text to lines and columns."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text
@@ -82,7 +84,10 @@ class Lines:
 
 @dataclass(slots=True)
 class Configuration:
-    """One file of a configuration. `listed` is in the order of the file; `lines` leads to places in it."""
+    """One file of a configuration.
+
+    `listed` has its statements in order, and `lines` converts their offsets to places.
+    """
 
     path: str
     lines: Lines
@@ -92,18 +97,21 @@ class Configuration:
 
 
 def is_named_conf(text: bytes) -> bool:
-    """Return True if it has a statement at a line's beginning that only a configuration has."""
+    """Return True if a line begins with a statement that only a configuration can have."""
     return (b"{" in text or b'include "' in text) and _LOOKS_LIKE.search(text) is not None
 
 
 def parse_named_conf(path: str, text: bytes) -> Configuration:
-    """Return what the file says about zones. What cannot be read is a fault; the rest of the file still counts."""
+    """Return the zones and includes in the file.
+
+    Unreadable parts become faults, and the rest of the file still counts.
+    """
     return _Reader(path, text.decode("utf-8-sig", "backslashreplace")).configuration()
 
 
 @dataclass(slots=True)
 class _Block:
-    """A statement whose braces are open."""
+    """A statement with an open brace."""
 
     keyword: str
     tokens: list[str]

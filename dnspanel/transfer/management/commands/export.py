@@ -1,4 +1,4 @@
-"""Write zones into a file, or make a query file of them."""
+"""Export zones to a file, or make a query file from them."""
 
 import sys
 from argparse import ArgumentParser
@@ -116,7 +116,7 @@ def _refuse_missing(selection: Selection, found: int) -> None:
 
 @contextmanager
 def _output(name: str) -> Iterator[BinaryIO]:
-    """Open standard output, or a new file, which is removed again if it is not completed."""
+    """Open standard output or a new file. The file is removed if it is not completed."""
     if name == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

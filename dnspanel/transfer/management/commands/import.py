@@ -1,4 +1,7 @@
-"""Import zones from the command line: the same job as in the browser, followed to its end."""
+"""Import zones from the command line.
+
+The job is the same as in the browser, and the command follows it to its end.
+"""
 
 import sys
 import time
@@ -36,7 +39,7 @@ _PHASE_LABELS = {
 
 
 class Command(BaseCommand):
-    """Imports files or a server's zones; follows, resumes and undoes imports that exist."""
+    """Import files or a server's zones, or follow, resume or undo an existing import."""
 
     help = "Import zones; shows what would change, and changes it after a yes."
 
@@ -159,7 +162,7 @@ class Command(BaseCommand):
                     upload.receive_file(job=job, name=name, stream=stream)
 
     def _follow(self, job: ImportJob) -> None:
-        """Show the phase's progress until it ends. Raises CommandError where a person has to do something."""
+        """Show the phase's progress until it ends. Raise CommandError if a person has to do something."""
         phase = job.state
         if phase not in ACTIVE_STATES:
             return
@@ -182,7 +185,7 @@ class Command(BaseCommand):
             bar.n = bar.total or bar.n
 
     def _wait_for_canary(self, job: ImportJob) -> None:
-        """Wait for a moment until the canary has proved what was published, or it was taken back."""
+        """Wait briefly until the canary has confirmed the publication, or the publication was reverted."""
         if (publication := Publication.objects.filter(pk=job.last_sequence).first()) is not None:
             with suppress(TakenBack):  # the import's faults name the zones
                 wait_for_canary(publication, seconds=_CANARY_SECONDS)
@@ -241,7 +244,7 @@ class Command(BaseCommand):
 
 
 def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str] | None]:
-    """Return (kind of source, its parameters, its secret) as the command line says."""
+    """Return (kind of source, its parameters, its secret) from the command line options."""
     from_server = options["axfr"] or options["powerdns_api"] or options["powerdns_sql"]
     if options["keys_passphrase_file"] is not None and (from_server or options["format"] != SourceKind.JSON):
         raise CommandError("--keys-passphrase-file: only files of --format json have sealed keys.")
@@ -268,7 +271,7 @@ def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str
 
 
 def _keys_secret(options: dict[str, Any]) -> dict[str, str] | None:
-    """Return the passphrase of an export with keys."""
+    """Return the secret with the passphrase of an export with keys, or None without a passphrase file."""
     if options["keys_passphrase_file"] is None:
         return None
     return {"keys_passphrase": passphrase_in(Path(options["keys_passphrase_file"]))}

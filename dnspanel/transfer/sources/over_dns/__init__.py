@@ -1,1 +1,1 @@
-"""Zones read from a name server: AXFR and IXFR, over TLS, signed by TSIG."""
+"""Read zones from a name server with AXFR and IXFR, over TCP or TLS, signed with TSIG."""

@@ -1,10 +1,10 @@
-"""Zones from a running server by zone transfer (AXFR, RFC 5936), from a list or a catalog zone, with TSIG.
+"""Read zones from a running server by zone transfer (AXFR, RFC 5936), from a list or a catalog zone, with TSIG.
 
-`Server` gives one zone, or what changed in it since a serial (IXFR, RFC 1995).
+`Server` returns one zone, or the changes to it since a serial (IXFR, RFC 1995).
 
-A zone that the server does not give is a fault and stops no other; a server
-that cannot be reached at all is SourceAway. Messages are read one at a time
-and end up as text, so a zone takes little more memory than its zone file.
+A zone that the server does not transfer is a fault, and other zones are not affected. A server that cannot be reached
+at all raises SourceAway. Messages are read one at a time and become text, so a zone takes little more memory than its
+zone file.
 """
 
 import math
@@ -52,7 +52,7 @@ _T = TypeVar("_T")
 
 
 class AxfrSource:
-    """Zones of one server: those of a list, or all members of a catalog zone. `total` counts zones."""
+    """The zones of one server: those of a list, or all members of a catalog zone. `total` counts zones."""
 
     unit = "zones"
 
@@ -67,10 +67,9 @@ class AxfrSource:
         timeout: float = TIMEOUT_SECONDS,
         addresses: Addresses = every_address,
     ) -> None:
-        """Prepare to read from a server. It may be silent for `timeout` seconds; connections are made to its
-        `addresses`.
+        """Prepare to read from a server at its `addresses`. It must not be silent for more than `timeout` seconds.
 
-        Raise SourceRefused for names or a key that cannot be read.
+        Raise SourceRefused if a zone name or the key is invalid.
         """
         self._server = Server(server, port, key_of(tsig), timeout, addresses)
         self._zones = sorted({parsed_name(zone) for zone in zones})
@@ -79,11 +78,11 @@ class AxfrSource:
         self.done = 0
 
     def cut(self) -> None:
-        """End every transfer."""
+        """Abort every transfer."""
         self._server.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Yield per zone, by name, the groups that a catalog puts it into, then its document or a fault."""
+        """Yield for each zone, by name, its groups in the catalog, then its document or a fault."""
         members = self._members()
         self.total, self.done = len(members), 0
         before = 0
@@ -132,7 +131,10 @@ class AxfrSource:
 
 @dataclass(frozen=True)
 class Server:
-    """Where zones come from. Each transfer has a connection of its own, and ends before `until` (monotonic time)."""
+    """A server to transfer zones from.
+
+    Each transfer has its own connection, and ends before `until` (monotonic time).
+    """
 
     host: str
     port: int
@@ -144,7 +146,7 @@ class Server:
     tls: TlsPeer | None = None  # with it, nothing is sent in clear text
 
     def zone(self, zone: str) -> Item:
-        """Return the zone's document, or the fault of a zone without one. Raise SourceAway."""
+        """Return the zone's document, or a fault if the zone cannot be transferred. Raise SourceAway."""
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
         except NotGiven as exc:
@@ -153,19 +155,25 @@ class Server:
             return SourceFault(zone, 0, 0, "", str(exc), "transfer-broken", zone=zone)
 
     def all_of(self, zone: str) -> Iterator[Record]:
-        """Yield the zone's records by AXFR, the SOA once and first. Raise SourceAway, NotGiven or Broken."""
+        """Yield the zone's records by AXFR.
+
+        The SOA comes first and only once. Raise SourceAway, NotGiven or Broken.
+        """
         return self._records(zone)
 
     def answer(self, query: dns.message.Message) -> Message:
-        """Return the answer to a question, signed where we sign. Raise SourceAway, NotGiven or Broken."""
+        """Return the answer to a query.
+
+        If the server has a key, the answer must be signed. Raise SourceAway, NotGiven or Broken.
+        """
         with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
             return next(messages)
 
     def changes_since(self, zone: str, serial: int, most: int) -> Increment | Iterator[Record] | None:
-        """Ask by IXFR what changed since the serial; return None where that is more than `most` records.
+        """Return the changes to the zone since the serial by IXFR, or None if they are more than `most` records.
 
-        Where the server answers with all of the zone (RFC 1995 section 4) return its records, as `all_of` does, while
-        they come. An increment without steps: there is nothing newer. Raise as `all_of`.
+        If the server sends the whole zone (RFC 1995 section 4), return its records as they arrive, like `all_of`. An
+        increment without steps means that there is nothing newer. Raise the same errors as `all_of`.
         """
         query = dns.message.make_query(zone, dns.rdatatype.IXFR, flags=0)
         mname = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.SOA, f". . {serial} 0 0 0 0")
@@ -194,7 +202,7 @@ class Server:
         return [catalog_members.Record(one.name, one.type, wire_text(one.type, one.rdata)) for one in found]
 
     def _twice(self, transfer: Callable[[], _T]) -> _T:
-        """Return what a transfer gives; begin it once more if the connection breaks."""
+        """Return the result of a transfer, and try once more if the connection breaks."""
         try:
             return transfer()
         except Broken:
@@ -212,7 +220,7 @@ class Server:
         return text
 
     def _records(self, zone: str) -> Iterator[Record]:
-        """Yield the zone's records, the SOA once; raise unless the transfer is complete."""
+        """Yield the zone's records, with the SOA only once. Raise an error unless the transfer is complete."""
         messages = self._messages(zone)
         message = next(messages)
         records = message.answers()
@@ -223,7 +231,10 @@ class Server:
     def _rest(
         self, first: Record, message: Message, records: Iterator[Record], messages: Iterator[Message]
     ) -> Iterator[Record]:
-        """Give the records after the first SOA: those left of this message, then the others; raise unless complete."""
+        """Yield the records after the first SOA, from this message and the following ones.
+
+        Raise an error unless the transfer is complete.
+        """
         while True:
             for record in records:
                 if record.type != rdtypes.SOA or record.name != first.name:
@@ -240,7 +251,10 @@ class Server:
             records = message.answers()
 
     def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
-        """Yield the server's messages without end, each checked to be part of the answer and to be signed rightly."""
+        """Yield the server's messages without end.
+
+        Each is checked to belong to the answer and to be signed correctly.
+        """
         query = query or dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
         if self.key is not None:
             query.use_tsig(self.key)
@@ -268,7 +282,7 @@ class Server:
                 yield message
 
     def _connect_tcp(self) -> socket.socket:
-        """Connect to the first address that takes a connection. Raise SourceAway or ServerRefused."""
+        """Connect to the first address that accepts a connection. Raise SourceAway or ServerRefused."""
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:
@@ -281,9 +295,9 @@ class Server:
         return connection if self.tls is None else self._start_tls(connection, self.tls)
 
     def _start_tls(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
-        """Secure the connection by TLS.
+        """Start TLS on the connection.
 
-        Raise NotGiven for another server than this, SourceAway for one that is away.
+        Raise NotGiven if the server's identity or TLS is wrong, and SourceAway if it does not answer.
         """
         where = gettext("{host} port {port}").format(host=self.host, port=self.port)
         try:
@@ -297,10 +311,7 @@ class Server:
         return secured
 
     def _receive_message(self, connection: socket.socket) -> bytes:
-        """Receive one message.
-
-        The server may be silent for `timeout` seconds, but not slower than a message in that time.
-        """
+        """Receive one message, which must be complete within `timeout` seconds."""
         deadline = min(time.monotonic() + self.timeout, self.until)
         (size,) = struct.unpack("!H", self._bytes(connection, 2, deadline))
         return self._bytes(connection, size, deadline)
@@ -318,7 +329,7 @@ class Server:
 
 
 def _first_soa(zone: str, records: Iterator[Record]) -> Record:
-    """Return the first record of an answer; raise NotGiven unless it is the zone's SOA."""
+    """Return the first record of an answer. Raise NotGiven unless it is the zone's SOA."""
     first = next(records, None)
     if first is None or first.type != rdtypes.SOA or first.name != zone:
         raise NotGiven("transfer-incomplete", gettext("the server's answer does not begin with the zone's SOA"))
@@ -326,7 +337,7 @@ def _first_soa(zone: str, records: Iterator[Record]) -> Record:
 
 
 def _reason_of(exc: OSError) -> str:
-    """Return why there is no connection, as half a sentence."""
+    """Return the reason why a connection failed, as a part of a sentence."""
     return gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
 
 
@@ -347,5 +358,5 @@ _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 
 def presentation(type: int, wire: bytes) -> str:
-    """Return rdata as a line of a zone's text has it."""
+    """Return rdata in the text form of a zone file."""
     return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)

@@ -1,4 +1,4 @@
-"""TLS with a server that zones come from (RFC 9103): version 1.3, protocol `dot`, and certainty about who it is."""
+"""Use TLS with a server that zones come from (RFC 9103): version 1.3, protocol `dot`, and a verified identity."""
 
 import socket
 import ssl
@@ -23,15 +23,15 @@ _REASONS = {
 
 
 class TlsRefused(Exception):
-    """There is no TLS with this server as it is asked for; the text is half a sentence."""
+    """TLS with this server failed. The text is a part of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlsPeer:
     """The identity that the server has to prove.
 
-    With a name, its certificate is for that name, signed by one of `certificates` or, without certificates, by an
-    authority that the system knows. Without a name the server's certificate is one of `certificates`.
+    With a name, the server's certificate must be for that name. It must be signed by one of `certificates` or, without
+    these, by an authority that the system trusts. Without a name, the certificate must be one of `certificates`.
     """
 
     name: str
@@ -40,9 +40,9 @@ class TlsPeer:
 
 
 def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
-    """Secure a connection by TLS with this server and no other; close it if that fails.
+    """Start TLS on a connection and verify the server's identity. Close the connection if that fails.
 
-    Raise TlsRefused, and OSError for a connection that breaks.
+    Raise TlsRefused, or OSError if the connection breaks.
     """
     try:
         plain.settimeout(HANDSHAKE_SECONDS)
@@ -60,7 +60,7 @@ def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
 
 
 def words(exc: ssl.SSLError) -> str:
-    """Return what OpenSSL says, as half a sentence for people."""
+    """Return OpenSSL's error as a part of a sentence for people."""
     if isinstance(exc, ssl.SSLCertVerificationError):
         return gettext("its certificate is not taken: {reason}").format(reason=exc.verify_message.rstrip("."))
     if not exc.reason:
@@ -86,7 +86,7 @@ def _context(peer: TlsPeer) -> ssl.SSLContext:
 
 
 def _against(connection: ssl.SSLSocket, peer: TlsPeer) -> str:
-    """Return what is wrong with the server after the handshake; "" for nothing."""
+    """Return the reason why the server must not be trusted after the handshake, or ""."""
     if connection.selected_alpn_protocol() != ALPN:  # RFC 9103, section 7.1
         return gettext("it does not select the protocol “dot” (ALPN)")
     if not peer.name and fingerprint(connection.getpeercert(binary_form=True) or b"") not in fingerprints_of(

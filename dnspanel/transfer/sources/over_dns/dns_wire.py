@@ -1,6 +1,6 @@
-"""DNS messages as a zone transfer brings them, decoded straight into records: no object per name or rdata.
+"""Decode DNS messages of zone transfers straight into records, without an object for each name or rdata.
 
-dnspython does not expand compressed names in types it has no class for (MB, MINFO), which servers do compress.
+dnspython does not expand compressed names in types without a class (MB, MINFO), which servers do compress.
 """
 
 import struct
@@ -20,11 +20,11 @@ TSIG = 250
 
 
 class BadMessage(ValueError):
-    """The bytes are no DNS message; the text is half a sentence."""
+    """The bytes are not a valid DNS message. The text is a part of a sentence."""
 
 
 class Record(NamedTuple):
-    """One record: canonical owner name, and rdata with all names in full."""
+    """One record, with canonical owner name, and rdata with all names uncompressed."""
 
     name: str
     type: int
@@ -43,7 +43,7 @@ class _Place(NamedTuple):
 
 
 class Message:
-    """One message. Raises BadMessage when its sections are not what its header says."""
+    """One DNS message. Raises BadMessage if its sections do not match its header."""
 
     def __init__(self, wire: bytes) -> None:
         self.wire = wire
@@ -76,7 +76,7 @@ class Message:
 
     @property
     def is_response(self) -> bool:
-        """Whether it answers a query, and not something else."""
+        """True if the message is a response to a standard query."""
         return bool(self.flags & _RESPONSE) and not self.flags & _OPCODE
 
     def answers(self) -> Iterator[Record]:
@@ -123,7 +123,7 @@ class Message:
         return self.wire[place.rdata : at] + name
 
     def _name(self, at: int) -> tuple[bytes, int]:
-        """Return the name at an offset in full wire form, and the offset behind it."""
+        """Return the name at an offset in full wire form, and the offset after it."""
         try:
             return name_at(self.wire, at, self._names)
         except BadCompression as exc:

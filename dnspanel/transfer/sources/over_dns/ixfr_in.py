@@ -1,4 +1,4 @@
-"""Read the answer to an IXFR step by step, as RFC 1995 has it. Pure."""
+"""Read the answer to an IXFR step by step, as RFC 1995 defines it. Pure."""
 
 from dataclasses import dataclass, field
 
@@ -10,14 +10,14 @@ from replication.dns import rdtypes
 
 @dataclass(slots=True)
 class Increment:
-    """What changed in a zone, step by step: the records that go, then those that come. `soa` is the last SOA."""
+    """The changes to a zone, in steps of removed and added records. `soa` is the last SOA."""
 
     soa: Record
     steps: list[tuple[list[Record], list[Record]]] = field(default_factory=list)
 
 
 class IncrementReader:
-    """The answer to an IXFR while it comes, record by record (RFC 1995, section 4)."""
+    """A reader for the answer to an IXFR, record by record (RFC 1995, section 4)."""
 
     def __init__(self, soa: Record, since: int) -> None:
         self.found = Increment(soa)
@@ -28,7 +28,10 @@ class IncrementReader:
         self.is_complete = serial_in(soa) == since
 
     def take(self, record: Record) -> bool:
-        """Take a record as part of a step; return False if the answer is the whole zone. Raise NotGiven or Broken."""
+        """Read a record as part of a step.
+
+        Return False if the answer is the whole zone. Raise NotGiven or Broken.
+        """
         self.count += 1
         if self.is_complete:
             raise NotGiven("transfer-incomplete", gettext("records follow the end of the changes"))
@@ -40,7 +43,7 @@ class IncrementReader:
         return True
 
     def _take_soa(self, record: Record) -> bool:
-        """Take a SOA between the parts of a step, between two steps, or at the end."""
+        """Read a SOA, which is between the parts of a step, between two steps, or at the end."""
         if self._adding is False:
             self._adding, self._at = True, serial_in(record)
         elif self._adding and record.rdata == self.found.soa.rdata and self._at == serial_in(record):

@@ -1,4 +1,4 @@
-"""Say why a server gives no zone: faults of a zone transfer, and the words for its answers."""
+"""The errors of zone transfers, and the messages for a server's response codes."""
 
 import dns.rcode
 
@@ -9,7 +9,10 @@ TLS = "tls"  # the code of everything that prevents TLS with the server
 
 
 class NotGiven(Exception):
-    """The server does not give a zone, or not all of it; the text is a message for people and `code` names the kind."""
+    """The server does not send a zone, or not all of it.
+
+    The text is a message for people, and `code` names the kind.
+    """
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -17,7 +20,7 @@ class NotGiven(Exception):
 
 
 class Broken(Exception):
-    """The connection broke during a transfer, which may go better the next time."""
+    """The connection broke during a transfer. Another attempt can succeed."""
 
 
 _RCODE_MESSAGES: dict[int, str] = {
@@ -34,7 +37,7 @@ _RCODE_MESSAGES: dict[int, str] = {
 
 
 def refusal(rcode: int) -> NotGiven:
-    """Return what a server's refusal means, by the code of its answer."""
+    """Return the error for the response code of a server's answer."""
     text = dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
     message = _RCODE_MESSAGES.get(rcode, gettext_noop("the server answers {rcode}"))
     return NotGiven(f"transfer-{text.lower()}", gettext(message).format(rcode=text))

@@ -41,7 +41,7 @@ ALGORITHMS = tuple(_ALGORITHMS)
 
 @dataclass(frozen=True, slots=True)
 class TsigKey:
-    """A key to sign transfers with; `secret` is Base64 text, and never printed."""
+    """A key to sign transfers with. `secret` is Base64 text and never printed."""
 
     name: str
     algorithm: str
@@ -49,7 +49,7 @@ class TsigKey:
 
 
 def parsed_name(text: str) -> str:
-    """Return the canonical form of a name. Raise SourceRefused for a text that is not a name."""
+    """Return the canonical form of a name. Raise SourceRefused if the text is not a valid name."""
     try:
         return names.parse(text)
     except BadName as exc:
@@ -57,7 +57,7 @@ def parsed_name(text: str) -> str:
 
 
 def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
-    """Return the key as dnspython has it. Raise SourceRefused."""
+    """Return the key in dnspython's form, or None. Raise SourceRefused."""
     if key is None:
         return None
     algorithm = _ALGORITHMS.get(key.algorithm.strip().lower().rstrip("."))
@@ -75,7 +75,10 @@ def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
 
 
 class Signatures:
-    """Checks the messages of one transfer: a signature covers all messages since the last one (RFC 8945 5.3.1)."""
+    """A checker of the messages of one transfer.
+
+    A signature covers all messages since the last one (RFC 8945 5.3.1).
+    """
 
     def __init__(self, key: dns.tsig.Key | None, request_mac: bytes) -> None:
         self._key, self._mac = key, request_mac
@@ -83,7 +86,7 @@ class Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raise NotGiven unless the signature is right, or the message may be without."""
+        """Raise NotGiven unless the message is signed correctly, or a message without a signature is allowed here."""
         place = message.signature
         if self._key is None:
             return
