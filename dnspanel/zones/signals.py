@@ -1,4 +1,4 @@
-"""The signals of zones: there is something new in the log, never what; and a question to those who know the nodes."""
+"""The signals of zones: news from the log (without content), and questions for the apps that know the nodes."""
 
 from django.dispatch import Signal
 

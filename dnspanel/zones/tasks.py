@@ -1,4 +1,4 @@
-"""What beat does for zones."""
+"""The Celery tasks of zones, scheduled or woken by signals."""
 
 from typing import Any
 
@@ -24,7 +24,9 @@ _LONGEST_WAIT = 60.0
 
 @shared_task
 def empty_trash() -> str:
-    """Delete trash, keys and drafts after their time. Runs once a day."""
+    """Permanently delete zones in the trash, deleted keys and discarded drafts when their time is over. Runs once a
+    day.
+    """
     now = timezone.now()
     zones, keys = edit.empty_trash(now=now), sign.forget_deleted_keys(now=now)
     return f"emptied trash zones={zones} keys={keys} drafts={forget_discarded(now=now)}"
@@ -32,7 +34,7 @@ def empty_trash() -> str:
 
 @shared_task(ignore_result=True)
 def link_acts() -> None:
-    """Link new acts to the audit log's chain, and wake the check if a person asked for one. Runs every few seconds."""
+    """Link new acts to the audit log's chain, and wake the check if a person requested one. Runs every few seconds."""
     audit_links.link_new_acts()
     if audit_links.is_check_requested():
         wake(check_audit_chain, lifetime=_LONGEST_WAIT)
@@ -49,7 +51,7 @@ def check_audit_chain() -> None:
 
 @shared_task(name="dnspanel.zones.tasks.tend_search")
 def maintain_search_index() -> str:
-    """Sort new entries into the search index before a search waits for it. Runs now and then."""
+    """Sort new entries into the search indexes, so that searches don't have to read them all. Runs regularly."""
     return f"tended search pages={waiting_entries.sort_in(waiting_entries.RDATA + waiting_entries.NAMES_AND_TEXTS)}"
 
 
@@ -63,7 +65,7 @@ def follow_in_search() -> None:
 
 @shared_task(ignore_result=True)
 def look_at_what_is_published() -> None:
-    """Store the complaints of checks about new publications, for searches. Runs every few seconds."""
+    """Check newly published RRsets and store the complaints for searches. Runs every few seconds."""
     close_old_connections()
     if complaints_upkeep.catch_up(now=timezone.now()) >= complaints_upkeep.RRSETS_OF_A_TURN:
         wake(look_at_what_is_published)
@@ -71,7 +73,10 @@ def look_at_what_is_published() -> None:
 
 @shared_task(ignore_result=True)
 def resume_denial() -> None:
-    """Continue denials that a killed process left paused, or between two chains. Runs every minute."""
+    """Resume changes of denial of existence that a killed process left paused, or that wait between two chains.
+
+    Runs every minute.
+    """
     close_old_connections()
     paused_denial.resume_forgotten(now=timezone.now())
     due_denial.carry_out_due(now=timezone.now())
@@ -79,21 +84,21 @@ def resume_denial() -> None:
 
 @shared_task(ignore_result=True)
 def publish_due() -> None:
-    """Publish requests at their time. Runs every ten seconds."""
+    """Publish requests whose scheduled time has come. Runs every ten seconds."""
     close_old_connections()
     publish_requests.publish_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def remove_expired() -> None:
-    """Remove RRsets at their time. Runs every half minute."""
+    """Remove RRsets whose expiry time has come. Runs every 30 seconds."""
     close_old_connections()
     expiry.remove_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def run_policies(run_id: int) -> None:
-    """Take a turn at a run of DNSSEC policies."""
+    """Process a turn of a run of DNSSEC policies."""
     with while_postgresql_answers():
         if policy_runs.work_on_run(run_id, begin_rollover=automatic.begin_rollover):
             wake(run_policies, run_id)
@@ -101,7 +106,7 @@ def run_policies(run_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def run_changes(run_id: int) -> None:
-    """Take a turn at a run that changes many zones alike."""
+    """Process a turn of a run that changes many zones."""
     with while_postgresql_answers():
         if change_runs.work_on_run(run_id):
             wake(run_changes, run_id)
@@ -116,10 +121,10 @@ def drive_runs() -> None:
 
 
 def wake_worker(*, run_id: int, **_: Any) -> None:
-    """Wake a worker for this run of DNSSEC policies."""
+    """Wake a worker for a run of DNSSEC policies."""
     wake(run_policies, run_id)
 
 
 def wake_worker_for_changes(*, run_id: int, **_: Any) -> None:
-    """Wake a worker for this run that changes many zones."""
+    """Wake a worker for a run that changes many zones."""
     wake(run_changes, run_id)

@@ -147,7 +147,7 @@ def run_for(person: Person, run_id: int) -> PolicyRun:
 
 
 def unfinished_runs() -> list[int]:
-    """Return the unfinished runs; none while publishing is held."""
+    """Return the ids of the unfinished runs. While publishing is on hold, return none."""
     return run_turns.unfinished_ids(PolicyRun)
 
 
@@ -176,7 +176,7 @@ def _zones_of_run(run: PolicyRun, author: Author) -> "QuerySet[Zone]":
 
 
 def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None) -> bool:
-    """Work on the next zones, or end the run. Return True if there may be more of them."""
+    """Process the next zones, or end the run. Return True if more zones may follow."""
     if run.fingerprint != fingerprint():
         raise RunRefused(gettext(_POLICIES_CHANGED))
     author = run_turns.author_of(run)
@@ -223,7 +223,7 @@ def _do(
 def _without_policy(
     zones: Sequence[Zone], applied: Mapping[int, Applied], author: Author
 ) -> dict[int, Sequence[Difference]]:
-    """Return by id the findings about zones that need no further reads."""
+    """Return by zone id the findings about zones that don't need further queries."""
     found: dict[int, Sequence[Difference]] = {}
     for zone in zones:
         if zone.pk not in applied:
@@ -236,7 +236,9 @@ def _without_policy(
 
 
 def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
-    """Note that these zones are done. Raise Stopped if the run was cancelled or has advanced since."""
+    """Store the outcomes of these zones and the run's progress. Raise Stopped if the run was canceled or has advanced
+    since.
+    """
     noted = (
         (zone, difference.act, difference.message)
         for zone in zones

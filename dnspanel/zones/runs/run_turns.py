@@ -1,7 +1,7 @@
-"""Turns of runs over many zones at a worker: their rights, the length of a turn, and failures. Verbs.
+"""The turns of runs over many zones in a worker: author's rights, length of a turn, and failures. Verbs.
 
-A run's progress is in its row, written by the transaction that publishes a batch: a killed worker's run continues after
-the last published batch.
+The transaction that publishes a batch also writes the progress into the run's row. So if a worker is killed, its run
+continues after the last published batch.
 """
 
 import logging
@@ -45,15 +45,15 @@ Run = TypeVar("Run", PolicyRun, TemplateRun, ChangeRun)
 
 
 class Stopped(Exception):
-    """The run was cancelled, or another worker did this batch."""
+    """The run was canceled, or another worker processed the same batch."""
 
 
 def begin(  # noqa: PLR0913  # the fields of a run
     run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: Signal, action: str, target: str
 ) -> Run:
-    """Let the run wait for a worker, with its author and origin. Record a run for good in the audit log.
+    """Create the run with its author and origin. It waits for a worker. Record a real run in the audit log.
 
-    The same form sent twice returns the first run. Raise RunRefused for an author with several unfinished runs.
+    A form submitted twice returns the first run. Raise RunRefused if the author has several unfinished runs.
     """
     model, user, where = type(run), user_of(by), audit.origin()
     run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id
@@ -76,13 +76,13 @@ def begin(  # noqa: PLR0913  # the fields of a run
 
 
 def refuse_unless_done(dry_run: Run) -> None:
-    """Raise RunRefused unless this is a dry run that has ended well."""
+    """Raise RunRefused unless this is a dry run that ended successfully."""
     if not dry_run.dry_run or dry_run.state != RunState.DONE:
         raise RunRefused(gettext("Only a dry run that is done can be carried out."))
 
 
 def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
-    """Stop the run after the current batch. Published batches stay. Raise RunRefused if it has ended."""
+    """Stop the run after the current batch. Published batches are not undone. Raise RunRefused if the run has ended."""
     with transaction.atomic():
         if not unfinished_run(type(run), run.pk).update(state=RunState.CANCELLED, ended_at=now):
             raise RunRefused(gettext("This run has ended already."))
@@ -91,18 +91,21 @@ def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
 
 
 def unfinished_run(model: type[Run], run_id: int) -> "QuerySet[Run]":
-    """Select the run of this id, unless it has ended."""
+    """Select the run with this id, unless it has ended."""
     return model.objects.filter(pk=run_id, state__in=UNFINISHED_STATES)
 
 
 def unfinished_ids(model: type[Run]) -> list[int]:
-    """Return the unfinished runs; none while publishing is held."""
+    """Return the ids of the unfinished runs. While publishing is on hold, return none."""
     runs = model.objects.filter(state__in=UNFINISHED_STATES).order_by("pk")
     return [] if current_hold() else list(runs.values_list("pk", flat=True))
 
 
 def author_of(run: Run) -> Actor | None:
-    """Return the run's author with current rights; None for the panel itself. Raise Forbidden."""
+    """Return the run's author with current rights, or None for the panel itself.
+
+    Raise Forbidden if the account is closed or the token revoked.
+    """
     if run.author is None:
         return None
     actor = actor_of_token(run.token) if run.token else None if run.by_token else actor_of(run.author)
@@ -119,10 +122,10 @@ def work(
     take_batch: Callable[[Run], bool],
     seconds: float,
 ) -> bool:
-    """Work on the run, batch after batch, until it ends or the turn is over. Return True if there is more to do.
+    """Process batches of the run until it ends or `seconds` have passed. Return True if batches are left.
 
-    Do nothing while another worker does, or publishing is held. Between two batches for good, wait until the nodes can
-    take one more large publication along with edits.
+    Do nothing while another worker processes the run or publishing is on hold. Between the batches of a real run, wait
+    until the nodes can take another large publication in addition to edits.
     """
     with hold_lock(lock, run_id) as mine:
         until = time.monotonic() + seconds
@@ -161,10 +164,10 @@ def take_zones(
     moved: tuple[type[Exception], ...],
     too_fast: str,
 ) -> bool:
-    """Carry out the next of the selected zones, or end the run. Return True if there may be more of them.
+    """Process the next of the selected zones, or end the run. Return True if more zones may follow.
 
-    One of the errors `moved` means that a zone changed in this moment: the batch is read again. Raise RunRefused with
-    the reason `too_fast` if that does not help, and Stopped.
+    One of the errors `moved` means that a zone just changed, so the batch is read again. Raise RunRefused with the
+    reason `too_fast` if that does not help, and Stopped.
     """
     now = timezone.now()
     if run.state == RunState.WAITING:
@@ -185,9 +188,9 @@ def take_zones(
 def advance(
     run: Run, zones: Sequence[Zone], noted: Iterable[tuple[Zone, str, str]], most_listed: Mapping[str, int]
 ) -> list[tuple[Zone, str, str]]:
-    """Note that these zones are done, and count the findings. `noted` has a zone, the finding, and a message each.
+    """Store the run's progress and count the findings. `noted` has a zone, a finding and a message per item.
 
-    Return those to list, limited for each finding. Raise Stopped if the run was cancelled or has advanced since.
+    Return the items to list, limited per finding. Raise Stopped if the run was canceled or has advanced since.
     """
     found: Counter[str] = Counter()
     listed = []
@@ -203,7 +206,7 @@ def advance(
 
 
 def note_publications(run: Run, sequences: Sequence[int]) -> None:
-    """Store that the run published these, the newest last."""
+    """Store that the run made these publications, oldest first."""
     if sequences:
         added = Func(F("sequences"), Value(list(sequences), ArrayField(BigIntegerField())), function="array_cat")
         type(run).objects.filter(pk=run.pk).update(last_sequence=sequences[-1], sequences=added)
@@ -211,7 +214,7 @@ def note_publications(run: Run, sequences: Sequence[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TakenBackBatch:
-    """A publication of a run that was taken back, with how many zones it changed."""
+    """A publication of a run that was reverted, with the number of zones that it changed."""
 
     sequence: int
     reason: str
@@ -219,7 +222,7 @@ class TakenBackBatch:
 
 
 def taken_back_of(run: PolicyRun | TemplateRun | ChangeRun) -> list[TakenBackBatch]:
-    """Return the publications of a run that were taken back, the first one first."""
+    """Return the publications of a run that were reverted, oldest first."""
     if not run.sequences:
         return []
     found = failed_pieces(run.sequences).annotate(zones=Count("revisions"))
@@ -228,7 +231,7 @@ def taken_back_of(run: PolicyRun | TemplateRun | ChangeRun) -> list[TakenBackBat
 
 
 def _start(run: Run, *, total: int, now: datetime) -> None:
-    """Start a waiting run over this number of zones. Raise Stopped if it isn't waiting."""
+    """Start a waiting run over `total` zones. Raise Stopped if it isn't waiting."""
     waiting = type(run).objects.filter(pk=run.pk, state=RunState.WAITING)
     if not waiting.update(state=RunState.RUNNING, started_at=now, total=total):
         raise Stopped

@@ -1,7 +1,7 @@
-"""Sets of name servers: what one says, which one new zones begin with, and that they follow it. Verbs.
+"""Sets of name servers: their content, the default set for new zones, and the zones that follow a set. Verbs.
 
-A set is a template of its own kind (`TemplateKind.SERVERS`): it has versions, zones are kept in step with it, and runs
-bring many zones to it. `transfer.zone_templates` makes and changes it.
+A set is a kind of template (`TemplateKind.SERVERS`): it has versions, zones follow it, and runs update many zones to
+it. `transfer.zone_templates` creates and changes sets.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _PRIMARY, _MAILBOX = 0, 1  # fields of a SOA
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A name server: its canonical name, and the addresses that it has, or the nodes whose addresses it has."""
+    """A name server: its canonical name, and either its addresses or the nodes that it gets addresses from."""
 
     name: str
     addresses: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The content of a set's version. An empty `primary` or `hostmaster` does not change that of existing zones."""
+    """The content of a set's version. An empty `primary` or `hostmaster` keeps the values of existing zones."""
 
     hosts: tuple[Host, ...]
     primary: str = ""
@@ -49,12 +49,12 @@ class Servers:
 
     @property
     def first(self) -> str:
-        """The primary in the SOA of a new zone."""
+        """The primary for the SOA of a new zone."""
         return self.primary or self.hosts[0].name
 
     @property
     def text(self) -> str:
-        """The lines of a zone file that say it, those that make no record as comments."""
+        """The set as zone-file lines. Facts without a record are comments."""
         lines = [f"@ {self.ttl} NS {name}" for name in self.names]
         lines += [f"; {host}" for host in self.hosts if host.addresses or host.nodes]
         lines += [f"; primary {self.primary}"] if self.primary else []
@@ -77,21 +77,21 @@ class Servers:
         return cls(hosts, stored["primary"], stored["hostmaster"], stored["ttl"])
 
     def nameservers(self, zone_name: str) -> RRset:
-        """Return the NS of a zone that follows the set."""
+        """Return the NS RRset of a zone that follows the set."""
         return make(zone_name, rdtypes.NS, self.ttl, self.names)
 
     def named_in(self, current: RRset) -> RRset:
-        """Return this SOA with the primary and the mailbox of the set, if the set has them."""
+        """Return a SOA with the set's primary and mailbox, where the set has them."""
         return _with_fields(current, {_PRIMARY: self.primary, _MAILBOX: self.hostmaster})
 
     def named_in_new(self, made: RRset) -> RRset:
-        """Return the SOA of a new zone with the primary of the set, and its mailbox if it has one."""
+        """Return a new zone's SOA with the set's primary, and with its mailbox if it has one."""
         return _with_fields(made, {_PRIMARY: self.first, _MAILBOX: self.hostmaster})
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSet:
-    """A version of a set, as zones that begin with it need it."""
+    """A version of a set, with the data that new zones need."""
 
     template_id: int
     name: str
@@ -100,22 +100,24 @@ class ServerSet:
 
 
 def default_set(team_id: int | None) -> ServerSet | None:
-    """Return the default set of new zones of this team: the team's, else the panel's; None without any. One query."""
+    """Return the default set for new zones of this team: the team's, else the panel's, else None. Needs one query."""
     return _newest(Q(template__is_default=True) & (Q(template__team=None) | Q(template__team=team_id)))
 
 
 def newest_set(template: ZoneTemplate) -> ServerSet | None:
-    """Return the newest version of the set; None for a template of another kind. One query."""
+    """Return the newest version of the set, or None for a template of another kind. Needs one query."""
     return _newest(Q(template=template))
 
 
 def set_at(template_id: int, version: int) -> ServerSet | None:
-    """Return this version of the set, while it exists. One query."""
+    """Return this version of the set, or None if it doesn't exist. Needs one query."""
     return _find_set(Q(template=template_id, number=version))
 
 
 def newest_sets(templates: Iterable[ZoneTemplate]) -> list[tuple[ZoneTemplate, Servers]]:
-    """Return these sets with their newest version, in their order. One query more than for the sets."""
+    """Return these sets with the content of their newest versions, in the same order. Needs one query more than the
+    sets.
+    """
     listed = list(templates)
     newest = TemplateVersion.objects.filter(template__in=listed, number=F("template__version"))
     says = {pk: Servers.from_json(stored) for pk, stored in newest.values_list("template", "servers")}
@@ -137,16 +139,18 @@ def _find_set(which: Q) -> ServerSet | None:
 def link_new_zones(
     *, template_id: int, version: int, zone_names: Iterable[str], now: datetime, values: Mapping[str, str] | None = None
 ) -> None:
-    """Link these zones, created in this transaction from the template's version, to the template.
+    """Link zones to the template that they were created from in this transaction.
 
-    `values` are those of its variables; a set of name servers has none.
+    `values` are the values of the template's variables. A set of name servers doesn't have variables.
     """
     ids = Zone.objects.filter(name__in=list(zone_names), deleted_at=None).values_list("pk", flat=True)
     link_zone_ids(template_id=template_id, version=version, zone_ids=ids, now=now, values=values)
 
 
 def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now: datetime) -> None:
-    """Link those of these zones, created in this transaction, that have the set's name servers. Two queries."""
+    """Link the zones with the set's name servers to the set. The zones were created in this transaction. Needs two
+    queries.
+    """
     rdata = list(server_set.servers.nameservers(names.ROOT).rdata)
     having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS)
     ids = having.filter(Q(rdata=rdata) | Q(folded=rdata)).values_list("zone_id", flat=True)
@@ -156,7 +160,7 @@ def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now:
 def link_zone_ids(
     *, template_id: int, version: int, zone_ids: Iterable[int], now: datetime, values: Mapping[str, str] | None = None
 ) -> None:
-    """Link zones by their ids, as `link_new_zones` does."""
+    """Link zones, given by id, as `link_new_zones` does."""
     links = [
         TemplateLink(zone_id=pk, template_id=template_id, version=version, values=dict(values or {}), at=now)
         for pk in zone_ids
@@ -165,7 +169,7 @@ def link_zone_ids(
 
 
 def has_servers_of(server_set: ServerSet, zone_name: str, rrsets: Sequence[RRset]) -> bool:
-    """Return True if these RRsets of a zone have the set's name servers at the apex, with any TTL."""
+    """Return True if the apex NS among a zone's RRsets has exactly the set's name servers, with any TTL."""
     wanted = server_set.servers.nameservers(zone_name).rdata
     apex = (rrset for rrset in rrsets if rrset.name == zone_name and rrset.type == rdtypes.NS)
     return any(rrset.folded.rdata == wanted for rrset in apex)

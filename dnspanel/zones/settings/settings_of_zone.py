@@ -1,4 +1,4 @@
-"""Tags and team of a zone, which lists filter by and grants refer to; its default TTL and serials. Verbs."""
+"""A zone's tags and team, used for filters and grants, and its default TTL and serials. Verbs."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -24,12 +24,12 @@ MOST_TAGS = 50
 
 
 def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, author: Author, now: datetime) -> None:
-    """Set the tags and the team (None: no team) of the zone, and record the old ones in the audit log.
+    """Set the zone's tags and team (None: no team), and record the old values in the audit log.
 
-    Raise RightMissing if the author may not change the zone's settings, would gain a right over the zone by this
-    change, or would take it out of a rule of approval or a freeze. Raise SettingsRefused for an invalid tag, for a team
-    that the author may not choose, and for a change of team with others' zones above or below: the team would have
-    their names. Raise QuotaExceeded for a team that has reached its quota of zones.
+    Raise RightMissing if the author isn't allowed to change the zone's settings, if they would gain a right over the
+    zone, or if the zone would leave an approval rule or a freeze. Raise SettingsRefused for an invalid tag, and for a
+    team that the author cannot choose. Raise it also for a change of team while other people's zones are above or
+    below, since the new team would get their names. Raise QuotaExceeded if the team has reached its quota of zones.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():
@@ -62,10 +62,10 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
 def change_soa_edit(
     *, zone: Zone, api: str | None = None, edit: str | None = None, author: Author, now: datetime
 ) -> None:
-    """Set how the zone's serial moves (None: unchanged) from its next publication on, and record it in the audit log.
+    """Set how the zone's serial changes from its next publication on, and record it in the audit log.
 
-    Raise RightMissing if the author may not change the zone's settings, Unknown, and SettingsRefused for an unknown
-    word.
+    None keeps a value. Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown for a
+    deleted zone, and SettingsRefused for an unknown word.
     """
     with transaction.atomic():
         locked = _locked_to_set(zone, author)
@@ -87,10 +87,11 @@ def change_soa_edit(
 
 
 def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: datetime) -> None:
-    """Set the TTL of new RRsets (None: that of the SOA), and record it in the audit log. No RRset changes.
+    """Set the TTL for new RRsets (None: the TTL of the SOA), and record it in the audit log. Existing RRsets don't
+    change.
 
-    Raise RightMissing if the author may not change the zone's settings, Unknown, and SettingsRefused for an invalid
-    TTL.
+    Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown for a deleted zone, and
+    SettingsRefused for an invalid TTL.
     """
     if ttl is not None and not 0 <= ttl <= MAX_TTL:
         raise SettingsRefused("default_ttl", gettext("A TTL is from 0 to {max_ttl} seconds.").format(max_ttl=MAX_TTL))
@@ -105,7 +106,7 @@ def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: date
 
 
 def soa_edit_of(api: str, edit: str) -> SoaEdit:
-    """Return the meaning of these words of PowerDNS. Raise SettingsRefused for an unknown one."""
+    """Return the rule for serials from PowerDNS's words. Raise SettingsRefused for an unknown word."""
     for field, word, known in (("soa_edit_api", api, SOA_EDIT_API), ("soa_edit", edit, SOA_EDIT)):
         if word and word.upper() not in known:
             raise SettingsRefused(
@@ -118,7 +119,7 @@ def soa_edit_of(api: str, edit: str) -> SoaEdit:
 
 
 def canonical_tags(tags: Iterable[str]) -> list[str]:
-    """Return the tags in lower case, sorted, each once. Raise SettingsRefused for an invalid tag."""
+    """Return the tags in lowercase, sorted and without duplicates. Raise SettingsRefused for an invalid tag."""
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     wrong = [tag for tag in found if not is_tag(tag)]
     if wrong:
@@ -134,9 +135,9 @@ def canonical_tags(tags: Iterable[str]) -> list[str]:
 
 
 def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[Team]:
-    """Return the teams that this author may give a zone to: all, or those in which they have the right themselves.
+    """Return the teams that the author is allowed to give a zone to: those where the author has the right, or all.
 
-    The right is SETTINGS for an existing zone, CREATE_ZONE for a new one.
+    The right is SETTINGS for an existing zone and CREATE_ZONE for a new zone.
     """
     teams = Team.objects.order_by("name")
     actor = None if author is None else actor_of(author)
@@ -148,7 +149,9 @@ def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[
 
 
 def _locked_to_set(zone: Zone, author: Author) -> Zone:
-    """Lock and return the current row of the zone, if the author may change its settings."""
+    """Lock the zone and return its current row. Raise RightMissing without the right to change
+    settings, and Unknown.
+    """
     locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
     if locked is None:
         raise Unknown(zone.name)
@@ -164,7 +167,10 @@ def _refuse_others(author: Author, zone: Zone) -> None:
 
 
 def refuse_gain(author: Author, zone: Zone, tags: list[str], team_id: int | None) -> None:
-    """Raise RightMissing for a gain: a grant that holds on to a tag must not be reached for by setting that tag."""
+    """Raise RightMissing if new tags or a new team give the author more rights over the zone.
+
+    Otherwise people could use a grant for a tag by setting this tag on other zones.
+    """
     actor = None if author is None else actor_of(author)
     if actor is None:
         return

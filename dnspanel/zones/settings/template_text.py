@@ -1,13 +1,13 @@
-"""The text of templates: lines of a zone file with variables in them, and what these become. Pure.
+r"""The text of templates: zone-file lines with variables, and the replacement of variables. Pure.
 
-    www 300 IN A {{ ip }}    a variable, by a name of small letters, digits and underscores
-    {{ zone }}               the zone's name without its final dot: `example.com`
+    www 300 IN A {{ ip }}    a variable, named with lowercase letters, digits and underscores
+    {{ zone }}               the zone's name without its trailing dot: `example.com`
     {{ zone_dashed }}        the same with dashes for dots: `example-com`
-    {{ name }}               where a snippet goes, without the final dot; in a zone template the zone
+    {{ name }}               the name that a snippet is for, without the trailing dot; in a zone template the zone
 
-Two braces always begin a variable: a record that has them itself writes `\\123\\123`, as a zone file may write any
-character. What a variable becomes is one word, or a part of one, whatever was typed: characters with a meaning in zone
-files are escaped, so a value never begins another record. Every step is linear in the text, which is bounded.
+Two braces always begin a variable. For a record with two braces, write `\123\123` as in any zone file. A variable is
+replaced by a single word or a part of one, whatever was typed: characters with a meaning in zone files are escaped, so
+a value never begins another record. Every step is linear in the length of the text, which is limited.
 """
 
 import ipaddress
@@ -58,7 +58,7 @@ _SAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of a version; without a default, a value has to be given."""
+    """A variable of a template version. Without a default, a value is required."""
 
     name: str
     label: str
@@ -67,7 +67,7 @@ class Variable:
 
     @property
     def sample(self) -> str:
-        """A value for trying the text; two variables for host names get two different values."""
+        """A sample value for trying the text. Two variables for host names get different values."""
         return self.default or _SAMPLES.get(self.kind, self.name.replace("_", "-"))
 
     def to_json(self) -> dict[str, str]:
@@ -76,13 +76,13 @@ class Variable:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Variable":
-        """Read a variable from `to_json`'s form."""
+        """Return a variable from the form of `to_json`."""
         return cls(obj["name"], obj["label"], VariableKind(obj["kind"]), obj["default"])
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong with a text, at its line and column (from 1; 0: all of it), or with a variable's value."""
+    """An error in a text or in a variable's value. Line and column count from 1, and line 0 means the whole text."""
 
     line: int
     column: int
@@ -98,7 +98,7 @@ class Fault:
 
 
 class BadText(Exception):
-    """Variables of a text cannot be read, or have no value."""
+    """A template's text has invalid variables, or variables without a value."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
@@ -107,7 +107,7 @@ class BadText(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Where a variable stood and what came in its place, in columns of one line (from 1)."""
+    """The place of a variable in a line and of its replacement. Columns count from 1."""
 
     column: int  # in the template
     start: int  # in the expanded line
@@ -118,13 +118,13 @@ class _Piece:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A text with its variables replaced, with the same lines."""
+    """A text with its variables replaced. Line numbers are unchanged."""
 
     text: str
     pieces: Mapping[int, Sequence[_Piece]]
 
     def place(self, line: int, column: int) -> tuple[int, str]:
-        """Return the template's column for this one, and the variable there, if any."""
+        """Return the template's column for a column of the expanded line, and the name of the variable there, or ""."""
         pieces = self.pieces.get(line, ())
         at = bisect_right(pieces, column, key=lambda piece: piece.start) - 1
         if at < 0:
@@ -136,7 +136,7 @@ class Expanded:
 
 
 def variables_of(text: str) -> list[str]:
-    """Return the variables of a text, in their order, without built-in ones. Raise BadText."""
+    """Return the names of a text's variables in order of appearance, without built-in ones. Raise BadText."""
     _refuse_long(text)
     found: dict[str, None] = {}
     faults: list[Fault] = []
@@ -160,7 +160,7 @@ def variables_of(text: str) -> list[str]:
 
 
 def expand(text: str, words: Mapping[str, str]) -> Expanded:
-    """Replace the variables of the text by these words, as `word_of` makes them. Raise BadText."""
+    """Replace the variables of a text with these words, which `word_of` returned. Raise BadText."""
     _refuse_long(text)
     faults: list[Fault] = []
     lines: list[str] = []
@@ -203,9 +203,9 @@ def expand(text: str, words: Mapping[str, str]) -> Expanded:
 def expanded_values(
     variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str
 ) -> dict[str, str]:
-    """Return the word of each variable, with the built-in ones for this zone and this name (canonical). Raise BadText.
+    """Return the word for each variable, including the built-in ones for this zone and name (both canonical).
 
-    The default replaces an empty or missing value.
+    The default replaces an empty or missing value. Raise BadText.
     """
     bare = _bare(zone)
     words = {"zone": bare, "zone_dashed": bare.replace(".", "-"), "name": _bare(name)}
@@ -221,7 +221,7 @@ def expanded_values(
 
 
 def word_of(variable: Variable, typed: str) -> str:
-    """Return this value as a word of a zone file. Raise ValueError with a message for people."""
+    """Convert a typed value to a word of a zone file. Raise ValueError with a message for people."""
     value = typed.strip() or variable.default
     if not value:
         raise ValueError(gettext("{label} is missing.").format(label=variable.label))
@@ -241,7 +241,7 @@ def word_of(variable: Variable, typed: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Return True if this can be the name of a variable."""
+    """Return True if a text is valid as the name of a variable."""
     return 0 < len(text) <= LONGEST_NAME and text[0] in _FIRST and _LETTERS.issuperset(text)
 
 
@@ -253,7 +253,7 @@ class _Placeholder:
 
 
 def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Placeholder]:
-    """Yield the pieces of the line. An invalid variable becomes a fault."""
+    """Yield the texts and variables of a line. Add a fault for each invalid variable."""
     at = 0
     while (start := line.find(OPEN, at)) >= 0:
         if start > at:
@@ -287,7 +287,7 @@ def _refuse_long(text: str) -> None:
 
 
 def _bare(name: str) -> str:
-    """Return the name without its final dot. The root does not change."""
+    """Return a name without its trailing dot. The root is unchanged."""
     return name if name == names.ROOT else name[:-1]
 
 

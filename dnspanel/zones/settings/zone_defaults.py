@@ -1,4 +1,4 @@
-"""What the form of new zones begins with: set on a page, unless the environment fixes it. Verbs."""
+"""The initial values of the form for new zones, which people set on a page unless the environment fixes them. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,9 @@ class Defaults:
 
 
 def zone_defaults() -> Defaults:
-    """Return the current defaults: the environment before the page before the settings' own. One query."""
+    """Return the current defaults: from the environment, else from the page, else from the settings.
+    Needs one query.
+    """
     fixed = frozenset({NAMESERVERS, HOSTMASTER} & settings.FIXED_BY_ENVIRONMENT)
     ours = Defaults(tuple(settings.DEFAULT_NAMESERVERS), str(settings.DEFAULT_HOSTMASTER), fixed=fixed)
     row = ZoneDefaults.objects.select_related("changed_by").first()
@@ -50,8 +52,8 @@ def change_zone_defaults(
 ) -> None:
     """Set the defaults of the form for new zones to these canonical names, and record the old ones in the audit log.
 
-    Raise Forbidden, DefaultsFixed for values that the environment fixes, or DefaultsMoved if they were changed
-    since `seen`.
+    Raise Forbidden, DefaultsFixed for values that the environment fixes, and DefaultsMoved if the defaults were changed
+    after `seen`.
     """
     access.require(by, Permission.NODES)
     with transaction.atomic():

@@ -1,1 +1,1 @@
-"""Rows of zones, RRsets and changes: read and written in sets."""
+"""Reading and writing rows of zones, RRsets and changes in sets."""

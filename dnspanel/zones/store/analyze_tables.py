@@ -1,10 +1,10 @@
-"""Tables that grew much at once are analyzed before plans are unsuitable for their size. Verbs.
+"""ANALYZE for tables that grew a lot at once, before query plans become too slow. Verbs.
 
-Statements that are planned once for each connection (`prepared_statements`) keep the plan for the table of that time.
-On a page or two of rows any index is as good as the right one, so a look-up by name may be planned as a full scan of
-another index. An import of 30,000 zones spent a tenth of its time on that, and it grows with the square of the zones.
-Autovacuum checks tables every few minutes, which is after most imports. ANALYZE makes PostgreSQL plan all statements of
-the table again, on every connection.
+Prepared statements (`prepared_statements`) are planned once per connection and keep the plan for the table's size at
+that time. With a page or two of rows, all indexes are equally good, so a lookup by name may be planned as a full scan
+of another index. An import of 30,000 zones spent a tenth of its time on that, and the time grows with the square of the
+number of zones. Autovacuum checks tables every few minutes, which is too late for most imports. ANALYZE makes
+PostgreSQL plan all statements on the table again, on every connection.
 """
 
 from django.db import connection
@@ -26,7 +26,7 @@ _ANALYZE = "ANALYZE (SKIP_LOCKED) zones_zone (id, name), zones_rrset (zone_id, t
 def analyze_if_grown() -> bool:
     """Analyze zones, RRsets and revisions if they are GROWTH times larger than plans assume. Return True if so.
 
-    Call it outside of transactions, after creating zones by the hundred.
+    Call this function outside transactions after creating hundreds of zones.
     """
     with connection.cursor() as cursor:
         cursor.execute(_GROWN, [GROWTH, _FEWEST_PAGES])

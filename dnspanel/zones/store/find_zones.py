@@ -1,4 +1,6 @@
-"""Zones by name, and zones locked by id: what every change asks first, in statements that are planned once."""
+"""Lookups of zones by name, and locking of zones by id. Every change begins with them, so they are
+prepared statements.
+"""
 
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -30,10 +32,11 @@ CROSS JOIN LATERAL (SELECT name, id FROM zones_zone WHERE deleted_at IS NULL AND
 
 
 def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
-    """Return the undeleted zone of this canonical name. One query. For access checks only: it checks no rights.
+    """Return the zone with this canonical name that isn't deleted. For access checks only, since it checks no rights.
 
-    `relations` are names of one-to-one relations, with `__` before a foreign key of one. The result is that of Django's
-    `select_related`, which would build the statement's text each time, for longer than PostgreSQL needs to answer it.
+    `relations` are names of one-to-one relations, with `__` before a foreign key of such a relation. The result is that
+    of Django's `select_related`, which would take longer to build the SQL each time than PostgreSQL to answer it. Needs
+    one query.
     """
     statement = _statement_with(relations)
     with prepared_cursor() as cursor:
@@ -43,14 +46,15 @@ def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
 
 
 def has_name(name: str) -> Q:
-    """Return the condition that a zone has this canonical name, for zones in the trash as well."""
+    """Return the condition that a zone has this canonical name, including zones in the trash."""
     # The second condition is for the trigram index: the other indexes of names are of zones that are not deleted.
     return Q(name=name) & Q(Exact(Upper("name"), Upper(Value(name))))
 
 
 def lock_zones(zone_ids: Collection[int]) -> list[Zone]:
-    """Lock and return these zones, without deleted ones, in the order of their ids, so that no two publishers
-    deadlock.
+    """Lock and return these zones, except deleted ones, in the order of their ids.
+
+    The order prevents deadlocks between publishers.
     """
     with prepared_cursor() as cursor:
         cursor.execute(_LOCKED, [f"{{{','.join(map(str, zone_ids))}}}"])
@@ -58,7 +62,7 @@ def lock_zones(zone_ids: Collection[int]) -> list[Zone]:
 
 
 def ids_of_living(names: Collection[str]) -> dict[str, int]:
-    """Return the ids of those of these names that have a zone. One query."""
+    """Return {name: id} for the names with a zone that isn't deleted. Needs one query."""
     if not names:
         return {}
     with prepared_cursor() as cursor:
@@ -67,7 +71,7 @@ def ids_of_living(names: Collection[str]) -> dict[str, int]:
 
 
 class _Table(NamedTuple):
-    """One table of a statement; what its rows belong to is in the table at the place `of`, by `relation`."""
+    """One table of a statement. Its rows belong to rows of the table at the place `of`, through `relation`."""
 
     model: type[Model]
     names: list[str]  # of its fields, as they stand in the statement
@@ -83,7 +87,7 @@ class _Table(NamedTuple):
         return cls(model, [field.attname for field in fields], fields.index(model._meta.pk), conversions, relation, of)
 
     def instance(self, values: list[Any]) -> Model | None:
-        """Return the row with these values, or None if a join found none."""
+        """Return a model instance with these values, or None if a join found no row."""
         if values[self.key] is None:
             return None
         for place, convert in self.conversions:
@@ -96,7 +100,7 @@ class _Statement(NamedTuple):
     tables: list[_Table]
 
     def zone_of(self, row: Sequence[Any]) -> Zone:
-        """Return the zone in a row of the answer, with its relations."""
+        """Return the zone in a result row, with its relations."""
         found: list[Model | None] = []
         begin = 0
         for table in self.tables:

@@ -1,7 +1,7 @@
-"""The last serials of deleted zones: a new zone of the same name begins above. Verbs.
+"""The last serials of deleted zones. A new zone of the same name begins above them. Verbs.
 
-A secondary that does not learn of the deletion keeps its copy until that expires. If a new zone of the name begins with
-the same or a smaller serial (RFC 1982), the secondary takes it for an old one, and answers with deleted records.
+A secondary that does not learn of the deletion keeps its copy until it expires. If a new zone of the name begins with
+the same or a smaller serial (RFC 1982), the secondary considers it old and keeps answering with deleted records.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,23 +33,24 @@ CROSS JOIN LATERAL (SELECT * FROM zones_lastserial WHERE name = wanted.name LIMI
 
 
 def note_last_serials(*, zone_ids: Collection[int]) -> None:
-    """Note the serials of these zones, which are being deleted in this transaction."""
+    """Store the serials of these zones, which this transaction deletes."""
     with connection.cursor() as cursor:
         cursor.execute(_NOTE, [sorted(zone_ids)])
 
 
 def last_serials(zone_names: Collection[str]) -> dict[str, Serial]:
-    """Return the serials at which zones of these names were deleted; names without any are left out."""
+    """Return the serials that deleted zones of these names had last. Omit names without such a zone."""
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, [list(zone_names)])
         return {name: Serial(serial) for name, serial in cursor.fetchall()}
 
 
 def raise_serials(*, zones: Mapping[str, tuple[int, int]]) -> dict[int, Serial]:
-    """Let new zones (name: id and serial) begin above the last serials of their names; return those that moved, by id.
+    """Raise the serials of new zones above the last serials of their names. Return the changed serials by zone id.
 
-    Their rows must be in the tables, so that a deletion that was under way is over. A zone that has signatures of its
-    own keeps its serial, because its SOA is signed. `append_publication` must follow, with the new serials.
+    `zones` is {name: (id, serial)}. The zones' rows must be written already, so that a concurrent deletion has ended. A
+    zone with imported signatures keeps its serial, because its SOA is signed. `append_publication` must follow, with
+    the new serials.
     """
     behind = {
         id: (name, soa.beyond(Serial(serial), last))

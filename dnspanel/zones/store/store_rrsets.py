@@ -1,6 +1,6 @@
-"""RRsets from and to their table, in sets: one statement each, however many RRsets there are. Verbs.
+"""Reading and writing of RRsets in sets: one statement each, for any number of RRsets. Verbs.
 
-The only place where the model's row and the frozen `RRset` turn into each other.
+Only this module converts between rows of the model and the frozen `RRset`.
 """
 
 import re
@@ -110,13 +110,13 @@ _COPY = "COPY zones_rrset (zone_id, name, owner_key, type, ttl, rdata, folded, d
 
 
 def rrset_of(row: Any) -> RRset:
-    """Return the RRset of a model instance or of anything else with its fields."""
+    """Return the frozen RRset from a model instance or any object with the same fields."""
     notes = parse_notes(row.notes)
     return RRset(row.name, row.type, row.ttl, tuple(row.rdata), tuple(row.disabled), row.comment, notes)
 
 
 def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
-    """Return every RRset at these owner names, per zone: {zone id: (zone name, owner names)}."""
+    """Return every RRset at these owner names by zone id. `owners` is {zone id: (zone name, owner names)}."""
     zone_ids: list[str] = []
     keys: list[str] = []
     for zone_id, (zone_name, owner_names) in owners.items():
@@ -132,8 +132,9 @@ def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[i
 
 
 def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]:
-    """Return the first RRsets strictly below each (zone id, zone name, name, most), in canonical order; in
-    one query.
+    """Return the first RRsets strictly below each of `tops`, in canonical order. Needs one query.
+
+    Each of `tops` is (zone id, zone name, name, most).
     """
     found: list[list[RRset]] = [[] for _ in tops]
     if not tops:
@@ -154,9 +155,9 @@ def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]
 
 
 def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -> set[str]:
-    """Return those of these names of the zone that any name with served records lies strictly below; in one query.
+    """Return the names that have a name with served records strictly below them. Needs one query.
 
-    Only signatures make no name (RFC 4035 section 2.2).
+    A name with only signatures does not count (RFC 4035 section 2.2).
     """
     if not tops:
         return set()
@@ -167,14 +168,14 @@ def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -
 
 
 def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int) -> list[RRset]:
-    """Return the first RRsets at and below each of these names of the zone, at most `limit` for each; in one query."""
+    """Return the RRsets at and below each name of the zone, at most the first `limit` per name. Needs one query."""
     subtrees = [_subtree(name, zone_name) for name in tops]
     parameters = [[first for first, _ in subtrees], [behind for _, behind in subtrees], zone_id, limit]
     return [rrset for _, rrset in _rows(_WITHIN, parameters)]
 
 
 def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int, bytes, RRset]]:
-    """Return the first RRsets after this name of this zone, including later zones: zone id, owner key, RRset."""
+    """Return the first RRsets after a name of a zone, continuing with later zones, as (zone id, owner key, RRset)."""
     with connection.cursor() as cursor:
         cursor.execute(_BEHIND, [zone_id, owner_key, limit])
         return [
@@ -184,7 +185,9 @@ def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int,
 
 
 def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
-    """Return the DS RRsets of these zones, in one query whose cost depends only on their number."""
+    """Return the DS RRsets of these zones by zone id. Needs one query, whose cost doesn't depend on the size of the
+    zones.
+    """
     found: dict[int, list[RRset]] = {}
     for zone_id, rrset in _rows(_DS_OF_ZONES, [list(zone_ids)]):
         found.setdefault(zone_id, []).append(rrset)
@@ -192,7 +195,10 @@ def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
 
 
 def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[int, list[RRset]]:
-    """Return RRsets of each zone with one of these rdata, at most `limit` of a zone; one query for 200 zones."""
+    """Return the RRsets of each zone that contain one of these rdata, up to `limit` per zone.
+
+    Needs one query per 200 zones.
+    """
     found: dict[int, list[RRset]] = {}
     requested = [(zone_id, list(of_zone)) for zone_id, of_zone in texts.items() if of_zone]
     for start in range(0, len(requested), _ZONES_TOGETHER):
@@ -204,9 +210,9 @@ def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[
 
 
 def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, int, RRset]]:
-    """Return the RRsets of all live zones with one of these names as target: that name, zone id, RRset.
+    """Return the RRsets of all live zones that point at one of these names, as (target, zone id, RRset).
 
-    At most `limit` for each name of the types whose rdata is the name, and as many of the others; in one query.
+    Per name, at most `limit` RRsets of types whose rdata is only a name, and as many of other types. Needs one query.
     """
     with connection.cursor() as cursor:
         cursor.execute(_POINTING, [list(targets), limit])
@@ -217,7 +223,7 @@ def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, 
 
 
 def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
-    """Write the results of these changes for each (zone id, zone name)."""
+    """Write the changes of each (zone id, zone name) to the table of RRsets."""
     both = list(zones)
     # Deletions first, or a CNAME would meet what it replaces.
     delete_rrsets((id, zone, c.name, c.type) for id, zone, changes in both for c in changes if c.after is None)
@@ -241,9 +247,9 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 
 
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
-    """Write these RRsets (zone id, zone name, RRset), replacing any of the same name and type.
+    """Write RRsets, given as (zone id, zone name, RRset). Replace existing ones of the same name and type.
 
-    The zone's next revision counts as their change: it is appended to the log after these rows.
+    The rows store the zone's next revision as their last change, since the revision is appended to the log after them.
     """
     of_zones: dict[int, list[str]] = {}
     for zone_id, zone_name, r in rrsets:
@@ -265,7 +271,7 @@ def _folded_member(rrset: RRset) -> str:
 
 
 def folded_texts(type: int, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return what the column `folded` has of an RRset: nothing where that is what `rdata` has."""
+    """Return the value of the column `folded` for an RRset. It is empty if it would equal `rdata`."""
     if type not in rdata.WITH_NAMES:
         return ()
     # An import has millions of these, and hardly any has a capital.
@@ -280,7 +286,7 @@ def _notes_member(rrset: RRset) -> str:
 
 
 def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
-    """Return every RRset of these zones, in canonical order, per zone; empty for a missing zone."""
+    """Return every RRset of these zones by zone id, in canonical order. A missing zone has no RRsets."""
     found: dict[int, dict[Key, RRset]] = {zone_id: {} for zone_id in zone_ids}
     for zone_id, rrset in _rows(_OF_ZONES, [list(zone_ids)]):
         found[zone_id][rrset.name, rrset.type] = rrset
@@ -288,7 +294,7 @@ def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
 
 
 def copy_in(rows: Iterable[bytes]) -> int:
-    """Add rows that `copy_rows` wrote; returns how many there were."""
+    """Insert rows that `copy_rows` encoded. Return their number."""
     with connection.wrap_database_errors, connection.cursor() as cursor:
         with cursor.copy(_COPY) as copy:
             for chunk in _chunks(rows):
@@ -297,7 +303,7 @@ def copy_in(rows: Iterable[bytes]) -> int:
 
 
 def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
-    """Encode a zone's RRsets as rows for COPY, to be stored in a file and copied when the zone is created."""
+    """Encode a zone's RRsets as rows for COPY, to be stored in a file and inserted when the zone is created."""
     start, with_names = f"{zone_id}\t", rdata.WITH_NAMES
     lines = []
     for name, key, type, ttl, texts, _, disabled, comment, notes in rrsets:
@@ -314,7 +320,7 @@ def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
 
 
 def rows_of_zone(zone_id: int, zone_name: str, rrsets: Iterable[RRset]) -> bytes:
-    """Encode rows for COPY, and compute the RRsets' owner keys. See `copy_rows`."""
+    """Compute the owner keys of RRsets and encode them as rows for COPY. See `copy_rows`."""
     return copy_rows(zone_id, (_fields(r, zone_name) for r in rrsets))
 
 
@@ -324,14 +330,14 @@ def _fields(rrset: RRset, zone_name: str) -> RowFields:
 
 
 def _subtree(name: str, zone_name: str) -> tuple[bytes, bytes]:
-    """Return the owner key of a name, and the key after the last one below it."""
+    """Return the owner key of a name, and the key after the last key below it."""
     key = relative_key(name, zone_name)
     # Keys below `www` start with its own key; everything but the apex is below the apex.
     return key, BEHIND_ALL_KEYS if name == zone_name else key[:-1] + b"\x01"
 
 
 def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same bytes in fewer pieces: most zones are small, and each write is a call into libpq."""
+    """Yield the same bytes in larger chunks. Most zones are small, and each write is a call into libpq."""
     waiting: list[bytes] = []
     size = 0
     for row in rows:
@@ -344,7 +350,7 @@ def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _copy_array(texts: Sequence[str]) -> str:
-    """Format a text[] literal in COPY's text form: quoted for the array, then escaped for COPY."""
+    """Format a text[] literal for COPY's text format: quoted for the array, then escaped for COPY."""
     if not texts:
         return "{}"
     joined = texts[0] if len(texts) == 1 else "\0".join(texts)  # PostgreSQL has no NUL in a text

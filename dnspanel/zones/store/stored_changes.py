@@ -1,11 +1,11 @@
-"""Reading a change of the log from its row: the RRset before and after."""
+"""Reading changes of the log from their rows: the RRset before and after."""
 
 from dnspanel.zones.models import Change as StoredChange
 from replication.dns.rrset import Change, RRset
 
 
 def change_of(row: StoredChange) -> Change:
-    """Return the change that is stored in this row."""
+    """Return the change stored in a row."""
     return Change(row.name, row.type, rrset_before(row), rrset_after(row))
 
 

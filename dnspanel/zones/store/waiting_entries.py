@@ -1,7 +1,7 @@
-"""GIN indexes that sort in new entries later, and the time of that (PostgreSQL, "GIN Fast Update Technique").
+"""GIN indexes that collect new entries and sort them in later (PostgreSQL, "GIN Fast Update Technique").
 
-An import that sorted in its entries itself would wait for that. Until it is done a search reads all waiting entries,
-and once too many wait (`gin_pending_list_limit`), the next writer has to sort them in.
+An import should not wait for sorting. Until the entries are sorted in, each search reads all waiting entries. If too
+many wait (`gin_pending_list_limit`), the next writer has to sort them in.
 """
 
 from django.db import connection
@@ -11,9 +11,9 @@ NAMES_AND_TEXTS = ("zone_name_trigram", "search_text_trigram")
 
 
 def sort_in(indexes: tuple[str, ...]) -> int:
-    """Sort in all waiting entries of these indexes.
+    """Sort all waiting entries into these indexes. Return the number of pages that the entries had.
 
-    Return the number of their pages. Others write and search meantime.
+    Other transactions can write and search at the same time.
     """
     with connection.cursor() as cursor:
         cursor.execute(

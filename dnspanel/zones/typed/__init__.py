@@ -1,1 +1,1 @@
-"""Rdata in labelled fields: what each type is made of, and text from fields and fields from text."""
+"""Rdata as labeled fields: the layout of each type, and conversion between fields and text."""

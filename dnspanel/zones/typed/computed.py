@@ -1,4 +1,4 @@
-"""Fields that are computed: TLSA of a certificate, SSHFP of a public key, hints of addresses. Pure."""
+"""Computed fields: TLSA from a certificate, SSHFP from public keys, and hints from addresses. Pure."""
 
 import base64
 import binascii
@@ -31,7 +31,7 @@ _SSH_ALGORITHMS = {
 
 
 def certificates_of(text: str) -> Sequence[x509.Certificate]:
-    """Return the certificates of a PEM text, in its order. Raise BadFields."""
+    """Return the certificates in a PEM text, in their order. Raise BadFields."""
     if len(text) > LONGEST_PEM:
         raise BadFields(
             {
@@ -51,7 +51,7 @@ def certificates_of(text: str) -> Sequence[x509.Certificate]:
 
 
 def read_certificate(der: bytes) -> x509.Certificate:
-    """Return the certificate in these bytes. Raise BadFields."""
+    """Parse a DER certificate. Raise BadFields."""
     try:
         return x509.load_der_x509_certificate(der)
     except (ValueError, x509.InvalidVersion) as exc:
@@ -66,7 +66,7 @@ def _der(block: str) -> bytes:
 
 
 def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matching: str) -> dict[str, str]:
-    """Return the fields of a TLSA record for this certificate. Raise BadFields for an unknown word."""
+    """Return the fields of a TLSA record for this certificate. Raise BadFields for an unknown selector or matching."""
     if selector not in _SELECTORS or matching not in _MATCHINGS:
         raise BadFields({"": gettext("Choose a selector and a matching that are known.")})
     try:
@@ -77,12 +77,17 @@ def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matchin
 
 
 def certificate_for(usage: str, chain: Sequence[x509.Certificate]) -> x509.Certificate:
-    """Return the certificate of a chain for a usage: the last one for an authority, else the server's own."""
+    """Return the certificate of a chain that a TLSA usage needs: the last one for an authority, else
+    the server's own.
+    """
     return chain[-1] if usage in AUTHORITIES else chain[0]
 
 
 def sshfp_of(text: str, *, with_sha1: bool = False) -> list[dict[str, str]]:
-    """Return the fields of SSHFP records for lines of public keys, from a file or `ssh-keyscan`. Raise BadFields."""
+    """Return the fields of SSHFP records for lines of public keys, as in a .pub file or from `ssh-keyscan`.
+
+    Raise BadFields.
+    """
     lines = [line.strip() for line in text[:LONGEST_PEM].splitlines() if line.strip() and not line.startswith("#")]
     if not lines or len(lines) > MOST_KEYS:
         raise BadFields(
@@ -102,7 +107,7 @@ def sshfp_of(text: str, *, with_sha1: bool = False) -> list[dict[str, str]]:
 
 
 def hints_of(ipv4: Iterable[str], ipv6: Iterable[str]) -> dict[str, str]:
-    """Return the hints of a SVCB or HTTPS record for these addresses."""
+    """Return the address hints of an SVCB or HTTPS record."""
     return {"ipv4hint": ",".join(ipv4), "ipv6hint": ",".join(ipv6)}
 
 
@@ -135,7 +140,7 @@ def _fingerprint(algorithm: str, kind: str, digits: str) -> dict[str, str]:
 
 
 def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
-    """Return the algorithm's number and the bytes of the key in a line."""
+    """Return the algorithm's number and the bytes of the public key in a line. Raise BadFields."""
     if "PRIVATE KEY" in line:
         raise BadFields({"": gettext("This is a private key. Paste the line of the .pub file; this one was not kept.")})
     parts = line.split()
@@ -156,7 +161,7 @@ def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
 
 
 def _is_complete(blob: bytes) -> bool:
-    """Return True if the bytes are complete fields of length and content, two at least."""
+    """Return True if the bytes consist of at least two complete fields, each with its length before its content."""
     at = count = 0
     while at + 4 <= len(blob):
         at += 4 + int.from_bytes(blob[at : at + 4], "big")

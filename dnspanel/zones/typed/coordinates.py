@@ -1,6 +1,6 @@
-"""Latitude and longitude as people write them, in the form of LOC: `52 30 58.600 N`. Pure.
+"""Latitude and longitude as people write them, converted to LOC's format: `52 30 58.600 N`. Pure.
 
-Read are decimal degrees (`52.51628`, `-33.85`), degrees and decimal minutes (`52° 30.977′ N`), and degrees, minutes
+Accepted are decimal degrees (`52.51628`, `-33.85`), degrees and decimal minutes (`52° 30.977′ N`), and degrees, minutes
 and seconds (`52°30′58.6″N`, `52 30 58.6 N`). LOC (RFC 1876) counts thousandths of a second of arc.
 """
 
@@ -16,12 +16,12 @@ _DEGREE = 3_600_000  # thousandths of a second
 
 
 def latitude(text: str) -> str:
-    """Return the latitude in the words of LOC. Raise ValueError with a message for people."""
+    """Convert a latitude to LOC's format. Raise ValueError with a message for people."""
     return _canonical(text, "N", "S", 90)
 
 
 def longitude(text: str) -> str:
-    """Return the longitude in the words of LOC. Raise ValueError with a message for people."""
+    """Convert a longitude to LOC's format. Raise ValueError with a message for people."""
     return _canonical(text, "E", "W", 180)
 
 
@@ -48,7 +48,7 @@ def _canonical(text: str, positive: str, negative: str, most: int) -> str:
 
 
 def _split_hemisphere(text: str, positive: str, negative: str) -> tuple[list[str], str]:
-    """Return the numbers, and the letter of the hemisphere or ""."""
+    """Return the numbers of a coordinate, and the letter of its hemisphere or an empty string."""
     text = _SYMBOLS.sub(" ", text.upper())
     parts = text.replace(positive, f" {positive} ").replace(negative, f" {negative} ").split()
     for at in (0, -1):

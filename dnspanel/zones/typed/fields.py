@@ -1,7 +1,7 @@
-"""One field of a type's rdata: its name, its valid values, and its form in a zone file. Pure.
+"""One field of a type's rdata: its name, its valid values, and its zone-file format. Pure.
 
-`word_of` checks one field separately, so that a fault can be shown at the field. The meaning of a whole rdata is
-decided by `replication.dns.rdata`, the one parser.
+`word_of` checks one field separately, so that a fault can be shown at the field. The meaning of the whole rdata is
+decided by the only parser, `replication.dns.rdata`.
 """
 
 import base64
@@ -21,7 +21,7 @@ LONGEST_FIELD = rdata.MAX_TEXT
 
 
 class Kind(StrEnum):
-    """What a field holds."""
+    """The kind of content of a field."""
 
     NUMBER = "number"
     SECONDS = "seconds"  # or 1h, 2d
@@ -43,7 +43,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field; `high` is the largest number, or how many bytes a string may have. Choices are (word, what it says)."""
+    """A field of rdata. `high` is the largest number, or the maximum length of a string in bytes.
+
+    Choices are pairs of a word and its description.
+    """
 
     name: str
     label: str
@@ -58,22 +61,22 @@ class Field:
 
     @property
     def is_long(self) -> bool:
-        """Whether what it holds may need several lines."""
+        """True if the content may need several lines."""
         return self.kind in (Kind.HEX, Kind.BASE64, Kind.TEXT, Kind.STRINGS)
 
 
 def u8(name: str, label: str, help_text: str = "", **more: object) -> Field:
-    """Return a field for a number of eight bits."""
+    """Return a field for an 8-bit number."""
     return _number(name, label, help_text, 255, more)
 
 
 def u16(name: str, label: str, help_text: str = "", **more: object) -> Field:
-    """Return a field for a number of sixteen bits."""
+    """Return a field for a 16-bit number."""
     return _number(name, label, help_text, 65535, more)
 
 
 def u32(name: str, label: str, help_text: str = "", **more: object) -> Field:
-    """Return a field for a number of thirty-two bits."""
+    """Return a field for a 32-bit number."""
     return _number(name, label, help_text, 2**32 - 1, more)
 
 
@@ -82,7 +85,10 @@ def _number(name: str, label: str, help_text: str, high: int, more: dict[str, ob
 
 
 def word_of(field: Field, typed: str, origin: str | None = None) -> str:
-    """Format the field for a zone file. Relative names stay relative. Raise ValueError with a message for people."""
+    """Convert a typed value of a field to a zone-file word. Relative names stay relative.
+
+    Raise ValueError with a message for people.
+    """
     text = typed.strip()
     if len(text) > LONGEST_FIELD:
         raise ValueError(
@@ -98,7 +104,7 @@ def word_of(field: Field, typed: str, origin: str | None = None) -> str:
 
 
 def text_of(field: Field, word: str) -> str:
-    """Return the field's text for a word of canonical text. `word_of` is the inverse."""
+    """Convert a word of canonical rdata to the field's text. `word_of` is the inverse."""
     if field.kind is Kind.STRING:
         inner = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquote_text(word))
         # Two quotes stand for an empty string where one must be said to be meant, and not for themselves.
@@ -111,7 +117,7 @@ def text_of(field: Field, word: str) -> str:
 
 
 def _text_of_strings(word: str) -> str:
-    """Return one text if its strings are full up to the last one; otherwise the strings, in their quotes."""
+    """Return the strings as one text if all but the last have the full length. Otherwise return them in quotes."""
     parts = _STRING.findall(word)
     joined = "".join(part[1:-1] for part in parts)
     wires = [len(rdata.to_wire(rdtypes.TXT, part)) - 1 for part in parts]
@@ -121,7 +127,7 @@ def _text_of_strings(word: str) -> str:
 
 
 def missing(field: Field) -> str:
-    """Return the message for a missing required field."""
+    """Return the message for an empty required field."""
     return (
         gettext("Choose one.")
         if field.choices and not field.is_open
@@ -130,18 +136,18 @@ def missing(field: Field) -> str:
 
 
 def unquote_text(word: str) -> str:
-    r"""Return the inside of `"a \"string\""`: an escaped quote becomes a quote, any other escape stays."""
+    r"""Return the text between quotes: `\"` becomes a quote, and other escapes stay."""
     inner = word[1:-1] if word.startswith('"') else word
     return _ESCAPE.sub(lambda match: '"' if match[0] == '\\"' else match[0], inner)
 
 
 def base64_text(text: str) -> str:
-    """Return the Base64 in a PEM block, or in plain Base64, without armour and white space. Do not decode it."""
+    """Return the Base64 of a PEM block or a plain text, without armor and whitespace. The Base64 isn't decoded."""
     return re.sub(r"\s", "", _ARMOUR.sub("", text))
 
 
 def quote_text(text: str) -> str:
-    """Quote a text: the inverse of `unquote_text`."""
+    """Quote a text. `unquote_text` is the inverse."""
     return '"' + _ESCAPE_OR_QUOTE.sub(lambda match: '\\"' if match[0] == '"' else match[0], text) + '"'
 
 

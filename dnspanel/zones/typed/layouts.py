@@ -1,4 +1,4 @@
-"""The fields of each type that has a form, with what people should know of them. Pure."""
+"""The fields of each type that has a form, with help texts. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,9 @@ Choices = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """How many bytes the data has, by the word of another field, and what that one calls them."""
+    """A digest whose length depends on another field: `lengths` maps that field's words to (bytes, name of the
+    algorithm).
+    """
 
     by: str
     data: str
@@ -21,7 +23,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The fields of a type in the order of its text; `parameters` are those that are written as `key=value`."""
+    """The fields of a type in the order of its text. Fields in `parameters` are written as `key=value`."""
 
     type: int
     purpose: str

@@ -1,7 +1,7 @@
-"""Rdata as text and as the fields of its type's form: `parse_fields` and `format_fields`. Pure.
+"""Conversion between rdata texts and the fields of a type's form: `parse_fields` and `format_fields`. Pure.
 
-Neither knows rdata: texts are canonical where they are taken apart, and `replication.dns.rdata` reads what is put
-together.
+Neither function parses rdata: the input of `parse_fields` is canonical, and `replication.dns.rdata` parses the output
+of `format_fields`.
 """
 
 import re
@@ -23,7 +23,7 @@ _WORD = re.compile(r'(?:[^\s"\\]|\\.|"(?:[^"\\]|\\.)*")+', re.DOTALL)
 
 
 def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
-    """Return the fields of a canonical rdata of this type."""
+    """Return the field values of a canonical rdata of this type."""
     if layout.fields[0].kind is Kind.STRINGS:
         return {layout.fields[0].name: text_of(layout.fields[0], canonical)}
     texts = _WORD.findall(canonical)
@@ -41,7 +41,7 @@ def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
 
 
 def format_fields(layout: Layout, values: Values, origin: str | None = None) -> str:
-    """Return the rdata text of these fields for `rdata.parse`. Names stay as typed.
+    """Return the rdata text made from the field values, for `rdata.parse`. Names stay as typed.
 
     Raise BadFields with the fault of each field.
     """
@@ -65,7 +65,7 @@ def format_fields(layout: Layout, values: Values, origin: str | None = None) -> 
 
 
 def joined_as_typed(layout: Layout, values: Values) -> str:
-    """Join everything that was typed into a line, including faulty fields."""
+    """Join the typed values to one line, including faulty ones."""
     texts = {}
     for field in layout.all_fields:
         typed = " ".join(values.get(field.name, "").splitlines()).strip()  # two spaces in a string stay two
@@ -78,17 +78,17 @@ def joined_as_typed(layout: Layout, values: Values) -> str:
 
 
 def blank_fields(layout: Layout) -> dict[str, str]:
-    """Return the fields of a new value."""
+    """Return the default field values of a new record."""
     return {field.name: field.default for field in layout.all_fields}
 
 
 def is_untouched(layout: Layout, values: Values) -> bool:
-    """Return True if nothing was typed into the fields of a new value."""
+    """Return True if all fields of a new record are empty or have their default."""
     return all(values.get(name, "").strip() in ("", default) for name, default in blank_fields(layout).items())
 
 
 def without_missing(layout: Layout, faults: Mapping[str, str]) -> dict[str, str]:
-    """Return the faults of typed fields, without those of fields that are still empty."""
+    """Return the faults without those of empty fields."""
     unsaid = {field.name: missing(field) for field in layout.all_fields}
     return {name: fault for name, fault in faults.items() if unsaid.get(name) != fault}
 

@@ -1,1 +1,1 @@
-"""Texts of zones and their records, from values to values: what every other room may use."""
+"""Pure functions on texts of zones and their records, which all other packages can use."""

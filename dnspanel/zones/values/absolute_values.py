@@ -1,7 +1,7 @@
-"""Values from programs: the names inside are absolute, or the value is refused. Pure.
+"""Values from programs: all names in them must be absolute. Pure.
 
-A program works with many zones and has no origin. `CNAME www` would mean `www.` here and `www.example.com.` in a zone
-file, so the meaning would be unclear.
+A program works with many zones and doesn't have an origin. `CNAME www` would mean `www.` here and `www.example.com.` in
+a zone file, so relative names are refused as ambiguous.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _WITH_NAMES = rdata.POINTING | {rdtypes.SOA, rdtypes.RP, rdtypes.MINFO}
 
 
 def parse_absolute(type: int, text: str) -> str:
-    """Return the canonical rdata that a text means; raise BadRdata, for a name without a final dot too."""
+    """Return the canonical rdata of a text. Raise BadRdata if it is invalid or a name has no trailing dot."""
     parsed = rdata.parse(type, text, RELATIVE if type in _WITH_NAMES else None)
     if not has_relative_name(type, (parsed,)):
         return parsed
@@ -36,5 +36,8 @@ def parse_absolute(type: int, text: str) -> str:
 
 
 def has_relative_name(type: int, texts: Iterable[str]) -> bool:
-    """Return whether a name in these rdata, which were parsed with the origin RELATIVE, was written without a dot."""
+    """Return True if a name in these rdata was written without a trailing dot.
+
+    The texts must have been parsed with the origin RELATIVE.
+    """
     return type in _WITH_NAMES and any(RELATIVE in text for text in texts)

@@ -1,8 +1,8 @@
-"""Names as people sort them: host2 before host10. Pure.
+"""Natural sort keys of names: host2 before host10. Pure.
 
-What is made of a name here sorts, byte by byte, as the name is wanted: letters as they are, and numbers in it by their
-value. A number of one digit stays; one with more of them gets how many they are in front, behind a colon, which is
-what follows the digits. Zeros before a number are counted behind it: 2, 02, 002, 3.
+Keys are compared byte by byte. Letters are unchanged, and numbers sort by value. A number of one digit is unchanged. A
+longer number gets a colon, which follows the digits in ASCII, and its count of digits in front. Leading zeros are
+removed and counted after the number: 2, 02, 002, 3.
 """
 
 import re
@@ -13,9 +13,9 @@ _DIGITS = 16  # two control characters count digits; written names have none
 
 
 def natural_key(owner_key: bytes) -> bytes:
-    """Return the sort key of a zone's owner names (`keys.relative_key`). Names below a name come right after it.
+    """Return the natural sort key of an owner key (`keys.relative_key`). Names below a name come directly after it.
 
-    Two names with control characters may have the same key: then their own keys decide.
+    Two names with control characters can have the same key. Then their owner keys decide.
     """
     if _NUMBER_OF_KEY.search(owner_key) is None:
         return owner_key
@@ -23,7 +23,7 @@ def natural_key(owner_key: bytes) -> bytes:
 
 
 def natural_text(name: str) -> str:
-    """Return the sort key of zone names; it is unique."""
+    """Return the natural sort key of a zone name. It is unique."""
     return _NUMBER.sub(_sorted_by_value, name)
 
 

@@ -1,6 +1,6 @@
-"""The reverse zones of a network or an address as people write it: `192.0.2.0/24`. Pure.
+"""The reverse zones of a network or an address, written as people do: `192.0.2.0/24`. Pure.
 
-RFC 1035 3.5 for IPv4, RFC 3596 2.5 for IPv6, RFC 2317 for parts of a /24.
+See RFC 1035 3.5 for IPv4, RFC 3596 2.5 for IPv6, and RFC 2317 for parts of a /24.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ _PREFIXES_OF_ADDRESS = {4: (24,), 6: (64, 48)}
 
 @dataclass(frozen=True, slots=True)
 class ReverseZones:
-    """A network, and the zones that hold its reverse names: one of the choices, all zones of it together.
+    """A network and its reverse zones. Each choice is a complete set of zones for the network.
 
-    `hint` is what else a person has to know about the first choice, or nothing.
+    `hint` is what people need to know about the first choice, or empty.
     """
 
     network: str
@@ -25,11 +25,11 @@ class ReverseZones:
 
 
 def reverse_zones_of(text: str) -> ReverseZones | None:
-    """Return the reverse zones that a network or address asks for; None for anything else, such as a name.
+    """Return the reverse zones of a network or address. Return None for other texts, such as a name.
 
-    A network whose length is not that of a zone gets the fewest zones that cover exactly it: at most 128. For an
-    address, one network is as likely as another. A network smaller than a /24 gets an RFC 2317 zone, which works only
-    with CNAMEs in the zone of its /24; or else that zone.
+    A network whose length does not match a label gets the fewest zones that exactly cover it, at most 128. For an
+    address, any of its networks is possible. A network smaller than a /24 gets an RFC 2317 zone, which only works with
+    CNAMEs in the zone of its /24, or alternatively the zone of the /24.
     """
     if ":" not in text and not text.rstrip(". ")[-1:].isdigit():
         return None  # nearly all names: trying to read one as an address takes ten times as long
@@ -53,12 +53,12 @@ def reverse_zones_of(text: str) -> ReverseZones | None:
 
 
 def reverse_name(address: str) -> str:
-    """Return the owner name of an address's PTR. Raise ValueError for an invalid address."""
+    """Return the owner name of an address's PTR record. Raise ValueError for an invalid address."""
     return _zone_of(address, ip_address(address).max_prefixlen)
 
 
 def classless_names(address: str) -> list[str]:
-    """Return the names of an IPv4 address's PTR in RFC 2317 zones, the smallest zone first.
+    """Return the possible owner names of an IPv4 address's PTR in RFC 2317 zones, the smallest zone first.
 
     `0/26` and `0-26` are both in use, since not all software allows a slash in a name.
     """
@@ -75,7 +75,7 @@ def classless_names(address: str) -> list[str]:
 
 
 def classless_aliases(zone_name: str) -> dict[str, str]:
-    """Return the CNAMEs that the zone of the /24 needs for an RFC 2317 zone; empty for any other name."""
+    """Return the CNAMEs that the zone of the /24 needs for an RFC 2317 zone. The result is empty for other names."""
     label, _, above = zone_name.partition(".")
     first, sign, length = label.partition("/") if "/" in label else label.partition("-")
     if not sign or not (first.isdecimal() and length.isdecimal() and len(label) <= 6) or not label.isascii():
@@ -87,7 +87,7 @@ def classless_aliases(zone_name: str) -> dict[str, str]:
 
 
 def address_of(owner: str) -> str | None:
-    """Return the address whose PTR has this owner name, also in an RFC 2317 zone; None for any other name."""
+    """Return the address whose PTR has this owner name, even in an RFC 2317 zone. Return None for other names."""
     labels = owner.lower().split(".")
     if len(labels) == 8 and ("/" in labels[1] or "-" in labels[1]) and labels[5:] == ["in-addr", "arpa", ""]:
         del labels[1]
@@ -105,7 +105,7 @@ def address_of(owner: str) -> str | None:
 
 
 def _zone_of(address: str, length: int) -> str:
-    """Return the zone of the network of this length, which ends at a label, that contains the address."""
+    """Return the reverse zone of the address's network with this prefix length, which must end at a label."""
     ip = ip_address(address)
     bits_of_label = 8 if ip.version == 4 else 4
     labels = ip.reverse_pointer.split(".")

@@ -1,6 +1,6 @@
-"""Tags of an RRset and comments of its values, as people type them. Pure.
+"""The tags of an RRset and the comments of its values, as people type them. Pure.
 
-They are stored, compared and published with the RRset, as its comment is: changing them makes a revision.
+They are stored, compared and published with the RRset, like its comment, so changing them creates a revision.
 """
 
 import re
@@ -19,12 +19,14 @@ _TAG = re.compile(r"[a-z0-9._-]{1,40}")
 
 
 def is_tag(text: str) -> bool:
-    """Return True if this is a valid tag of a zone or an RRset."""
+    """Return True if the text is a valid tag of a zone or an RRset."""
     return _TAG.fullmatch(text) is not None
 
 
 def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags in lower case, sorted, each once. Raise ValueError for an invalid tag, and beyond MOST_TAGS."""
+    """Return the tags in lowercase, sorted and without duplicates. Raise ValueError for invalid tags and beyond
+    MOST_TAGS.
+    """
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     wrong = next((tag for tag in found if not is_tag(tag)), None)
     if wrong is not None:
@@ -41,7 +43,9 @@ def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
-    """Read notes in the form of `Notes.to_json`, which may come from a client. Raise the errors of `notes_of`."""
+    """Return notes from the format of `Notes.to_json`, for input from clients. Raise ValueError, and as `notes_of`
+    does.
+    """
     if not isinstance(found, dict) or found.keys() - {"tags", "value_comments"}:
         raise ValueError(gettext("an object with “tags” and “value_comments” and nothing else is needed"))
     tags, comments = found.get("tags", []), found.get("value_comments", {})
@@ -53,10 +57,10 @@ def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
 
 
 def notes_of(type: int, tags: Iterable[str], comments: Mapping[str, str], origin: str | None = None) -> Notes:
-    """Return the notes of an RRset of this type: values and tags canonical, comments on one line.
+    """Return the notes of an RRset of this type, with canonical values and tags, and comments on one line.
 
-    Raise ValueError as `rrset_tags` does, and for comments that are too long or too many; BadName and BadRdata for an
-    invalid value of the type.
+    Raise ValueError as `rrset_tags` does, and for comments that are too long or too many. Raise BadName and BadRdata
+    for an invalid value of the type.
     """
     if len(comments) > MOST_COMMENTS:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The SOA RRset with the zone's serial; and how serials move. Pure."""
+"""The SOA RRset with the zone's serial, and the rules for new serials. Pure."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -18,11 +18,11 @@ SOA_EDIT = ("NONE", "EPOCH", "INCEPTION-EPOCH", "INCEPTION-INCREMENT")
 
 @dataclass(frozen=True, slots=True)
 class SoaEdit:
-    """How a zone's serial moves, in PowerDNS's words: its metadata SOA-EDIT-API and SOA-EDIT.
+    """The rules for a zone's serial, in the words of PowerDNS's metadata SOA-EDIT-API and SOA-EDIT.
 
-    `api` says what a publication makes of the serial, by whichever way it came. PowerDNS applies `edit` to the serial
-    whenever it answers; here nodes answer with what is published, so it is applied to what `api` makes, once.
-    Words that are unknown count as none. https://doc.powerdns.com/authoritative/domainmetadata.html
+    `api` gives the new serial for a publication from any source. PowerDNS would apply `edit` whenever it answers. Here,
+    nodes answer with the published serial, so `edit` is applied once, to the result of `api`. Unknown words count as
+    none. https://doc.powerdns.com/authoritative/domainmetadata.html
     """
 
     api: str = "INCREASE"
@@ -34,9 +34,9 @@ class SoaEdit:
         return found if found > serial else serial.next
 
     def first(self, serial: Serial, now: datetime) -> Serial:
-        """Return the first serial of a new zone with this serial, or with NO_SERIAL.
+        """Return the first serial of a new zone whose SOA has this serial, or NO_SERIAL.
 
-        Without a rule it does not change.
+        Without a rule the serial is unchanged, and NO_SERIAL becomes today's first serial.
         """
         moved = self._edit_serial(serial, now)
         if moved != serial:
@@ -71,7 +71,9 @@ def _by_edit(serial: Serial, edit: str, now: datetime) -> Serial:
 
 
 def first_serial(now: datetime) -> Serial:
-    """Return the first serial of a day, YYYYMMDD01: mostly greater than that of a moved zone's old secondaries."""
+    """Return the first serial of a day, YYYYMMDD01. It usually exceeds the serial that secondaries of a moved zone
+    know.
+    """
     return Serial(int(f"{now:%Y%m%d}01"))
 
 
@@ -80,18 +82,18 @@ def _epoch(now: datetime) -> Serial:
 
 
 def start_of_week(now: datetime) -> datetime:
-    """Return the Thursday at which signatures of PowerDNS begin: weeks are counted from 1970-01-01."""
+    """Return the Thursday when PowerDNS's signatures begin. Its weeks are counted from 1970-01-01."""
     return now - timedelta(seconds=now.timestamp() % timedelta(weeks=1).total_seconds())
 
 
 def default_soa(zone: str, primary: str, hostmaster: str, serial: Serial) -> RRset:
-    """Return the SOA of a zone that came without one."""
+    """Return the SOA for a zone that was imported without one."""
     text = f"{names.parse(primary)} {names.parse(hostmaster)} {serial.value} {DEFAULT_TIMERS}"
     return RRset(zone, rdtypes.SOA, DEFAULT_TTL, (rdata.parse(rdtypes.SOA, text),))
 
 
 def served_soa(rrset: RRset) -> str:
-    """Return the one SOA text that nodes get, or the first one if all are disabled."""
+    """Return the SOA text that nodes get, or the first text if all are disabled."""
     return (rrset.served or rrset.rdata)[0]
 
 
@@ -117,10 +119,7 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
 
 
 def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now: datetime) -> RRset | None:
-    """Return the edited SOA.
-
-    Its serial counts only if it is greater than the zone's; otherwise use the zone's next one.
-    """
+    """Return the edited SOA with its own serial if that exceeds the zone's, else with the zone's next serial."""
     if before is None or edited is None:
         return edited
     current, requested = serial_of(before), serial_of(edited)
@@ -128,24 +127,26 @@ def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now:
 
 
 def above(ours: Serial, served: Serial | None) -> Serial:
-    """Return a serial greater than both. If they do not compare (RFC 1982), it is greater than `served`."""
+    """Return a serial greater than both. If the two cannot be compared (RFC 1982), it is greater than `served`."""
     return ours.next if served is None or ours > served else served.next
 
 
 def beyond(serial: Serial, last: Serial | None) -> Serial:
-    """Return the serial of a zone that comes back: as it is if secondaries that know `last` take it, else the next."""
+    """Return the serial for a restored zone: unchanged if secondaries that know `last` accept it, else the next after
+    `last`.
+    """
     return serial if last is None or serial > last else last.next
 
 
 def same_to_dns(one: RRset | None, other: RRset | None) -> bool:
-    """Return True if both are equal, apart from a SOA's serial, case of names in rdata, and spellings."""
+    """Return True if both RRsets are equal, apart from the SOA serial, case of names in rdata, and spellings."""
     return same(
         *(rrset and replace(rrset.folded, notes=rrset.folded.notes.without_spellings) for rrset in (one, other))
     )
 
 
 def same(one: RRset | None, other: RRset | None) -> bool:
-    """Return True if both are equal, apart from a SOA's serial, which moves with every publication."""
+    """Return True if both RRsets are equal, apart from the SOA serial, which changes with every publication."""
     if one is None or other is None:
         return one is other
     if one.type == other.type == rdtypes.SOA:
