@@ -1,75 +1,75 @@
 """Errors about zones, as one tree. Every message can be shown to the person who caused it.
 
 ZoneError
-├── Unknown               no such zone, as far as this person may know
-│   └── InTrash           it was deleted, and this person may know of it
-├── Forbidden             the person may not do it
-│   └── RightMissing      not with this zone, or not with this RRset
-│       ├── Locked        it is locked, with a reason
-│       ├── FollowsMembers  it is a producer catalog, and changes with its members
-│       ├── Transferred   it comes from a primary elsewhere, and is changed there
-│       ├── KeptBack      a rule keeps it from being published
-│       │   ├── ApprovalNeeded  a rule asks for others' approval, or for a ticket
-│       │   └── Frozen    nothing is published in this time
-│       └── HookRefused   a publish hook says no, or nothing
-│           └── HookUnasked  one must be asked first
+├── Unknown               no zone with this name that this person can see
+│   └── InTrash           the zone was deleted, and this person can see that
+├── Forbidden             the person lacks a permission
+│   └── RightMissing      the person lacks a right over this zone or RRset
+│       ├── Locked        the zone or RRset is locked, with a reason
+│       ├── FollowsMembers  the zone is a produced catalog, and changes only with its members
+│       ├── Transferred   the zone is transferred from a primary elsewhere, and must be changed there
+│       ├── KeptBack      a rule blocks the publication
+│       │   ├── ApprovalNeeded  a rule requires approval by others, or a ticket
+│       │   └── Frozen    a freeze blocks publications at this time
+│       └── HookRefused   a publish hook refused, or did not answer
+│           └── HookUnasked  a publish hook must be asked first
 ├── RevisionMoved         the zone is not at the revision that the writer expects
 ├── NameRefused           a zone cannot have this name
 │   ├── NameTaken
 │   ├── NameReserved
-│   ├── PublicSuffix      no one may have it
-│   ├── ReverseName       it is a network, whose names are in a reverse zone
-│   ├── NameOfOthers      it is below or above a zone of which the author may not change every record
-│   ├── SignedAtParent    the zone above holds a DS for it
-│   └── BreaksBelow       it holds a DS for a zone here, which leads to no key of that zone
+│   ├── PublicSuffix      a name that no one is allowed to have as a zone
+│   ├── ReverseName       a network or an address, whose names are in a reverse zone
+│   ├── NameOfOthers      below or above a zone where the author is not allowed to change every record
+│   ├── SignedAtParent    the zone above has a DS for this name
+│   └── BreaksBelow       the zone has a DS for another zone here that matches none of its keys
 ├── NamesTaken            some of many names are taken
 ├── NamesRefused          zones cannot have some of many names
 ├── PublishRefused        nothing was published, and the draft stays
 │   ├── NothingToPublish
-│   ├── Conflicts         others published a change of the same RRset since
+│   ├── Conflicts         others have published a change of the same RRset since
 │   ├── RuleViolations
 │   ├── GuardHolds        a change so large that a person must confirm it
-│   ├── MassDeletion      so large a number of zones that a person must confirm it
-│   ├── PublishedInPart   some pieces of a large change are published, the rest was refused
-│   ├── QuotaExceeded      a person or a team would have more than they may
-│   └── PublishingOnHold  nodes may hold what this database does not know
-├── TakenBack             the canary could not answer with the publication, so it was taken back
-├── SettingsRefused       a tag, a team or a way of moving its serial that the zone cannot have
+│   ├── MassDeletion      a deletion of many zones that a person must confirm
+│   ├── PublishedInPart   some pieces of a large change were published, the rest was refused
+│   ├── QuotaExceeded      a person or a team would exceed a quota
+│   └── PublishingOnHold  nodes may have publications that this database lacks
+├── TakenBack             the canary could not answer with the publication, so the panel reverted it
+├── SettingsRefused       the zone cannot have this tag, team or serial setting
 ├── ExpiryRefused         an RRset cannot be removed at this time
-├── LockRefused           what is to be locked cannot be
+├── LockRefused           a lock cannot be set like this
 ├── LockUnknown           the zone has no such lock
 ├── DefaultsFixed         the environment fixes a setting that a page would change
 ├── DefaultsMoved         a person changed the same settings since
-├── DnssecRefused         the zone cannot be signed in this way
+├── DnssecRefused         the zone's signing cannot change like this
 │   ├── BadKey            an invalid DNSSEC key
-│   │   └── BadPublicKey  an invalid public part, or another key's
+│   │   └── BadPublicKey  an invalid public part, or that of another key
 │   ├── KeyUnknown        the zone has no such key
-│   └── NotSigned         it has no keys, or should have none
-├── PolicyRefused         a DNSSEC policy cannot be so
+│   └── NotSigned         the zone is not signed
+├── PolicyRefused         a DNSSEC policy has invalid terms
 ├── PolicyUnknown         no such DNSSEC policy
 ├── RunUnknown            no such run of DNSSEC policies
-├── DraftUnknown          no such draft with a name, as far as this person may know
-├── RequestUnknown        no such request for approval, as far as this person may know
-├── RequestRefused        a request for approval cannot be asked, answered or published as it is
-├── RuleRefused           a rule of approval, or a freeze, cannot be so
-├── RuleUnknown           no such rule, as far as this person may know
-├── DraftRefused          a draft cannot be put aside, be taken up or have a name as it is
-├── ViewUnknown           no such saved view, as far as this person may know
-├── ViewRefused           a view cannot be saved so
-├── TemplateUnknown       no such template, as far as this person may know
+├── DraftUnknown          no named draft with this id that this person can see
+├── RequestUnknown        no request for approval with this id that this person can see
+├── RequestRefused        a request for approval cannot be made, answered or published in its state
+├── RuleRefused           a rule of approval, a freeze or a hook has invalid fields
+├── RuleUnknown           no rule with this id that this person can see
+├── DraftRefused          a draft cannot be saved, resumed or renamed in its state
+├── ViewUnknown           no saved view with this id that this person can see
+├── ViewRefused           a view cannot be saved like this
+├── TemplateUnknown       no template with this id that this person can see
 ├── TemplateRefused       a template, or its result, is not acceptable
 ├── TemplateMoved         another version of the template was published since
-├── TemplateRunUnknown    no such run of templates, as far as this person may know
-├── ChangeRunUnknown      no such run that changes many zones, as far as this person may know
+├── TemplateRunUnknown    no run of templates with this id that this person can see
+├── ChangeRunUnknown      no run that changes many zones, with this id, that this person can see
 ├── RolloverUnknown       the zone has no such rollover
-├── RunRefused            zones cannot be signed as their policies say just now
-├── BadFields             fields of a record's form cannot be so
-├── CannotResolve         a conflict cannot be settled in this way
+├── RunRefused            a run of DNSSEC policies cannot begin or be canceled now
+├── BadFields             invalid fields in the form of a record
+├── CannotResolve         a conflict cannot be resolved in this way
 ├── CannotUndo
-├── CannotClone           a zone is too large to be copied so often
+├── CannotClone           a zone is too large for this number of clones
 ├── NotInTrash
-├── StillOnItsWay         a deleted zone cannot leave the trash for good just now
-└── NotOnHold             publishing is not on hold, so there is no history to decide about
+├── StillOnItsWay         a deleted zone cannot be deleted for good yet
+└── NotOnHold             publishing is not on hold, so there is nothing to decide
 """
 
 from dnspanel.zones.errors.drafts import DraftRefused, DraftUnknown
