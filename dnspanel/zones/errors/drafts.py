@@ -1,15 +1,15 @@
-"""Errors about drafts with a name."""
+"""Errors about named drafts."""
 
 from dnspanel.texts import gettext
 from dnspanel.zones.errors.zone import ZoneError
 
 
 class DraftUnknown(ZoneError):
-    """No such draft, as far as this person may know."""
+    """There is no such draft, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such draft."))
 
 
 class DraftRefused(ZoneError):
-    """A draft cannot have this name, be put aside or be taken up as it is; nothing was changed."""
+    """A draft cannot get this name, or cannot be saved or resumed in its state. Nothing was changed."""

@@ -26,7 +26,7 @@ class Attempt:
 
 
 class KeptBack(RightMissing):
-    """A rule blocks this publication. `attempt` is set once a person was refused."""
+    """A rule blocks this publication. `attempt` is set if a person was refused."""
 
     attempt: Attempt | None = None
 
@@ -36,15 +36,15 @@ class KeptBack(RightMissing):
 
 
 class ApprovalNeeded(KeptBack):
-    """A rule asks for the approval of others, or for a ticket, before this is published."""
+    """A rule requires approval by others, or a ticket, before the change can be published."""
 
 
 class Frozen(KeptBack):
-    """Nothing is published in this zone just now."""
+    """A freeze blocks publications of this zone now."""
 
 
 class HookRefused(RightMissing):
-    """A publish hook did not let exactly this pass; `zones` are those that it is about, by id."""
+    """A publish hook did not allow this publication. `zones` are the zones concerned, by id."""
 
     def __init__(self, zones: Mapping[int, str], reason: str) -> None:
         self.zones = zones
@@ -53,7 +53,10 @@ class HookRefused(RightMissing):
 
 
 class HookUnasked(HookRefused):
-    """Publish hooks must be asked these questions first, outside of transactions: `publish_hooks.after_hooks` does."""
+    """Publish hooks must answer these questions first.
+
+    `publish_hooks.after_hooks` asks them outside of transactions.
+    """
 
     def __init__(self, questions: "Sequence[Question]", author: "Author", now: datetime) -> None:
         self.questions, self.author, self.now = questions, author, now
@@ -62,18 +65,18 @@ class HookUnasked(HookRefused):
 
 
 class RequestUnknown(ZoneError):
-    """No such request, as far as this person may know."""
+    """There is no such request for approval, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such request."))
 
 
 class RequestRefused(ZoneError):
-    """A request cannot be asked, answered, withdrawn or published as it is; nothing was changed."""
+    """A request for approval cannot be made, answered, withdrawn or published in its state. Nothing was changed."""
 
 
 class RuleRefused(ZoneError):
-    """A rule of approval or a freeze cannot be so; `field` is what is wrong about it."""
+    """A rule of approval, a freeze or a publish hook has an invalid field. `field` is its name."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -81,7 +84,7 @@ class RuleRefused(ZoneError):
 
 
 class RuleUnknown(ZoneError):
-    """No such rule of approval, or freeze, as far as this person may know."""
+    """There is no such rule of approval, freeze or publish hook, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such rule."))

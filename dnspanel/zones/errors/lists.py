@@ -5,11 +5,11 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class ViewUnknown(ZoneError):
-    """No such saved view, as far as this person may know."""
+    """There is no such saved view, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such view."))
 
 
 class ViewRefused(ZoneError):
-    """A view cannot be saved so; nothing was changed."""
+    """A view cannot be saved like this. Nothing was changed."""

@@ -15,14 +15,14 @@ class NameRefused(ZoneError):
 
 
 class NameTaken(NameRefused):
-    """A zone of this name exists."""
+    """A zone with this name exists already."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, gettext("The zone {name} exists already.").format(name=name))
 
 
 class PublicSuffix(NameRefused):
-    """No one may have a zone of this name, because it is above everyone's zones."""
+    """No one is allowed to have a zone with this name, because it is a public suffix or the root."""
 
     def __init__(self, name: str) -> None:
         what = gettext("the root") if name == "." else name
@@ -36,7 +36,7 @@ class PublicSuffix(NameRefused):
 
 
 class ReverseName(NameRefused):
-    """What was given is a network or an address; `zones` are those that hold its reverse names."""
+    """The name is a network or an address. `zones` are the reverse zones for it."""
 
     def __init__(self, name: str, network: str, zones: Sequence[str]) -> None:
         self.network, self.zones = network, tuple(zones)
@@ -52,9 +52,9 @@ class ReverseName(NameRefused):
 
 
 class NameOfOthers(NameRefused):
-    """The name is `side` ("below" or "above") a zone in which the author may not change every record.
+    """The name is `side` ("below" or "above") a zone in which the author is not allowed to change every record.
 
-    `other` is that zone, or "" if the author may not know it.
+    `other` is that zone, or "" if the author is not allowed to see it.
     """
 
     def __init__(self, name: str, side: str, other: str) -> None:
@@ -81,7 +81,7 @@ class NameOfOthers(NameRefused):
 
 
 class SignedAtParent(NameRefused):
-    """The zone above says by a DS that this one is signed, and it would not be."""
+    """The zone above has a DS for this zone, which would not be signed."""
 
     def __init__(self, name: str, parent: str) -> None:
         super().__init__(
@@ -95,7 +95,7 @@ class SignedAtParent(NameRefused):
 
 
 class BreaksBelow(NameRefused):
-    """The zone says by a DS that a zone below it is signed by another key than it is, or signed at all."""
+    """The zone has a DS for a zone below it, `child`, that matches none of the child's keys."""
 
     def __init__(self, name: str, child: str, reason: str) -> None:
         self.child = child
@@ -109,7 +109,7 @@ class BreaksBelow(NameRefused):
 
 
 class NamesRefused(ZoneError):
-    """Zones cannot have these names, each for the reason in `refusals`; none of the new zones was created."""
+    """Zones cannot have some of the names. `refusals` has the reason for each. No zone was created."""
 
     def __init__(self, refusals: Mapping[str, NameRefused]) -> None:
         self.refusals = dict(refusals)
@@ -131,7 +131,7 @@ class NamesRefused(ZoneError):
 
 
 class NamesTaken(ZoneError):
-    """Zones of these names exist; none of the new zones was created."""
+    """Zones with some of the names exist already. No zone was created."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -146,7 +146,7 @@ class NamesTaken(ZoneError):
 
 
 class NameReserved(NameRefused):
-    """The panel needs this name for itself."""
+    """The panel itself uses this name, to measure how far nodes are."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class TakenBack(ZoneError):
-    """The publication was saved, and taken back because the canary could not answer with it.
+    """The publication was reverted because the canary could not answer with it.
 
-    `reason` says why, as the canary found it; it is empty for those who must not know who published what.
+    `reason` is the canary's finding. It is empty for people who are not allowed to see the publication.
     """
 
     def __init__(self, sequence: int, reason: str) -> None:
@@ -27,22 +27,22 @@ class TakenBack(ZoneError):
 
 
 class ExpiryRefused(ZoneError):
-    """An RRset cannot be removed at this time, or not by itself at all."""
+    """An RRset cannot be removed at this time, or cannot be removed automatically at all."""
 
 
 class PublishRefused(ZoneError):
-    """Nothing was published, and nothing of the draft is lost."""
+    """The base of refused publications. Nothing was published, and the draft is unchanged."""
 
 
 class NothingToPublish(PublishRefused):
-    """The draft holds no operation, or only such as others have published too."""
+    """The draft has no operations, or others have already published all of them."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is nothing to publish."))
 
 
 class Conflicts(PublishRefused):
-    """Others published changes of RRsets that this draft changes too."""
+    """Others have published changes of RRsets that this draft changes, too."""
 
     def __init__(self, conflicts: "Sequence[Conflict]") -> None:
         self.conflicts = tuple(conflicts)
@@ -62,7 +62,7 @@ class RuleViolations(PublishRefused):
 
 @dataclass(frozen=True, slots=True)
 class GuardedZone:
-    """A zone that loses so much that a person has to confirm it: why, and how many of its RRsets go."""
+    """A zone that loses too many RRsets without confirmation: the reasons, and the number of removed RRsets."""
 
     name: str
     reasons: tuple[str, ...]
@@ -71,7 +71,7 @@ class GuardedZone:
 
 
 class GuardHolds(PublishRefused):
-    """The change is so large that it waits until a person confirms it; `zones` are all that lose so much."""
+    """The change removes too many RRsets, and waits until a person confirms it. `zones` are the affected zones."""
 
     def __init__(self, zones: Sequence[GuardedZone]) -> None:
         self.zones = tuple(zones)
@@ -115,14 +115,14 @@ class MassDeletion(PublishRefused):
 
     @property
     def total(self) -> int:
-        """How many zones would be gone: the number that a person types to confirm."""
+        """The number of zones deleted by this act and shortly before. A person types it to confirm."""
         return self.count + self.lately
 
 
 class PublishedInPart(PublishRefused):
-    """A large change was published in pieces, and others changed the zone so that the rest does not fit any more.
+    """Only some pieces of a large change were published, because others changed the zone in between.
 
-    Sent again, it goes on from there: what is published already is no change any more.
+    Send the same change again to publish the rest: published pieces no longer count as changes.
     """
 
     def __init__(self, *, pieces: int, of: int, last: int) -> None:
@@ -136,11 +136,11 @@ class PublishedInPart(PublishRefused):
 
 
 class QuotaExceeded(PublishRefused):
-    """A person or a team would have more zones, RRsets in a zone or operations in a draft than they may."""
+    """A person or a team would exceed a quota for zones, RRsets in a zone, drafts or operations in a draft."""
 
 
 class PublishingOnHold(PublishRefused):
-    """Nothing at all is published until a person has decided between the nodes' content and the panel's."""
+    """Nothing can be published until a person has chosen between the content of the nodes and that of the panel."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -150,15 +150,15 @@ class PublishingOnHold(PublishRefused):
 
 
 class CannotResolve(ZoneError):
-    """A conflict cannot be settled in this way."""
+    """A conflict cannot be resolved in this way."""
 
 
 class CannotClone(ZoneError):
-    """A zone is too large for this number of copies. The message has the limit."""
+    """A zone is too large for this number of clones. The message has the limit."""
 
 
 class CannotUndo(ZoneError):
-    """The revision has no inverse that fits into a draft; `instead` names the act that does it."""
+    """The revision cannot be undone by a draft. `instead` names the act that undoes it, or is ""."""
 
     def __init__(self, reason: str, *, instead: str = "") -> None:
         self.instead = instead  # "delete", "restore" or nothing
@@ -166,7 +166,7 @@ class CannotUndo(ZoneError):
 
 
 class NotOnHold(ZoneError):
-    """Publishing is not held, so there is no history to decide about."""
+    """Publishing is not on hold, so that there's nothing to decide."""
 
     def __init__(self) -> None:
         super().__init__(gettext("Publishing is not held any more; somebody else may have decided first."))

@@ -47,7 +47,7 @@ class RightMissing(Forbidden):
 
 
 class Locked(RightMissing):
-    """A lock on the zone, or on one of its RRsets, that only its manager passes."""
+    """A lock protects the zone, or one of its RRsets. Only people who manage the lock can change them."""
 
     def __init__(self, zone_name: str, lock: "Lock", name: str = "", type: int = 0) -> None:
         super().__init__(Right.CHANGE, zone_name, name, type)
@@ -70,7 +70,7 @@ class Transferred(RightMissing):
 
 
 class FollowsMembers(RightMissing):
-    """The zone is a producer catalog, which no person edits."""
+    """The zone is a produced catalog, which no person can edit."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(Right.CHANGE, zone_name)
@@ -78,28 +78,28 @@ class FollowsMembers(RightMissing):
 
 
 def producer_reason(zone_name: str) -> str:
-    """Return why a producer catalog cannot be changed, for people."""
+    """Return a message for people: why a produced catalog cannot be edited."""
     return gettext("{name} is a catalog: it says which zones are in it, and changes only with them.").format(
         name=zone_name.rstrip(".")
     )
 
 
 def unserved_reason(zone_name: str) -> str:
-    """Return why a transferred zone is not served, for people."""
+    """Return a message for people: why a transferred zone is not served."""
     return gettext("{name} is not served: it has expired, or nothing has come from its primaries yet.").format(
         name=zone_name
     )
 
 
 def transferred_reason(zone_name: str, transferred_from: str) -> str:
-    """Return why a transferred zone cannot be changed here, for people."""
+    """Return a message for people: why a transferred zone cannot be changed here."""
     return gettext("{name} is transferred from {primaries}: it is changed there, and read here.").format(
         name=zone_name.rstrip("."), primaries=transferred_from
     )
 
 
 class LockRefused(ZoneError):
-    """A lock that cannot be set. `field` is the one at fault."""
+    """A lock cannot be set like this. `field` is the name of the invalid field."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -107,7 +107,7 @@ class LockRefused(ZoneError):
 
 
 class LockUnknown(ZoneError):
-    """The zone has no such lock, or not any more."""
+    """The zone does not have this lock, or no longer has it."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(gettext("{zone_name} has no such lock any more.").format(zone_name=zone_name))

@@ -5,18 +5,18 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class ChangeRunUnknown(ZoneError):
-    """No such run that changes many zones, as far as this person may know."""
+    """There is no such run that changes many zones, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such run that changes zones."))
 
 
 class RunUnknown(ZoneError):
-    """No such run, as far as this person may know."""
+    """There is no such run of DNSSEC policies, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such run of DNSSEC policies."))
 
 
 class RunRefused(ZoneError):
-    """A run of DNSSEC policies cannot begin, or not be cancelled."""
+    """A run of DNSSEC policies cannot begin, or cannot be canceled."""

@@ -7,11 +7,11 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class DnssecRefused(ZoneError):
-    """The zone cannot be signed in this way; nothing was changed."""
+    """The zone's signing cannot change like this. Nothing was changed."""
 
 
 class NotSigned(DnssecRefused):
-    """What is asked for needs a zone that is signed."""
+    """The requested act needs a signed zone."""
 
     def __init__(self, zone_name: str) -> None:
         self.zone_name = zone_name
@@ -19,22 +19,22 @@ class NotSigned(DnssecRefused):
 
 
 class BadKey(DnssecRefused):
-    """An invalid DNSSEC key. The message quotes nothing of it: it may be a secret of another kind."""
+    """An invalid DNSSEC key. The message contains nothing of the text, which may be another kind of secret."""
 
 
 class BadPublicKey(BadKey):
-    """An invalid public part of a DNSSEC key, or that of another key or zone."""
+    """The public part of a DNSSEC key is invalid, or belongs to another key or zone."""
 
 
 class KeyUnknown(DnssecRefused):
-    """The zone has no key of this id."""
+    """The zone has no key with this id."""
 
     def __init__(self, zone_name: str, key_id: int) -> None:
         super().__init__(gettext("{zone_name} has no DNSSEC key {key_id}.").format(zone_name=zone_name, key_id=key_id))
 
 
 class PolicyRefused(ZoneError):
-    """A DNSSEC policy cannot be so; `fields` has sentences by the name of what they are about."""
+    """A DNSSEC policy has invalid terms. `fields` has messages by field name."""
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
         self.fields = {name: list(messages) for name, messages in fields.items()}
@@ -42,7 +42,7 @@ class PolicyRefused(ZoneError):
 
 
 class PolicyUnknown(ZoneError):
-    """No such policy."""
+    """There is no such DNSSEC policy, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such DNSSEC policy."))

@@ -7,14 +7,14 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class TemplateUnknown(ZoneError):
-    """No such template, as far as this person may know."""
+    """There is no such template, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such template."))
 
 
 class TemplateRefused(ZoneError):
-    """A template, or its result, that is not acceptable. `fields` has messages by field.
+    """A template, or its result, is invalid. `fields` has messages by field name.
 
     A message about the text begins with the line and column.
     """
@@ -25,7 +25,7 @@ class TemplateRefused(ZoneError):
 
 
 class TemplateMoved(ZoneError):
-    """Another version of the template was published since it was shown."""
+    """Another version of the template was published after this one was displayed."""
 
     def __init__(self, *, found: int) -> None:
         self.found = found
@@ -37,7 +37,7 @@ class TemplateMoved(ZoneError):
 
 
 class TemplateRunUnknown(ZoneError):
-    """No such run of templates, as far as this person may know."""
+    """There is no such run of templates, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such run of templates."))

@@ -7,7 +7,10 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class BadFields(ZoneError):
-    """Fields of one value, each with its fault; that of the value as a whole has no name."""
+    """Some fields of a value are invalid.
+
+    `faults` has the message for each field, with the key "" for the whole value.
+    """
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         self.faults = dict(faults)

@@ -10,7 +10,7 @@ class ZoneError(Exception):
 
 
 class Unknown(ZoneError):
-    """No such zone, as far as this person may know."""
+    """There is no such zone, or this person is not allowed to see it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -18,7 +18,7 @@ class Unknown(ZoneError):
 
 
 class InTrash(Unknown):
-    """A zone of this name was deleted and can be restored until it is gone for good."""
+    """A zone with this name was deleted. It can be restored until `gone_at`."""
 
     def __init__(self, name: str, *, zone_id: int, deleted_at: datetime, gone_at: datetime) -> None:
         super().__init__(name)
@@ -41,7 +41,7 @@ class RevisionMoved(ZoneError):
 
 
 class SettingsRefused(ZoneError):
-    """The zone cannot have this tag, team or way of moving its serial; `field` says which."""
+    """The zone cannot have this tag, team or serial setting. `field` is the name of the invalid field."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -49,7 +49,7 @@ class SettingsRefused(ZoneError):
 
 
 class DefaultsFixed(ZoneError):
-    """The environment fixes a setting, so a page cannot change it."""
+    """The environment fixes a setting, so that a page cannot change it."""
 
     def __init__(self, variable: str) -> None:
         super().__init__(
@@ -60,7 +60,7 @@ class DefaultsFixed(ZoneError):
 
 
 class DefaultsMoved(ZoneError):
-    """The same settings were changed since they were shown."""
+    """Another person changed the same settings after they were displayed."""
 
     def __init__(self, username: str) -> None:
         super().__init__(
@@ -71,7 +71,7 @@ class DefaultsMoved(ZoneError):
 
 
 class NotInTrash(ZoneError):
-    """The zone is not in the trash, or no longer."""
+    """The zone is not in the trash."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -79,7 +79,7 @@ class NotInTrash(ZoneError):
 
 
 class StillOnItsWay(ZoneError):
-    """A deleted zone cannot leave the trash for good before its deletion is on its way to every node."""
+    """A deleted zone cannot be deleted for good before its deletion is on its way to every node."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

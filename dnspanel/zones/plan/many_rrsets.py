@@ -1,6 +1,6 @@
 """Apply one act to many RRsets, with a result for each. Pure.
 
-A pattern is text with stars, each of which matches any text. It is compared with a whole value, from left to right
+A pattern is text with stars. Each star matches any text. The pattern is compared with a whole value, from left to right
 without backtracking, so that its cost is linear in the text for any pattern.
 """
 
