@@ -18,7 +18,7 @@ class AccountsConfig(AppConfig):
 
 
 def adopt_master_key(**_: Any) -> None:
-    """Let a database that has just got its tables have its master key; one with another key stays as it is."""
+    """Record the configured master key in a new database. A database that already has a key keeps it."""
     from dnspanel.accounts.secrets import database_key
 
     database_key.problem_with_key()

@@ -1,6 +1,6 @@
-"""Refuses to start with a wrong master key or trusted proxy, and says how to fix it.
+"""Refuses to start with an invalid master key or trusted proxy, and explains the fix.
 
-Ids and terms are those of `dnspanel.checks`.
+`dnspanel.checks` defines the ids and terms.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from dnspanel.checks import OWN
 
 @register(Tags.security, OWN)
 def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that private keys can be encrypted (E001)."""
+    """Check that PANEL_MASTER_KEY and the old keys are valid keys for encryption (E001)."""
     found = (
         ("PANEL_MASTER_KEY", settings.MASTER_KEY),
         *(("PANEL_MASTER_KEY_OLD", key) for key in settings.MASTER_KEYS_OLD),
@@ -37,9 +37,9 @@ def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 
 @register(Tags.security, OWN)
 def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the database's key.
+    """Check that the configured master key is the one that encrypts the database's secrets.
 
-    E017: secrets are unreadable. W004: a rotation is unfinished. W005: an old key can go.
+    E017: the secrets are unreadable. W004: a rotation is unfinished. W005: an old key can be removed.
     """
     if check_master_key(None):
         return []
@@ -63,7 +63,7 @@ def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
 def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check the trusted proxies.
 
-    E008: no request could be answered. W002: all clients would have the proxy's address.
+    E008: the panel could not answer any request. W002: all clients would appear to have the proxy's address.
     """
     for network in settings.TRUSTED_PROXIES:
         if network == UNIX_SOCKET:

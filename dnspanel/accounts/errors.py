@@ -1,53 +1,53 @@
-"""Errors about people, as one tree.
+"""Errors about accounts, as one tree.
 
-AccountError
-├── BadInvitation
-│   ├── InvitationUnknown
-│   ├── InvitationUsed
-│   └── InvitationExpired
-├── AccountRefused        a field of the new account is not acceptable
-├── PersonUnknown
-├── LastAdministrator
-├── TeamUnknown
-├── TeamRefused           a field of the team or a membership is not acceptable
-│   └── TeamNameTaken
-├── RoleUnknown
-├── RoleRefused           a field of the role is not acceptable, or a person has it
-├── GrantUnknown
-├── GrantRefused          a field of the grant is not acceptable, or it gives more than its giver has
-├── SecondFactorRefused
-│   ├── CodeWrong
-│   ├── CodeUsed          it was right, and was taken before
-│   ├── TooManyCodes      wrong ones; not even a right one is accepted now
-│   ├── SecondFactorSetUp there is an authenticator app already
-│   ├── SecondFactorMissing
-│   ├── PasskeyRefused    what a browser sent is no answer of a passkey
-│   └── PasskeyUnknown
-├── SessionUnknown
-├── LinkDead              a link that sets a password was used, is too old, or never was one
-├── ProviderUnknown
-├── ProviderRefused       a field of the provider is not acceptable
-├── SignInRefused         the provider's answer does not allow a sign-in
-├── DirectoryUnknown
-├── DirectoryRefused      a field of the directory is not acceptable
-├── DirectoryFull         it has as many people or groups, or a group as many members, as there may be
-├── GroupUnknown
-├── Taken                 a person or a group of a directory would have the name of another one
-├── OutOfReach            a directory would change an administrator whom it has not made one
-│   └── AddressKept       or the address of an account that is more than the directory made it
-├── NotYours              a token of another person
-├── AboveYou              a token would change its owner, or a person at or above them
-│   └── OpensMore         a token would open an account that can do more than the token
-├── TokenRefused          a field of the new token is not acceptable
-│   ├── TsigNameTaken
-│   └── TokenQuotaExceeded the owner, or a team of theirs, has as many tokens as they may
-├── RotationRefused       the master key cannot be rotated like this
-└── BadToken              a token that opens nothing; the reason is never shown to its user
-    ├── TokenUnknown
-    ├── TokenDead         revoked, expired, unused for too long, or its owner's account is closed
-    └── TokenElsewhere    used from outside of its networks
+    AccountError
+    ├── BadInvitation
+    │   ├── InvitationUnknown
+    │   ├── InvitationUsed
+    │   └── InvitationExpired
+    ├── AccountRefused        a field of the new account is invalid
+    ├── PersonUnknown
+    ├── LastAdministrator
+    ├── TeamUnknown
+    ├── TeamRefused           a field of the team or a membership is invalid
+    │   └── TeamNameTaken
+    ├── RoleUnknown
+    ├── RoleRefused           a field of the role is invalid, or a person has the role
+    ├── GrantUnknown
+    ├── GrantRefused          a field of the grant is invalid, or it gives more than its giver has
+    ├── SecondFactorRefused
+    │   ├── CodeWrong
+    │   ├── CodeUsed          the code is correct but was used before
+    │   ├── TooManyCodes      after too many wrong codes, even correct ones are refused for a time
+    │   ├── SecondFactorSetUp the person already has an authenticator app
+    │   ├── SecondFactorMissing
+    │   ├── PasskeyRefused    the browser did not send a valid passkey response
+    │   └── PasskeyUnknown
+    ├── SessionUnknown
+    ├── LinkDead              a password link that was used, is too old or never existed
+    ├── ProviderUnknown
+    ├── ProviderRefused       a field of the provider is invalid
+    ├── SignInRefused         the provider's answer does not allow a sign-in
+    ├── DirectoryUnknown
+    ├── DirectoryRefused      a field of the directory is invalid
+    ├── DirectoryFull         the directory, or a group, has the maximum number of people, groups or members
+    ├── GroupUnknown
+    ├── Taken                 another person or group already has the name or address that a directory sets
+    ├── OutOfReach            a directory would change an administrator whose role it did not give
+    │   └── AddressKept       or the address of an account that has more than the directory gave it
+    ├── NotYours              a token of another person
+    ├── AboveYou              a token would change its owner, or a person with the owner's role or a higher one
+    │   └── OpensMore         a token would open an account that can do more than the token
+    ├── TokenRefused          a field of the new token is invalid
+    │   ├── TsigNameTaken
+    │   └── TokenQuotaExceeded the owner, or a team of theirs, has reached the token quota
+    ├── RotationRefused       the master key cannot be rotated now, or not to this key
+    └── BadToken              the token cannot be used; its user never sees the reason
+        ├── TokenUnknown
+        ├── TokenDead         revoked, expired, unused for too long, or its owner's account is closed
+        └── TokenElsewhere    used from outside of its networks
 
-Where a field is not acceptable, it is a field_faults.FieldsRefused too.
+Errors about fields are also field_faults.FieldsRefused.
 """
 
 from datetime import datetime
@@ -57,11 +57,11 @@ from dnspanel.texts import gettext
 
 
 class AccountError(Exception):
-    """The base of errors about accounts. A person can read and fix each of them."""
+    """The base class of errors about accounts. The messages are shown to people, who can fix the cause."""
 
 
 class BadInvitation(AccountError):
-    """The link makes no account."""
+    """The base class of errors about invitation links that cannot create an account."""
 
 
 class InvitationUnknown(BadInvitation):
@@ -72,14 +72,14 @@ class InvitationUnknown(BadInvitation):
 
 
 class InvitationUsed(BadInvitation):
-    """The invitation has made its one account."""
+    """The invitation has already created its account."""
 
     def __init__(self) -> None:
         super().__init__(gettext("This invitation has been used. Sign in, or ask for a new one."))
 
 
 class InvitationExpired(BadInvitation):
-    """The invitation is too old."""
+    """The invitation has expired."""
 
     def __init__(self, expired_at: datetime) -> None:
         self.expired_at = expired_at
@@ -91,7 +91,7 @@ class InvitationExpired(BadInvitation):
 
 
 class AccountRefused(AccountError, FieldsRefused):
-    """The account cannot be made like this; `fields` maps each field to what is wrong with it."""
+    """The account cannot be created or changed like this. `fields` maps each field to its errors."""
 
 
 class PersonUnknown(AccountError):
@@ -121,11 +121,11 @@ class TeamUnknown(AccountError):
 
 
 class TeamRefused(AccountError, FieldsRefused):
-    """The team cannot be like this; `fields` maps each field to what is wrong with it."""
+    """The team cannot be stored like this. `fields` maps each field to its errors."""
 
 
 class TeamNameTaken(TeamRefused):
-    """A team of this name exists."""
+    """A team with this name already exists."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -133,14 +133,14 @@ class TeamNameTaken(TeamRefused):
 
 
 class RoleUnknown(AccountError):
-    """No role of one's own has this id."""
+    """No custom role has this id."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such role."))
 
 
 class RoleRefused(AccountError, FieldsRefused):
-    """The role cannot be so; `fields` maps each field to what is wrong with it."""
+    """The custom role cannot be stored or deleted. `fields` maps each field to its errors."""
 
 
 class GrantUnknown(AccountError):
@@ -151,71 +151,71 @@ class GrantUnknown(AccountError):
 
 
 class GrantRefused(AccountError, FieldsRefused):
-    """The grant cannot be given like this; `fields` maps each field to what is wrong with it."""
+    """The grant cannot be given like this. `fields` maps each field to its errors."""
 
 
 class SecondFactorRefused(AccountError):
-    """The second factor does not go this way."""
+    """The base class of errors about second factors."""
 
 
 class CodeWrong(SecondFactorRefused):
-    """Neither a code of the person's app at this time, nor a recovery code of theirs."""
+    """The code is neither the current code of the person's app nor one of their recovery codes."""
 
     def __init__(self) -> None:
         super().__init__(gettext("This code is not right. Codes of the app change every 30 seconds."))
 
 
 class CodeUsed(SecondFactorRefused):
-    """The code is right, and was taken before."""
+    """The code is correct but was used before."""
 
     def __init__(self) -> None:
         super().__init__(gettext("This code has been used. Wait for the next one."))
 
 
 class TooManyCodes(SecondFactorRefused):
-    """Too many wrong codes were sent; not even a right one is taken now."""
+    """Too many wrong codes were sent. Even a correct code is refused for some minutes."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There were too many wrong codes. Wait a few minutes, or ask an administrator."))
 
 
 class SecondFactorSetUp(SecondFactorRefused):
-    """There is an authenticator app already."""
+    """The person already has an authenticator app."""
 
     def __init__(self) -> None:
         super().__init__(gettext("An authenticator app is set up already. Turn it off first."))
 
 
 class SecondFactorMissing(SecondFactorRefused):
-    """There is nothing that recovery codes could stand in for."""
+    """The person has no second factor, so recovery codes cannot replace one."""
 
     def __init__(self) -> None:
         super().__init__(gettext("Set up an authenticator app or a passkey first."))
 
 
 class PasskeyRefused(SecondFactorRefused):
-    """What a browser sent is no answer of a passkey to what was asked of it."""
+    """The browser's response is not a valid passkey response to the panel's challenge."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason or gettext("This passkey was not accepted. Try again."))
 
 
 class PasskeyUnknown(SecondFactorRefused):
-    """The person has no such passkey."""
+    """The person doesn't have this passkey."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such passkey."))
 
 
 class SessionUnknown(AccountError):
-    """No session of the person has this id any more."""
+    """The person has no session with this id, or it has ended."""
 
     def __init__(self) -> None:
         super().__init__(gettext("This session has ended."))
 
 
 class LinkDead(AccountError):
-    """The link sets no password."""
+    """The link cannot set a password: it was used, is older than a day, or the account has changed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -231,11 +231,11 @@ class ProviderUnknown(AccountError):
 
 
 class ProviderRefused(AccountError, FieldsRefused):
-    """The provider cannot be like this; `fields` maps each field to what is wrong with it."""
+    """The provider cannot be stored like this. `fields` maps each field to its errors."""
 
 
 class SignInRefused(AccountError):
-    """The person from the provider is not signed in. `reason` is one word, for the audit log."""
+    """The provider's answer does not allow a sign-in. `reason` is one word for the audit log."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
@@ -250,11 +250,11 @@ class DirectoryUnknown(AccountError):
 
 
 class DirectoryRefused(AccountError, FieldsRefused):
-    """The directory cannot be like this; `fields` maps each field to what is wrong with it."""
+    """The directory cannot be stored like this. `fields` maps each field to its errors."""
 
 
 class DirectoryFull(AccountError):
-    """There are as many as there may be."""
+    """The maximum number of people, groups or members in a directory is reached."""
 
     def __init__(self, most: int, what: str) -> None:
         super().__init__(gettext("At most {most:,} {what}.").format(most=most, what=what))
@@ -268,11 +268,11 @@ class GroupUnknown(AccountError):
 
 
 class Taken(AccountError):
-    """Another person has the name or the address, or another group the name."""
+    """Another person already has the user name or address, or another group has the name."""
 
 
 class OutOfReach(AccountError):
-    """A directory would change an administrator whose role its own rules did not give."""
+    """A directory cannot change an administrator whose role its own rules did not give."""
 
     def __init__(self, username: str) -> None:
         super().__init__(
@@ -283,7 +283,7 @@ class OutOfReach(AccountError):
 
 
 class AddressKept(OutOfReach):
-    """A directory would change the address of an account with a password, a role or rights that are not its gift."""
+    """A directory cannot change the address of an account with a password, role or rights that it did not give."""
 
     def __init__(self, username: str) -> None:
         AccountError.__init__(
@@ -303,8 +303,9 @@ class NotYours(AccountError):
 
 
 class AboveYou(AccountError):
-    """A token with fewer rights than its owner would change the owner, or a person whose role is at or above the
-    owner's.
+    """The token cannot change its owner, or a person with the owner's role or a higher one.
+
+    Raised only for a token with fewer rights than its owner.
     """
 
     def __init__(self, username: str) -> None:
@@ -314,7 +315,7 @@ class AboveYou(AccountError):
 
 
 class OpensMore(AboveYou):
-    """A token would decide who signs in to an account, or whose it is, and can't do everything that the account can."""
+    """The token cannot decide who signs in to, or owns, an account that can do more than the token."""
 
     def __init__(self, username: str) -> None:
         message = gettext("This token must be able to do everything that {username} can, to do this.")
@@ -322,18 +323,18 @@ class OpensMore(AboveYou):
 
 
 class TokenRefused(AccountError, FieldsRefused):
-    """The token cannot be made like this; `fields` maps each field to what is wrong with it."""
+    """The token cannot be created like this. `fields` maps each field to its errors."""
 
 
 class TsigNameTaken(TokenRefused):
-    """A TSIG key of this name exists."""
+    """A TSIG key with this name already exists."""
 
     def __init__(self, name: str) -> None:
         super().__init__({"name": [gettext("There is a TSIG key {name} already.").format(name=name)]})
 
 
 class TokenQuotaExceeded(TokenRefused):
-    """The owner, or a team of theirs, has as many tokens as they may have."""
+    """The owner, or one of the owner's teams, has reached the token quota."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -346,7 +347,7 @@ class RotationRefused(AccountError):
 
 
 class BadToken(AccountError):
-    """The token opens nothing."""
+    """The base class of errors about tokens that cannot be used."""
 
 
 class TokenUnknown(BadToken):
@@ -357,11 +358,11 @@ class TokenUnknown(BadToken):
 
 
 class TokenDead(BadToken):
-    """The token was good once."""
+    """The token is revoked, expired or unused for too long, or its owner's account is closed."""
 
 
 class TokenElsewhere(BadToken):
-    """The token is used from an address outside of its networks."""
+    """The token was used from an address outside of its networks."""
 
     def __init__(self) -> None:
         super().__init__(gettext("This token may not be used from this address."))

@@ -1,4 +1,4 @@
-"""The tables of people, teams, grants and tokens. `grants` and `actors` explain their meaning."""
+"""The tables of people, teams, grants and tokens. `grants` and `actors` explain grants and rights."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -23,7 +23,7 @@ from dnspanel.texts import gettext, gettext_lazy
 
 
 class Role(models.TextChoices):
-    """What a person may do at least; each role includes the ones below it, teams and grants add to it."""
+    """A built-in role. Each role includes the roles below it. Teams and grants add to it."""
 
     ADMINISTRATOR = "administrator", gettext_lazy("Administrator")  # everything, people and nodes included
     EDITOR = "editor", gettext_lazy("Editor")  # edits and publishes every zone
@@ -32,7 +32,7 @@ class Role(models.TextChoices):
 
 
 class OwnRole(models.Model):
-    """A custom role: permissions, and rights over all zones (`own_roles` writes it)."""
+    """A custom role: permissions, and rights over all zones. `own_roles` writes it."""
 
     name = models.CharField(max_length=40)
     permissions = ArrayField(models.CharField(max_length=64), default=list)  # sorted `roles.Permission`
@@ -51,7 +51,7 @@ BY_LDAP = f"{UNUSABLE_PASSWORD_PREFIX}ldap:"
 
 
 class User(AbstractUser):
-    """A person, or a service account. A service account cannot sign in, and has no mail address."""
+    """A person or a service account. A service account cannot sign in and has no mail address."""
 
     email = models.EmailField(unique=True, null=True)  # type: ignore[assignment]  # noqa: DJ001  (null keeps it unique)
     # By these alone accounts are found (`find_people`). None: there is no canonical spelling, or another account has
@@ -90,7 +90,7 @@ class User(AbstractUser):
         ]
 
     def clean(self) -> None:
-        """Raise ValidationError for a name or an address without a canonical spelling."""
+        """Raise ValidationError if the user name or the address has no canonical spelling."""
         super().clean()
         faults = {}
         if canonical_username(self.username) is None:
@@ -101,7 +101,7 @@ class User(AbstractUser):
             raise ValidationError(faults)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Store the account, and the canonical spellings of its name and its address."""
+        """Store the account with the canonical spellings of its user name and address."""
         # An account that has none keeps none: another account has the spelling.
         if self._state.adding or self.name_key is not None:
             self.name_key = canonical_username(self.username)
@@ -114,27 +114,27 @@ class User(AbstractUser):
 
     @property
     def signs_in_by_ldap(self) -> bool:
-        """True if the person's password is that of an LDAP server. Then the panel stores none."""
+        """True if an LDAP server checks the person's password. Then the panel stores none."""
         return self.password.startswith(BY_LDAP)
 
     @property
     def has_password(self) -> bool:
-        """Whether the person types a password to sign in: one that is kept here, or that of an LDAP server."""
+        """True if the person signs in with a password, which the panel stores or an LDAP server checks."""
         return self.signs_in_by_ldap or self.has_usable_password()
 
     @property
     def human_id(self) -> int:
-        """Which human being it is: the same for each account of theirs."""
+        """The id of the human being. All accounts of the same human have the same `human_id`."""
         return self.same_person_as_id or self.pk
 
     @property
     def role_name(self) -> str:
-        """What the role is called; one query for a role of one's own."""
+        """The role's name on pages. Reading it costs one query for a custom role."""
         return self.own_role.name if self.own_role is not None else Role(self.role).label
 
     @property
     def role_key(self) -> str:
-        """How forms name the role: a `Role`, or "own:" and the id of an own one."""
+        """The role's name in forms: a `Role`, or "own:" and the id of a custom role."""
         return self.role if self.own_role_id is None else f"own:{self.own_role_id}"
 
     def get_session_auth_hash(self) -> str:
@@ -148,7 +148,7 @@ class User(AbstractUser):
 
 
 class Session(AbstractBaseSession):
-    """A session of a browser: Django's, with what `session_store` reads out of its data."""
+    """A browser session: Django's session, plus columns that `session_store` copies from its data."""
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")  # null: before the sign-in
     began_at = models.DateTimeField(null=True)
@@ -171,7 +171,7 @@ class Session(AbstractBaseSession):
 
     @property
     def public_id(self) -> str:
-        """What pages call it: its key is what signs a browser in."""
+        """The session's id on pages. Pages never show `session_key`, because it signs a browser in."""
         return sha256(f"session:{self.session_key}".encode()).hexdigest()[:32]
 
     @property
@@ -180,7 +180,7 @@ class Session(AbstractBaseSession):
 
 
 class Invitation(models.Model):
-    """A one-time link that makes one account; only the SHA-256 of its secret is stored."""
+    """A one-time link that creates one account. Only the SHA-256 of its secret is stored."""
 
     secret_sha256 = models.BinaryField(unique=True)
     role = models.CharField(max_length=16, choices=Role)
@@ -192,7 +192,7 @@ class Invitation(models.Model):
 
 
 class Team(models.Model):
-    """People who look after the same zones; a zone belongs to one team or to none."""
+    """People who manage the same zones. A zone belongs to at most one team."""
 
     name = models.CharField(max_length=64)
     created_at = models.DateTimeField()
@@ -210,7 +210,7 @@ class Team(models.Model):
 
 
 class Membership(models.Model):
-    """What a person is in a team: a reader or an editor of its zones."""
+    """A person's membership in a team, as a reader or an editor of the team's zones."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
@@ -226,7 +226,7 @@ class Membership(models.Model):
 
 
 class GrantRow(models.Model):
-    """A grant to one person, or to every member of one team. `grant` is `grants.Grant.to_json`."""
+    """A grant to one person, or to every member of one team. `grant` is the result of `grants.Grant.to_json`."""
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="grants")
     team = models.ForeignKey(Team, null=True, on_delete=models.CASCADE, related_name="grants")
@@ -261,7 +261,7 @@ class SecondFactorRule(models.Model):
 
 
 class TokenKind(models.TextChoices):
-    """How a token proves itself."""
+    """How a token proves its identity."""
 
     API = "api", gettext_lazy("API token")  # a secret of 256 bits; only its SHA-256 is stored
     TSIG = "tsig", gettext_lazy("TSIG key")  # signs DNS messages (RFC 8945), so the key itself is stored, encrypted
@@ -272,9 +272,9 @@ class TokenKind(models.TextChoices):
 
 
 class Token(models.Model):
-    """A credential of a program: what it lets through of what its owner may do.
+    """A program's credential. It allows a part of its owner's rights.
 
-    A revoked or expired one is kept, because history names it.
+    Revoked and expired tokens are not deleted, because history refers to them.
     """
 
     kind = models.CharField(max_length=4, choices=TokenKind)
@@ -321,7 +321,7 @@ class Token(models.Model):
 
 
 class ProviderKind(models.TextChoices):
-    """What a sign-in provider speaks."""
+    """The protocol of a sign-in provider."""
 
     OIDC = "oidc", "OpenID Connect"
     SAML = "saml", "SAML 2.0"
@@ -329,7 +329,7 @@ class ProviderKind(models.TextChoices):
 
 
 class SignInProvider(models.Model):
-    """A provider at which people sign in; its kind and its issuer never become others."""
+    """An external provider where people sign in. Its kind and issuer never change."""
 
     kind = models.CharField(max_length=4, choices=ProviderKind, default=ProviderKind.OIDC)
     slug = models.SlugField(max_length=40, unique=True)  # in the URLs that are configured at the provider
@@ -366,7 +366,7 @@ class SignInProvider(models.Model):
 
 
 class ProviderLink(models.Model):
-    """The link between a person at a provider and the account here, and what the provider's rules gave it."""
+    """The link between an account and a person at a provider, with the rights that the provider's rules gave."""
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="links")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="provider_links")
@@ -387,7 +387,7 @@ class ProviderLink(models.Model):
 
 
 class ScimDirectory(models.Model):
-    """A directory elsewhere that keeps people and groups here, over SCIM 2.0 and by the token of its account."""
+    """An external directory that manages people and groups over SCIM 2.0, with its service account's token."""
 
     name = models.CharField(max_length=40)
     account = models.OneToOneField(User, on_delete=models.PROTECT, related_name="scim_directory")  # a service account
@@ -409,7 +409,7 @@ class ScimDirectory(models.Model):
 
 
 class ScimPerson(models.Model):
-    """A person that a directory keeps: one alone, because two would contradict each other."""
+    """A person that a directory manages. Only one directory can manage a person, because two would conflict."""
 
     directory = models.ForeignKey(ScimDirectory, on_delete=models.CASCADE, related_name="people")
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="scim_person")
@@ -424,7 +424,7 @@ class ScimPerson(models.Model):
 
 
 class ScimGroup(models.Model):
-    """A group of a directory; `team` is the one of its name, where groups are teams."""
+    """A group of a directory. `team` is the team of the same name, if the directory's groups become teams."""
 
     directory = models.ForeignKey(ScimDirectory, on_delete=models.CASCADE, related_name="groups")
     name = models.CharField(max_length=300)
@@ -439,7 +439,7 @@ class ScimGroup(models.Model):
 
 
 class SeenAssertion(models.Model):
-    """An assertion of a SAML provider that was taken; it is not taken again."""
+    """A SAML assertion that was accepted. It is stored so that it is not accepted again."""
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="+")
     digest = models.BinaryField(max_length=32)  # SHA-256 of its ID
@@ -452,7 +452,7 @@ class SeenAssertion(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One act that is not a publication: sign-ins, tokens, people, teams, nodes, webhooks. Never changed."""
+    """One act other than a publication: on sign-ins, tokens, people, teams, nodes or webhooks. Never changed."""
 
     at = models.DateTimeField()
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -468,7 +468,7 @@ class AuditEntry(models.Model):
 
 
 class MasterKey(models.Model):
-    """The fingerprint of the key that encrypts this database's secrets; one row (`database_key` reads it)."""
+    """The fingerprint of the key that encrypts this database's secrets. `database_key` reads the only row."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     fingerprint = models.CharField(max_length=16)  # `master_keys.fingerprint`

@@ -1,1 +1,1 @@
-"""Actors and their rights: reads only."""
+"""Actors and their rights. This package only reads the database."""

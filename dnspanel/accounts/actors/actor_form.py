@@ -1,4 +1,4 @@
-"""The one form in which the API, webhooks and publish hooks say who acted: plain values for JSON. Pure.
+"""The JSON form of an actor, shared by the API, webhooks and publish hooks. Pure.
 
 {"kind": "token", "user": "alice", "token": {"id": 7, "prefix": "dnsp_x1y2", "purpose": "platform"}}
 """
@@ -15,9 +15,10 @@ KINDS = ("user", "token", "system", "anonymous")
 def actor_form(
     username: str | None, token: Token | Mapping[str, Any] | None = None, *, is_anonymous: bool = False
 ) -> dict[str, Any]:
-    """Return who acted: a person, a token of that person, or the panel itself; anonymous is a visitor.
+    """Return the JSON form of an actor: a person, a token of a person, the panel, or an anonymous visitor.
 
-    `token` may be its `token_form` already.
+    Without a username and a token, `is_anonymous` decides between a visitor and the panel. `token` can also be the
+    result of `token_form`.
     """
     if token is not None:
         kind = "token"
@@ -29,21 +30,21 @@ def actor_form(
 
 
 def actor_form_of(author: Author) -> dict[str, Any]:
-    """Return who an act is recorded for."""
+    """Return the JSON form of the person or token that an act is recorded for."""
     user = user_of(author)
     return actor_form(user.username if user else None, token_of(author))
 
 
 def person_form(user: User | None) -> dict[str, Any] | None:
-    """Return the form of a person where no token is stored; None if the person is not known."""
+    """Return the JSON form of a person, without a token. Return None if the person is unknown."""
     return None if user is None else actor_form(user.username)
 
 
 def token_form(token: Token) -> dict[str, Any]:
-    """Return how a token is named everywhere: without its secret."""
+    """Return the JSON form of a token, without its secret."""
     return token_form_of(token.pk, token.prefix, token.purpose)
 
 
 def token_form_of(id: int, prefix: str, purpose: str) -> dict[str, Any]:
-    """Return the same from columns that were read without the rest of the token."""
+    """Return the JSON form of a token from three of its columns. No Token object is needed."""
     return {"id": id, "prefix": prefix, "purpose": purpose}

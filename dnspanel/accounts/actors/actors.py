@@ -1,6 +1,6 @@
-"""The actor of a request, and its rights: a person, or a token on behalf of a person.
+"""The actor of a request and its rights. An actor is a person, or a token on behalf of a person.
 
-A person's rights are those of the role, and those given by teams and grants. A token never has more rights than its
+A person has the rights of their role, plus those given by teams and grants. A token never has more rights than its
 owner has at that moment, and only those within its scope.
 """
 
@@ -23,7 +23,7 @@ ROLE_RIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person with their rights, and the token if they act by one. `scope`: None without a token.
+    """A person with their rights, and the token if they act by one. `scope` is None without a token.
 
     `teams` are the teams that give a right which the person's role does not.
     """
@@ -37,25 +37,25 @@ class Actor:
 
     @property
     def layers(self) -> tuple[tuple[Grant, ...], ...]:
-        """Each of these must allow a thing: what the person has, and what the token lets through."""
+        """The grants of the person and, with a token, the token's scope. Both layers must allow an act."""
         return (self.grants,) if self.scope is None else (self.grants, self.scope)
 
     def may(self, right: Right, *, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
-        """Return True if the actor has the right over this zone, at some name and type at least."""
+        """Return True if the actor has the right over this zone, for at least one name and type."""
         return all(
             any(right in grant.rights and grant.covers_zone(zone_id, tags, team_id) for grant in layer)
             for layer in self.layers
         )
 
     def may_everywhere(self, right: Right) -> bool:
-        """Return True if the actor has the right over all zones, without limits by name or type."""
+        """Return True if the actor has the right over all zones, names and types."""
         return all(
             any(right in grant.rights and grant.everywhere and not grant.is_limited for grant in layer)
             for layer in self.layers
         )
 
     def may_somewhere(self, right: Right) -> bool:
-        """Return True if the actor may have the right over some zone."""
+        """Return True if the actor can have the right over some zone. Zones, names and types are not checked."""
         return all(any(right in grant.rights for grant in layer) for layer in self.layers)
 
 
@@ -67,9 +67,9 @@ Author = User | Actor | None
 
 
 class SystemRight(StrEnum):
-    """Acts of the panel without a person's decision, or that rules do not cover. Each passes rules by name.
+    """Reasons why the panel changes zones without a person. All except CATALOG skip the approval rules.
 
-    CATALOG is the exception: rules are checked for the changes of a consumer catalog, as for a person's act.
+    CATALOG is the exception: the rules apply to the changes of a consumer catalog as they apply to a person's act.
     """
 
     SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait
@@ -83,12 +83,12 @@ class SystemRight(StrEnum):
 
     @property
     def passes_rules(self) -> bool:
-        """Whether rules of approval, freezes, locks and publish hooks are not asked."""
+        """True if approval rules, freezes, locks and publish hooks are skipped."""
         return self is not SystemRight.CATALOG
 
 
 def passes_rules(under: SystemRight | None) -> bool:
-    """Return True for an act under a system right that rules are not asked about."""
+    """Return True if the act has a system right that skips approval rules, freezes, locks and publish hooks."""
     return under is not None and under.passes_rules
 
 
@@ -109,14 +109,14 @@ def actor_of(person: Person) -> Actor | None:
 
 
 def as_if_open(user: User) -> Actor:
-    """Return the actor that this person is, or would be if their account were open."""
+    """Return the actor of this user, even if the account is closed."""
     return _actor(user)
 
 
 def actor_of_token(token: Token) -> Actor | None:
     """Return the actor for a token, or None if its owner's account is closed.
 
-    Do not check whether the token is alive.
+    The caller checks that the token is valid.
     """
     person = actor_of(token.owner)
     if person is None:
@@ -131,7 +131,7 @@ def actor_of_token(token: Token) -> Actor | None:
 
 
 def can(person: Person, permission: Permission) -> bool:
-    """Return True if this person has the permission. A person without an active account has none."""
+    """Return True if this person has the permission. Closed accounts and anonymous users have no permissions."""
     actor = actor_of(person)
     return actor is not None and permission in actor.permissions
 
@@ -161,13 +161,13 @@ def _actor(user: User) -> Actor:
 
 
 def permissions_by_role(user: User) -> frozenset[Permission]:
-    """Return the permissions that the person's role gives."""
+    """Return the permissions that the person's role gives, including a custom role."""
     own = user.own_role
     return PERMISSIONS[user.role] | (frozenset(map(Permission, own.permissions)) if own is not None else frozenset())
 
 
 def rights_by_role(user: User) -> frozenset[Right]:
-    """Return the rights over every zone that the person's role gives."""
+    """Return the rights over all zones that the person's role gives, including a custom role."""
     own = user.own_role
     return ROLE_RIGHTS.get(Role(user.role), frozenset()) | (
         frozenset(map(Right, own.rights)) if own is not None else frozenset()

@@ -1,6 +1,6 @@
-"""May this person do that, and why: the same answer as `actors` gives, with what it comes from.
+"""Explains why a person has a right: which role, team, grant or scope gives it.
 
-`test_explain_rights.py` proves both equal; `actors` decides, this explains.
+`actors` decides about rights, and this module explains them. `test_explain_rights.py` proves that both agree.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -27,7 +27,7 @@ _AS_MEMBER = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Something that gives rights: a role, being in a team, or a grant to the person or to one of their teams."""
+    """A source of rights: a role, a team membership, a grant to the person or a team of theirs, or a token's scope."""
 
     source: str  # "role", "team", "grant" or "scope"
     description: str
@@ -37,7 +37,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a right is about: a zone, and maybe one RRset of it."""
+    """The zone, or the RRset in a zone, that a right is checked for."""
 
     zone_id: int
     zone_name: str
@@ -48,12 +48,12 @@ class Subject:
 
 
 def reasons_of(user: User) -> tuple[Reason, ...]:
-    """Return all sources of this person's rights. A closed account has none. At most three queries."""
+    """Return all sources of this person's rights. A closed account has none. Make at most three queries."""
     return reasons_of_people([user])[user.pk]
 
 
 def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
-    """Return all sources of these people's rights, by id. At most three queries for all of them."""
+    """Return all sources of these people's rights, keyed by user id. Make at most three queries in total."""
     active = [person for person in people if person.is_active]
     prefetch_related_objects([person for person in active if person.own_role_id is not None], "own_role")
     members: dict[int, list[Membership]] = {}
@@ -67,12 +67,12 @@ def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
 
 
 def scope_of(token: Token) -> tuple[Reason, ...]:
-    """Return the rights that a token's scope allows. The owner must have them too: see `reasons_of`."""
+    """Return the rights in a token's scope. They only count if the owner also has them (`reasons_of`)."""
     return tuple(Reason("scope", gettext("by its scope"), Grant.from_json(each)) for each in token.scope)
 
 
 def reasons_over(reasons: Collection[Reason], subject: Subject) -> tuple[Reason, ...]:
-    """Return the reasons that give any right over the zone, at some name and type."""
+    """Return the reasons that give at least one right over the zone, for some name and type."""
     zone = subject.zone_id, subject.tags, subject.team_id
     return tuple(reason for reason in reasons if reason.grant.rights and reason.grant.covers_zone(*zone))
 
@@ -83,7 +83,7 @@ def rights_over(reason: Reason, subject: Subject) -> frozenset[Right]:
 
 
 def reasons_for(reasons: Collection[Reason], right: Right, subject: Subject) -> tuple[Reason, ...]:
-    """Return the reasons that give this right. If there are none, the person does not have the right."""
+    """Return the reasons that give this right. If the result is empty, the person does not have the right."""
     return tuple(reason for reason in reasons if _gives(reason.grant, right, subject))
 
 

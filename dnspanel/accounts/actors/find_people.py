@@ -1,7 +1,7 @@
-"""Accounts by typed text or by another system's value: a user name, a mail address.
+"""Finds accounts by a user name or mail address that a person typed or another system sent.
 
-Both are compared by their canonical spelling, which is stored. An account may lack one, because another account has the
-same or because none exists. Such an account is found by its exact text only.
+Both are compared by their canonical spelling, which is stored with the account. An account has none if another account
+uses the same spelling or if the text has no canonical form. Such an account is found by its exact text only.
 """
 
 from django.db.models import Q
@@ -11,23 +11,29 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 
 
 def has_username(text: str, prefix: str = "") -> Q:
-    """Return the condition that an account has this user name; `prefix` leads to the account, as `author__`."""
+    """Return the query condition for accounts with this user name.
+
+    `prefix` is the path to the account, such as `author__`.
+    """
     return _has_spelling(text, canonical_username(text), f"{prefix}username", f"{prefix}name_key")
 
 
 def has_mail(text: str, prefix: str = "") -> Q:
-    """Return the condition that an account has this mail address."""
+    """Return the query condition for accounts with this mail address. `prefix` is the path to the account."""
     return _has_spelling(text, canonical_mail(text), f"{prefix}email", f"{prefix}mail_key")
 
 
 def account_named(typed: str) -> User | None:
-    """Return the account of this name or mail address, as the form of the sign-in takes either. One query."""
+    """Return the account with this user name or mail address, or None. Make one query.
+
+    The sign-in form accepts both.
+    """
     found = User.objects.filter(has_username(typed) | has_mail(typed)) if typed else User.objects.none()
     return min(found, key=lambda user: (user.username != typed, user.pk), default=None)
 
 
 def name_is_taken(username: str, but: int = 0) -> bool:
-    """Return whether an account other than `but` has this user name in any spelling."""
+    """Return True if an account other than `but` has this user name in any spelling."""
     others = User.objects.exclude(pk=but)
     if others.filter(has_username(username) | Q(username=username)).exists():
         return True
@@ -37,7 +43,7 @@ def name_is_taken(username: str, but: int = 0) -> bool:
 
 
 def mail_is_taken(email: str, but: int = 0) -> bool:
-    """Return whether an account other than `but` has this mail address in any spelling."""
+    """Return True if an account other than `but` has this mail address in any spelling."""
     others = User.objects.exclude(pk=but)
     if others.filter(has_mail(email) | Q(email=email)).exists():
         return True
@@ -47,7 +53,7 @@ def mail_is_taken(email: str, but: int = 0) -> bool:
 
 
 def free_name(stem: str) -> str:
-    """Return this user name, with a number added if the name is taken."""
+    """Return this user name if it is free. Otherwise, return it with a number appended."""
     key = canonical_username(stem) or stem
     begun = User.objects.filter(Q(name_key__startswith=key) | Q(name_key=None)).values_list("username", flat=True)
     taken = {canonical_username(each) or each for each in begun[:10_000]}

@@ -1,4 +1,4 @@
-"""Grants: some rights over some zones, at some names and types; `actors` says who has which. Pure."""
+"""Grants: rights over some zones, limited to some names and types. `actors` decides who has them. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dnspanel.accounts.actors import name_patterns
 
 
 class Right(StrEnum):
-    """One thing that can be done to a zone; the value is how pages and the API name it."""
+    """A kind of act on a zone. The value is its name on pages and in the API."""
 
     READ = "read"  # know the zone and see what it holds
     ADD = "add"  # publish an RRset that was not there
@@ -31,11 +31,11 @@ EVERY_RIGHT = frozenset(Right) - {Right.EXPORT_KEYS, Right.GOVERN}
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Rights over all zones, or over those named by id, tag or team.
+    """Rights over all zones, or over zones selected by id, tag or team.
 
-    `names` (see `name_patterns`) and `types` limit which RRsets may be
-    changed; empty means any. They do not limit DELETE_ZONE and SETTINGS, and
-    CREATE_ZONE together with limits gives nothing: a new zone is a whole one.
+    `names` (see `name_patterns`) and `types` limit which RRsets can be changed. An empty limit allows all. The limits
+    do not apply to DELETE_ZONE and SETTINGS. CREATE_ZONE together with limits gives nothing, because a new zone has all
+    names.
     """
 
     rights: frozenset[Right]
@@ -48,11 +48,11 @@ class Grant:
 
     @property
     def is_limited(self) -> bool:
-        """Whether it holds for some names or types only."""
+        """True if the grant is limited to some names or types."""
         return bool(self.names or self.types)
 
     def covers_zone(self, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
-        """Return True if the grant covers the zone with these facts."""
+        """Return True if the grant covers the zone with this id, these tags and this team."""
         return (
             self.everywhere
             or zone_id in self.zones
@@ -61,13 +61,13 @@ class Grant:
         )
 
     def covers_rrset(self, zone_name: str, name: str, type: int) -> bool:
-        """Return True if the grant's limits by name and type let this RRset through."""
+        """Return True if the grant's limits by name and type allow this RRset."""
         if self.types and type not in self.types:
             return False
         return not self.names or name_patterns.compile_patterns(self.names).fit(name, zone_name)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the grant as JSON for the database."""
+        """Return the grant as a JSON object, as the database stores it."""
         return {
             "rights": sorted(self.rights),
             "everywhere": self.everywhere,
@@ -80,7 +80,7 @@ class Grant:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Grant":
-        """Read a grant from `to_json`'s form."""
+        """Return the grant of a JSON object that `to_json` made."""
         return cls(
             rights=frozenset(map(Right, obj["rights"])),
             everywhere=obj["everywhere"],
@@ -93,7 +93,10 @@ class Grant:
 
 
 def is_part(grant: Grant, other: Grant) -> bool:
-    """Return True if `other` gives all that `grant` gives, as far as their forms show."""
+    """Return True if `other` includes everything that `grant` gives.
+
+    Compare the fields only: False is possible although the zones behind tags or teams are the same.
+    """
     return (
         grant.rights <= other.rights
         and (other.everywhere or (not grant.everywhere and grant.zones <= other.zones))

@@ -1,7 +1,7 @@
-r"""Patterns of owner names in grants and scopes, and the names that match. Pure.
+r"""Patterns of owner names in grants and scopes. Pure.
 
-A pattern that ends in a dot is compared with the whole name, any other with the name relative to the zone ("@" is the
-apex). `*` matches any characters, dots included; `\*` matches a star. Case does not matter.
+A pattern that ends in a dot is compared with the whole name. Any other pattern is compared with the name relative to
+the zone, where "@" is the apex. `*` matches any characters, including dots. `\*` matches a star. Case does not matter.
 
 People write their own patterns, and each changed RRset is compared with them inside the transaction that publishes it.
 Regular expressions would be too slow: `*a*a*a…` would make one try every way to split a name among its stars.
@@ -21,7 +21,7 @@ _STAR = re.compile(r"(\\\*|\*+)")
 
 
 class NamePatterns:
-    """The names that fit one of several patterns; those without a star cost one look-up together."""
+    """A compiled set of patterns. All patterns without a star cost one look-up together."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         compiled = {pattern: _pieces(pattern) for pattern in patterns}
@@ -43,17 +43,17 @@ class NamePatterns:
 
 @lru_cache(maxsize=256)
 def compile_patterns(patterns: tuple[str, ...]) -> NamePatterns:
-    """Return the patterns of a grant, ready to compare. They are cached because each RRset asks the same grants."""
+    """Return the compiled patterns of a grant. They are cached because every changed RRset is compared with them."""
     return NamePatterns(patterns)
 
 
 def stars(pattern: str) -> int:
-    """Count the wildcards of a pattern. Several stars in a row count once."""
+    """Count the wildcards in a pattern. Several stars in a row count once."""
     return len(_pieces(pattern)) - 1
 
 
 def fault(pattern: str) -> str:
-    """Return why a grant cannot have this pattern, or ""."""
+    """Return the reason why a grant cannot have this pattern, or ""."""
     if not pattern or not pattern.isprintable() or any(char.isspace() for char in pattern):
         return gettext("{pattern!a} is not a pattern such as www, *.dev or _acme-challenge*.").format(pattern=pattern)
     if len(pattern) > LONGEST_PATTERN:
@@ -68,7 +68,7 @@ def fault(pattern: str) -> str:
 
 
 def _pieces(pattern: str) -> tuple[str, ...]:
-    """Return the texts between the stars of a pattern, in lower case. A pattern without a star is one piece."""
+    """Split a pattern at its stars and return the parts in lowercase. A pattern without a star is one part."""
     pieces = [""]
     for part in _STAR.split(pattern):
         if part.startswith("*"):
@@ -79,10 +79,10 @@ def _pieces(pattern: str) -> tuple[str, ...]:
 
 
 def _fits(pieces: tuple[str, ...], text: str) -> bool:
-    """Return True if the text consists of the pieces with anything between them.
+    """Return True if the text consists of the pieces, in order, with any characters between them.
 
-    Each piece between the first and the last is matched at its first occurrence: if the text matches at all, it matches
-    like this. Nothing is tried twice.
+    Each piece between the first and the last is matched at its first occurrence. If the text matches at all, it matches
+    like this, so no alternatives are tried.
     """
     first, *middle, last = pieces
     end = len(text) - len(last)

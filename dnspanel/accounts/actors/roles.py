@@ -1,4 +1,4 @@
-"""What each role may do at least: the one place that decides it. `actors` adds what teams and grants give."""
+"""The permissions and rights of each role, in one place. `actors` adds those given by teams and grants."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ from dnspanel.texts import gettext_noop
 
 
 class Permission(StrEnum):
-    """One thing a person may be allowed to do; the value is how a page names it."""
+    """An act that a person can be allowed to do. The value describes it on pages."""
 
     READ = gettext_noop("see zones")
     FLEET = gettext_noop("see nodes")
@@ -38,5 +38,8 @@ def is_below(role: str, other: str) -> bool:
 
 
 def powers_of(role: str) -> frozenset[Permission]:
-    """Return the permissions of a role over things of other people. Reading one's own secrets does not count."""
+    """Return a role's permissions that affect other people.
+
+    SECRETS is excluded because it covers only one's own secrets.
+    """
     return PERMISSIONS[role] - {Permission.SECRETS}

@@ -1,4 +1,4 @@
-"""The audit log: every act that is not a publication; publications are their own record. Verbs."""
+"""Writes acts other than publications to the audit log. Publications are their own record. Verbs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from dnspanel.texts import in_english
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """From where a request came: the address of its sender, and the id under which logs know it."""
+    """The origin of a request: the sender's address, and the request id that appears in logs."""
 
     address: str | None = None
     request_id: str = ""
@@ -31,7 +31,7 @@ def origin() -> Origin:
 
 @contextmanager
 def coming_from(where: Origin) -> Iterator[None]:
-    """Set the origin that `origin()` returns within the block."""
+    """Set the result of `origin()` for the duration of the block."""
     reset = _origin.set(where)
     try:
         yield
@@ -40,20 +40,23 @@ def coming_from(where: Origin) -> Iterator[None]:
 
 
 def record(*, action: str, by: Author, now: datetime, target: str = "", **details: Any) -> None:
-    """Write an act to the audit log, with the origin of the current request. `details` must hold no secrets.
+    """Write an act to the audit log, with the origin of the current request. `details` must not contain secrets.
 
-    Call it in the transaction of the act, so that neither exists without the other.
+    Call it in the transaction of the act, so that neither is stored without the other.
     """
     record_each(action=action, by=by, now=now, targets={target: details})
 
 
 def record_each(*, action: str, by: Author, now: datetime, targets: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the same act for many targets in one query: target → details."""
+    """Write an act on several targets to the audit log, in one query. `targets` maps each target to its details."""
     record_all(action=action, by=by, now=now, entries=targets.items())
 
 
 def record_all(*, action: str, by: Author, now: datetime, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Write the same act for pairs of target and details, in which a target may occur more than once."""
+    """Write an act on several targets to the audit log, in one query.
+
+    `entries` are pairs of target and details. A target can occur more than once.
+    """
     where = _origin.get()
     AuditEntry.objects.bulk_create(
         AuditEntry(

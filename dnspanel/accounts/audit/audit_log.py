@@ -1,4 +1,4 @@
-"""What the audit log holds about one token and one person. The whole of it is read by `zones.trail`."""
+"""Reads the audit entries about one token or one person. `zones.trail` reads the whole audit log."""
 
 from django.db.models import Q
 

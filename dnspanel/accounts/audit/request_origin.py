@@ -1,4 +1,4 @@
-"""From where each request comes: for tokens that are bound to networks, the audit log and `X-Request-ID`."""
+"""Determines the origin of each request, for tokens bound to networks, the audit log and `X-Request-ID`."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -19,9 +19,9 @@ UNIX_SOCKET = "unix"
 class RequestOriginMiddleware:
     """Give every request an id, and set `REMOTE_ADDR` to its sender's address. `audit.origin()` returns both.
 
-    A sender behind reverse proxies is the last address in X-Forwarded-For that is not a trusted proxy; earlier
+    The sender behind reverse proxies is the last address in X-Forwarded-For that is not a trusted proxy. Earlier
     addresses are not trusted. A client that connects through a UNIX socket has no address. It counts as a proxy if
-    PANEL_TRUSTED_PROXIES has `unix`: the permissions of the socket's directory decide who can connect.
+    PANEL_TRUSTED_PROXIES contains `unix`, because the permissions of the socket's directory decide who can connect.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -59,9 +59,10 @@ class RequestOriginMiddleware:
 
 
 def _name_host(request: HttpRequest) -> None:
-    """Give a request without a Host header the panel's own: HTTP/1.0, which some routers talk, needs none.
+    """Set the Host of a request without one to the host of PANEL_URL.
 
-    Without the header, the host would be the address or the socket that the web processes listen on.
+    HTTP/1.0, which some routers use, does not require the header. Without it, Django would use the address or socket
+    that the web processes listen on.
     """
     if request.META.get("HTTP_HOST"):
         return

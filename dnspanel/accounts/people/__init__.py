@@ -1,1 +1,1 @@
-"""People and teams: invited, changed, and what they set for themselves."""
+"""People and teams: invitations, changes, and settings of their own."""

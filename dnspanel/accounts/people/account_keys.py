@@ -1,4 +1,4 @@
-"""Fills the canonical spellings of accounts that have none, and says which cannot have one. Verbs."""
+"""Fills missing canonical spellings of accounts, and reports accounts that cannot have one. Verbs."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -10,9 +10,9 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 def fill_keys(people: Any) -> list[str]:
     """Store the canonical user name and mail address of each account without one. Return the problems, in English.
 
-    `people` is the manager of accounts in the current migration. If several accounts have one spelling, the only open
-    one gets it; if several are open, none does. Accounts without a canonical spelling are found by their exact text
-    only.
+    `people` is the manager of accounts in the current migration. If several accounts have the same spelling, the only
+    open account gets it. If several are open, none does. Accounts without a canonical spelling are found by their exact
+    text only.
     """
     return [
         *_fill(people, "username", "name_key", canonical_username),

@@ -1,4 +1,4 @@
-"""Invitations: one-time links that make one account each. Verbs."""
+"""Invitations: one-time links that create one account each. Verbs."""
 
 import hashlib
 import secrets

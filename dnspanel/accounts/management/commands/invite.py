@@ -1,4 +1,4 @@
-"""Print a one-time link that makes an account."""
+"""Print a one-time link that creates an account."""
 
 from argparse import ArgumentParser
 from typing import Any

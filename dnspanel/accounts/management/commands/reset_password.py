@@ -1,4 +1,4 @@
-"""Print a one-time link that sets a person's password, for people without an administrator to ask."""
+"""Print a one-time link that sets a person's password, for people who have no administrator to ask."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""Remove a person's second factors, for people who lost them and have no administrator to ask."""
+"""Remove a person's second factors, for people who lost theirs and have no administrator to ask."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""Encrypt all secrets with another master key, while the panel runs."""
+"""Encrypt all secrets with a new master key while the panel runs."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             self.stdout.write(f"done: all {secrets} secrets were encrypted with this key before; nothing was changed.")
 
     def _rewrite(self) -> int:
-        """Rewrite until a pass finds nothing to do; return how many secrets there are."""
+        """Rewrite secrets until a pass finds none with an old key. Return the number of secrets."""
         for number in range(1, _PASSES + 1):
             found = rewritten = 0
             lost = []
