@@ -130,7 +130,7 @@ def requested_wait(request: Request) -> int | None:
 
 
 def waits_for_secondaries(request: Request) -> bool:
-    """Return True if the client waits for secondaries as well as nodes: `wait_for=all`. Raise Problem."""
+    """Return True if the client waits for secondaries as well as nodes (`wait_for=all`). Raise Problem."""
     word = str(request.query_params.get("wait_for", "nodes"))
     if word not in ("nodes", "all"):
         raise bad_choice("wait_for", word, ("nodes", "all"))
@@ -146,7 +146,7 @@ def publication_json(
     zones: list[dict[str, Any]] | None = None,
     with_secondaries: bool = False,
 ) -> dict[str, Any]:
-    """Return a publication with its state per node; of one that `is_new`, no node can have proved anything yet."""
+    """Return a publication with its state on each node. If `is_new`, no node can have proved it yet."""
     lacking = secondaries_lacking(publication) if with_secondaries else []
     may_name = Permission.FLEET in actor.permissions
     nodes = _reach_json(publication, now, is_new=is_new) if may_name else None
@@ -164,9 +164,9 @@ def publication_json(
 
 
 def listed_publication_json(publication: Publication, actor: Actor) -> dict[str, Any]:
-    """Return a publication in a list.
+    """Return a publication as lists show it.
 
-    Author and token must be loaded; with the reason they are shown to actors that may know them.
+    Author and token must be loaded. They and the reason are shown only to actors that are allowed to know them.
     """
     knows = may_know_author(actor, publication.token_id)
     username = publication.author.username if publication.author else None
@@ -184,7 +184,7 @@ def listed_publication_json(publication: Publication, actor: Actor) -> dict[str,
 
 
 def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] | None:
-    """Return when, why and by what the publication was taken back; None: it was not."""
+    """Return the time, reason and sequence of a publication's reversal, or None if it wasn't reverted."""
     if not publication.failed_reason:
         return None
     return {
@@ -195,8 +195,9 @@ def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] |
 
 
 def may_know_reason(publication: Publication, actor: Actor) -> bool:
-    """Return True if the actor may read why a publication was taken back: the reason names an RRset of any of
-    its zones.
+    """Return True if the actor is allowed to read why a publication was reverted.
+
+    The reason can name an RRset of any of the publication's zones.
     """
     if actor.token is not None and actor.token.pk == publication.token_id:
         return True
@@ -207,18 +208,18 @@ def may_know_reason(publication: Publication, actor: Actor) -> bool:
 
 
 def published_zones(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return the first zones of a publication that the actor may know about, deleted ones included."""
+    """Return the first zones of a publication that the actor is allowed to see, including deleted zones."""
     rows = visible_revisions(publication, actor).values_list("zone__name", "number", "serial", "kind")
     return [published_zone_json(*row) for row in rows[:MOST_ZONES]]
 
 
 def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dict[str, Any]:
-    """Return what a publication did to a zone."""
+    """Return a publication's revision of one zone."""
     return {"zone": zone, "revision": revision, "serial": serial, "kind": kind}
 
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
-    """Return what of a publication another zone answers for, as far as the actor may know about it."""
+    """Return the published RRsets that another zone answers for, limited to those that the actor is allowed to see."""
     revisions = list(visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
@@ -230,15 +231,16 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
 
 
 def sequences_of(publication: Publication | None) -> list[int]:
-    """Return the sequences of all parts of a write, whose last part this is."""
+    """Return the sequences of all parts of a write, given its last part."""
     if publication is None or publication.part_of is None:
         return [] if publication is None else [publication.sequence]
     return [part.sequence for part in pieces.parts_of(publication)]
 
 
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return where a write took its zones, whose last publication this is, for a caller that does not have
-    its plans any longer.
+    """Return the new revision and serial of each zone of a write, given its last publication.
+
+    Used if the plans of the write are no longer available.
     """
     names = ("zone__name", "number", "serial", "added", "changed", "removed")
     keys = ("zone", "revision", "serial", "added", "changed", "removed")
@@ -253,7 +255,7 @@ def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
 
 
 def zones_of_publications(publications: Sequence[Publication], actor: Actor) -> dict[int, dict[str, Any]]:
-    """Return, by sequence, `zones`, the first of each that the actor may know about, and `more_zones`. One query."""
+    """Return the first visible zones of each publication (`zones`) and `more_zones`, by sequence. One query."""
     sequences = [publication.sequence for publication in publications]
     ranked = _seen_by(actor, Revision.objects.filter(publication__in=sequences)).annotate(
         place=Window(RowNumber(), partition_by=F("publication_id"), order_by=["zone__name", "zone_id"])
@@ -271,7 +273,7 @@ def zones_of_publications(publications: Sequence[Publication], actor: Actor) -> 
 
 
 def visible_revisions(publication: Publication, actor: Actor) -> "QuerySet[Revision]":
-    """Select the revisions of a publication that the actor may know about, by the names of their zones."""
+    """Return the revisions of a publication that the actor is allowed to see, sorted by zone name."""
     return _seen_by(actor, Revision.objects.filter(publication=publication.sequence)).order_by("zone__name", "zone_id")
 
 
@@ -299,7 +301,7 @@ def _reach_json(publication: Publication, now: datetime, *, is_new: bool) -> lis
 
 
 def _warnings(plans: Sequence[ZonePlan], actor: Actor) -> list[dict[str, Any]]:
-    """Return what the change breaks without being refused for it."""
+    """Return the rules that the change breaks without being refused."""
     return [
         violation_json(violation)
         for plan in plans

@@ -1,4 +1,4 @@
-"""Answers as they are sent. Made by hand, because a page of a thousand items is."""
+"""Construction of JSON responses without serializers, because a page can have a thousand items."""
 
 import json
 from collections.abc import Mapping
@@ -13,18 +13,18 @@ JSON = "application/json"
 
 
 def actor_in(request: Request) -> Actor:
-    """Return the caller."""
+    """Return the actor of the request."""
     return cast(Actor, request.auth)
 
 
 def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Return a JSON answer."""
+    """Return a JSON response."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return HttpResponse(text.encode(errors="backslashreplace"), status=status, content_type=JSON, headers=headers)
 
 
 def no_content(headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Answer 204: the request is carried out, and there is nothing to say."""
+    """Return a response with status 204 and no body."""
     response = HttpResponse(status=204, headers=headers)
     del response["Content-Type"]
     return response

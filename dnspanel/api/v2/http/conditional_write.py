@@ -1,9 +1,8 @@
-"""Conditional writes of what has no revision: nothing changes between the look at its tag and the write.
+"""Conditional writes of resources without revisions. Nothing changes between the check of the tag and the write.
 
-Rows of people, teams, tokens and hooks are small and seldom written, so
-their tag is a digest of what is answered, and writers of one of them wait
-for each other. The lock is the session's, because some verbs insist on being
-the outermost transaction.
+Rows of people, teams, tokens and hooks are small and seldom written. Therefore their tag is a digest of the response,
+and writers of the same resource wait for each other. The lock belongs to the database session, because some verbs must
+be the outermost transaction.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,10 +21,10 @@ from dnspanel.api.v2.http.problems import Problem
 
 @contextmanager
 def conditional_write(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
-    """Run the block only if the resource is as the request's If-Match says, and no other write through API v2 is at it.
+    """Lock the resource against other writes of API v2 and run the block if If-Match holds.
 
-    Raise Problem (412) with the present resource and what was sent. `base` is not known: the source of a digest is
-    not kept.
+    Raise Problem (412) with the current resource and the sent body otherwise. `base` is null, because the source of a
+    digest isn't stored.
     """
     condition = condition_in(request)
     with hold_lock(Lock.RESOURCE, crc32(resource.encode()), wait=True):
@@ -40,5 +39,5 @@ def conditional_write(request: Request, resource: str, as_it_is: Callable[[], An
 
 
 def answer_with_tag(value: Any, status: int = 200, **headers: str) -> HttpResponse:
-    """Return an answer with the tag that a conditional write sends back; keywords are headers (`Location`)."""
+    """Return a response with the tag for later conditional writes. Keyword arguments are headers (`Location`)."""
     return answer(value, status, headers={"ETag": tag_of(value), **headers})

@@ -1,14 +1,14 @@
-"""Operations and parameters of API v2 that will go: said in the document and in two headers of each answer.
+"""Deprecated operations and parameters of API v2, marked in the document and in two headers of each response.
 
-`Deprecation` (RFC 9745) says since when, `Sunset` (RFC 8594) from when on it may be gone, and a link leads to the page
-about compatibility, which promises the time between the two.
+`Deprecation` (RFC 9745) is the start of the deprecation, `Sunset` (RFC 8594) the earliest removal. A link leads to the
+page about compatibility, which promises the time between the two.
 
     @deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1))
     def get(self, request): …
 
     @deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1), parameters=("sort",))
 
-The document is marked by this and by nothing else, so what it calls deprecated always sends both headers.
+Only this decorator marks the document, so everything that the document calls deprecated always sends both headers.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """Since when something should not be used any more, and from when on it may be gone; of all, or of parameters."""
+    """The start of a deprecation and the earliest removal, of an operation or of some parameters."""
 
     since: date
     sunset: date
@@ -35,7 +35,7 @@ class Deprecation:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that say so."""
+        """The response headers of the deprecation."""
         return {
             "Deprecation": f"@{_seconds(self.since)}",
             "Sunset": http_date(_seconds(self.sunset)),
@@ -44,7 +44,10 @@ class Deprecation:
 
 
 def mark_deprecated(*, since: date, sunset: date, parameters: tuple[str, ...] = ()) -> Callable[[View], View]:
-    """Mark a method of a view, or parameters of it. Raise ValueError where less than LEAST_NOTICE is between."""
+    """Mark a view's method or some of its parameters as deprecated.
+
+    Raise ValueError if the sunset is less than LEAST_NOTICE after the start.
+    """
     if sunset - since < LEAST_NOTICE:
         raise ValueError(f"{sunset} is less than {LEAST_NOTICE.days} days after {since}.")
 
@@ -56,13 +59,13 @@ def mark_deprecated(*, since: date, sunset: date, parameters: tuple[str, ...] = 
 
 
 def deprecation_of(view: object, method: str) -> Deprecation | None:
-    """Return what is said of this method of the view."""
+    """Return the deprecation of a view's method, or None."""
     found: Deprecation | None = getattr(getattr(view, method.lower(), None), "deprecation", None)
     return found
 
 
 def say_deprecated(view: object, request: Request, response: HttpResponseBase) -> None:
-    """Set the headers, where the operation or a parameter of the request is deprecated."""
+    """Set the deprecation headers if the operation or a parameter of the request is deprecated."""
     found = deprecation_of(view, request.method or "")
     if found is None or (found.parameters and not set(found.parameters) & set(request.query_params)):
         return

@@ -1,6 +1,7 @@
-"""`dry_run=true`: a write is rehearsed, and answered with what it would do.
+"""`dry_run=true`: a rehearsal of a write, whose response contains what the write would do.
 
-What would refuse the write refuses its dry run in the same words. What asks for `confirm` does not: `reasons` has it.
+Errors that would refuse the write also refuse its dry run, in the same words. A write that needs `confirm` is not
+refused: the response lists why in `reasons`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,13 +36,14 @@ _MOVING = frozenset({RevisionKind.CREATE, RevisionKind.RESTORE, RevisionKind.DEL
 
 
 def is_dry_run(request: Request) -> bool:
-    """Return True if the request asks what it would do. Raise Problem for another word than true and false."""
+    """Return True if the request is a dry run. Raise Problem unless the parameter is `true` or `false`."""
     return flag_in(request, "dry_run", default=False)
 
 
 def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Make a view's method one whose writes are taken back once it has answered; a method without an answer
-    answers plans.
+    """Wrap a view's method so that its writes are rolled back after it has responded.
+
+    If the method has no content to return, the response contains the plans.
     """
 
     @wraps(do)
@@ -58,7 +60,7 @@ def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
 
 
 def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]) -> HttpResponse:
-    """Answer with what the act that was rehearsed would publish, and why it would have to be confirmed."""
+    """Return a response with what the rehearsed write would publish and why it would need to be confirmed."""
     actor = actor_in(request)
     plans = rehearsed.notes_of(ZonePlan)
     planned = {plan.zone.pk for plan in plans}
@@ -68,7 +70,7 @@ def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]
 
 
 def reasons_in(rehearsed: Rehearsal | None) -> list[str]:
-    """Return why the act would have to be confirmed, each reason once."""
+    """Return the reasons why the write would need to be confirmed, without duplicates."""
     return _reasons([] if rehearsed is None else rehearsed.notes_of(Exception))
 
 
@@ -78,7 +80,7 @@ def _reasons(refusals: Sequence[Exception]) -> list[str]:
 
 
 def plans_json(plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
-    """Return what publishing these plans would do, as the actor may see it, and why it would have to be confirmed."""
+    """Return the plans as JSON, limited to what the actor can see, and why they would need confirmation."""
     waiting = guarded_zones(plans)
     return {"plans": list(_plans_json(plans, actor)), "reasons": _reasons([GuardHolds(waiting)] if waiting else [])}
 
@@ -88,7 +90,7 @@ def _plans_json(plans: Sequence[ZonePlan], actor: Actor) -> Iterator[dict[str, A
 
 
 def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[dict[str, Any]]:
-    """Yield revisions that no plan was made for, as far as the actor may know of their zones."""
+    """Yield the revisions without a plan, limited to zones that the actor is allowed to see."""
     zones = zones_within_reach(actor, Right.READ).in_bulk([each.zone_id for each in revisions])
     content = _content_of(revisions)
     for each in revisions:
@@ -111,7 +113,10 @@ def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[
 
 
 def _content_of(revisions: Sequence[NewRevision]) -> Mapping[int, list[Change]]:
-    """Return the RRsets of zones that come as additions, of zones that go as removals; none if they are too many."""
+    """Return the RRsets of created zones as additions and of deleted zones as removals.
+
+    Return {} if there would be more than MOST_CONTENT.
+    """
     moving = {each.zone_id: each for each in revisions if each.kind in _MOVING}
     if sum(each.rrset_count for each in moving.values()) > MOST_CONTENT:
         return {}

@@ -1,10 +1,9 @@
-"""Entity tags, and the conditions that clients state with them.
+"""Entity tags and the conditions of clients (If-Match, If-None-Match).
 
-A zone's tag is its revision and a digest of its settings. An RRset's is the
-revision of the zone it was read at and a digest of the RRset: `If-Match`
-holds as long as the digest does, whatever else of the zone changed. When it
-does not, the revision tells what the writer had read, so that 412 can show
-base, theirs and mine.
+A zone's tag consists of its revision and a digest of its settings. An RRset's tag consists of the zone's revision at
+the time of the read and a digest of the RRset. `If-Match` compares only the digest, so other changes of the zone don't
+matter. If the digest differs, the revision identifies what the writer had read, so that the 412 response can show base,
+theirs and mine.
 """
 
 import hashlib
@@ -34,7 +33,7 @@ _VERSIONED = re.compile(r"([0-9]{1,9})-([0-9a-f]{16})")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a client says must be so: `If-Match` and `If-None-Match`; empty: nothing."""
+    """The condition of a request, from `If-Match` and `If-None-Match`. If empty, it always holds."""
 
     match_any: bool = False  # If-Match: *
     match: tuple[str, ...] = ()
@@ -46,7 +45,7 @@ class Condition:
         return self.match_any or bool(self.match)
 
     def holds(self, tag: str | None) -> bool:
-        """Return True if it holds for a resource with this tag; None: the resource does not exist."""
+        """Return True if the condition holds for a resource with this tag (None if the resource doesn't exist)."""
         if tag is None:
             return not self.wants_match
         value = tag.strip('"')
@@ -56,20 +55,20 @@ class Condition:
 
     @property
     def revision(self) -> int | None:
-        """The revision in the first tag of `If-Match`: what the writer had read."""
+        """The revision in the first tag of `If-Match`, which is the revision that the writer had read."""
         found = next(filter(None, map(_VERSIONED.fullmatch, self.match)), None)
         return int(found[1]) if found else None
 
 
 def condition_in(request: Request) -> Condition:
-    """Return the condition of a request. Raise Problem for headers that are not tags."""
+    """Return the condition of a request. Raise Problem if a header has an invalid tag."""
     match_any, match = _read(request, "If-Match")
     none_match_any, none_match = _read(request, "If-None-Match")
     return Condition(match_any, match, none_match_any, none_match)
 
 
 def tag_of(value: Any) -> str:
-    """Return the tag of anything that JSON can say."""
+    """Return the tag of a JSON value."""
     return f'"{_digest(value)}"'
 
 
@@ -79,14 +78,14 @@ def zone_tag(revision: int, tags: Iterable[str], team_id: int | None, default_tt
 
 
 def rrset_tag(rrset: RRset, revision: int) -> str:
-    """Return the tag of an RRset, read at this revision of its zone."""
+    """Return the tag of an RRset that was read at this revision of its zone."""
     return f'"{revision}-{_rrset_digest(rrset)}"'
 
 
 def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: Any = None) -> None:
-    """Raise a Problem (412) with the present state unless the condition holds. Lock first what others can change.
+    """Raise Problem (412) with the current state unless the condition holds. Callers must lock the resource first.
 
-    `theirs` may be a function that returns it.
+    `theirs` is the current state or a function that returns it.
     """
     if not condition.holds(tag):
         detail = "It exists already." if condition.none_match_any and tag else "It is not what If-Match says."
@@ -96,7 +95,7 @@ def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: 
 
 
 def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], current: RRset | None, mine: Any) -> None:
-    """Raise a Problem with base, theirs and mine unless the condition holds; called under the lock of the zone."""
+    """Raise Problem with base, theirs and mine unless the condition holds. The caller holds the lock of the zone."""
     if _holds_for(condition, current):
         return
     base = _rrset_at(zone, key, condition.revision, current)
@@ -113,7 +112,7 @@ def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], curren
 
 
 def fresh_enough(request: Request, tag: str) -> HttpResponse | None:
-    """Return 304 when the client has this version (`If-None-Match` of a read), else None."""
+    """Return 304 if the client already has this version (`If-None-Match` of a read), else None."""
     condition = condition_in(request)
     if condition.none_match_any or tag.strip('"') in condition.none_match:
         response = HttpResponse(status=304, headers={"ETag": tag})
@@ -132,7 +131,7 @@ def _holds_for(condition: Condition, current: RRset | None) -> bool:
 
 
 def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, current: RRset | None) -> RRset | None:
-    """Return what the RRset was at this revision, which may be none of the zone's."""
+    """Return the RRset as it was at this revision, which can be a number that the zone doesn't have."""
     if revision is None:
         return None
     name, type_ = key
@@ -149,7 +148,7 @@ def _settings_digest(tags: tuple[str, ...], team_id: int | None, default_ttl: in
 
 
 def _rrset_digest(rrset: RRset) -> str:
-    """Return the digest of an RRset. A SOA's serial is left out: it moves by itself."""
+    """Return the digest of an RRset. The serial of a SOA is left out, because it changes automatically."""
     shape = soa.with_serial(rrset, soa.NO_SERIAL) if rrset.type == rdtypes.SOA else rrset
     return _digest([shape.name, shape.type, shape.to_json()])
 
@@ -160,11 +159,10 @@ def _digest(value: Any) -> str:
 
 
 def _read(request: Request, header: str) -> tuple[bool, tuple[str, ...]]:
-    """Return True if the header is a star, and its tags.
+    """Return True if the header is `*`, and its tags without `W/`.
 
-    A weak one is the same tag without `W/`, in If-Match too, where RFC 9110 would have it match nothing: proxies
-    that compress make tags weak (nginx, CDNs), and a tag of ours names a state of the resource, whatever the bytes
-    are.
+    A weak tag equals the strong one, also in If-Match, where RFC 9110 requires that it matches nothing. Proxies that
+    compress (nginx, CDNs) make tags weak, and our tags identify the state of a resource, not the bytes of a response.
     """
     text = request.headers.get(header, "").strip()
     if text in {"", "*"}:

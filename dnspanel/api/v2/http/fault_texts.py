@@ -1,4 +1,4 @@
-"""Sentences about values that a request cannot have: each names the value and says what can be there. Pure."""
+"""Error texts about invalid values. Each names the value and the allowed values. Pure."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -8,7 +8,7 @@ _LONGEST_QUOTED = 60
 
 
 def unknown_member(name: str, allowed: Iterable[str]) -> str:
-    """Say that an object has no such member, which one was probably meant, and which it has."""
+    """Return the error text for an unknown member, with a similar name and the object's members."""
     allowed = sorted(allowed)
     if not allowed:
         return f"Unknown member {quote_text(name)}: this object has no members."
@@ -16,14 +16,14 @@ def unknown_member(name: str, allowed: Iterable[str]) -> str:
 
 
 def read_only_member(name: str, allowed: Iterable[str]) -> str:
-    """Say that a member is in answers only."""
+    """Return the error text for a member that only responses have."""
     allowed = sorted(allowed)
     settable = f" Allowed: {join_limited(allowed)}." if allowed else ""
     return f"{quote_text(name)} is read-only: leave it out.{settable}"
 
 
 def unknown_parameter(name: str, allowed: Iterable[str]) -> str:
-    """Say that an operation has no such query parameter, and which it has."""
+    """Return the error text for an unknown query parameter, with a similar name and the operation's parameters."""
     allowed = sorted(allowed)
     if not allowed:
         return "This operation has no query parameters."
@@ -31,12 +31,12 @@ def unknown_parameter(name: str, allowed: Iterable[str]) -> str:
 
 
 def must_be(pointer: str, needed: str, *, missing: bool = False) -> str:
-    """Say what a value must be, or that it is missing."""
+    """Return the error text for a value of a wrong kind, or for a missing value."""
     return f"{subject(pointer)} {'is required:' if missing else 'must be'} {needed}."
 
 
 def not_a_choice(pointer: str, given: object, choices: Iterable[str]) -> str:
-    """Say that a value is none of the choices, which one was probably meant, and all choices."""
+    """Return the error text for a value that isn't one of the choices, with a similar one and all choices."""
     choices = list(choices)
     if not isinstance(given, str):
         return must_be(pointer, f"one of {join_limited(choices)}")
@@ -44,7 +44,7 @@ def not_a_choice(pointer: str, given: object, choices: Iterable[str]) -> str:
 
 
 def subject(pointer: str) -> str:
-    """Return how a sentence names the value at a pointer: by its member, and by its place in a list."""
+    """Return the name of the value at a pointer for use in a sentence: its member, and its index in a list."""
     if not pointer:
         return "The body"
     parts = pointer.split("/")[1:]
@@ -62,18 +62,18 @@ def join_limited(words: Iterable[str]) -> str:
 
 
 def list_of(things: str, least: int | None, most: int | None) -> str:
-    """Return how a sentence describes a list with these numbers of things."""
+    """Return a phrase that describes a list with these limits on its length."""
     if most is None:
         return f"a list of one or more {things}" if least else f"a list of {things}"
     return f"a list of {least} to {most:,} {things}" if least else f"a list of at most {most:,} {things}"
 
 
 def meant(given: str, known: Iterable[str]) -> str:
-    """Return a question about the one of these that is spelled much like this; nothing without such a word."""
+    """Return a question that suggests the known word with the most similar spelling, or "" without such a word."""
     close = get_close_matches(given[:_LONGEST_QUOTED].lower(), list(known), 1, 0.6)
     return f" Did you mean {quote_text(close[0])}?" if close else ""
 
 
 def quote_text(text: str) -> str:
-    """Return a text of the client as sentences show it, with its end cut off where it is long."""
+    """Return the client's text in quotes, shortened if it is long."""
     return f"“{text if len(text) <= _LONGEST_QUOTED else text[:_LONGEST_QUOTED] + '…'}”"

@@ -1,13 +1,12 @@
-"""`Idempotency-Key`: a request that is sent again gets the answer of the first, and writes once. Verbs.
+"""`Idempotency-Key`: a retried request gets the first response again and writes only once. Verbs.
 
-1. Claim the key: a row without an answer, committed before anything is done.
-2. Do it. What is published carries an id made from the row, which the log
-   takes once only.
-3. Store the answer in the row.
+1. Claim the key: commit a row without a response before anything else.
+2. Do the write. The publication has an id that is derived from the row, and
+   the log accepts each id only once.
+3. Store the response in the row.
 
-A process that dies in between leaves a row without an answer. After
-`LEASE` a retry takes it over and, if the first one had published, is
-answered with that publication. A key is free again after a day.
+A process that dies in between leaves a row without a response. After `LEASE` a retry takes the row over. If the first
+request had published, the retry gets that publication as its response. A key can be used again after a day.
 """
 
 import hmac
@@ -34,9 +33,9 @@ _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Link", "Preference-Applied
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to do what a key asks for, once.
+    """The right to do a key's request once.
 
-    `taken_over`: another process began before, and was not heard of again.
+    `taken_over` is True if another process had started the request and then died.
     """
 
     id: int
@@ -45,7 +44,7 @@ class Claim:
 
 
 class Remembered(Exception):
-    """This was done before; `response` is what was answered."""
+    """Raised if the request was already done. `response` is its first response."""
 
     def __init__(self, response: HttpResponse) -> None:
         self.response = response
@@ -53,11 +52,11 @@ class Remembered(Exception):
 
 
 def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Claim:
-    """Claim the key for this request. Raise Remembered with the answer if there is one.
+    """Claim the key for this request. Raise Remembered if its response is stored.
 
-    Raise TakenBack where that answer was about a publication that was taken back since.
+    Raise TakenBack if the stored response was about a publication that was reverted since.
 
-    Raise Problem for a key that belongs to another request, or to the same one while it is under way.
+    Raise Problem if the key belongs to another request, or if the same request is still in progress.
     """
     if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
         fault = RequestFault("invalid", f"Use 1 to {LONGEST_KEY} printable characters.", header="Idempotency-Key")
@@ -79,17 +78,15 @@ def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Cla
 
 
 def form_id_of(claim_id: int) -> UUID:
-    """Return the id under which the log takes what a claim asks for once.
+    """Return the id of a claim's publication. The log accepts each id only once.
 
-    A key that is used again after a day has another.
+    A key that is used again after a day has another id.
     """
     return uuid5(NAMESPACE, str(claim_id))
 
 
 def remember(*, claim: Claim, response: HttpResponse, now: datetime) -> None:
-    """Remember this answer for retries; after a failure of ours, or a refusal for the moment, they may try it
-    themselves.
-    """
+    """Store this response for retries. After a server error or a streamed response, retries run the request."""
     rows = RememberedAnswer.objects.filter(pk=claim.id)
     if response.status_code >= 500 or response.streaming:
         rows.update(at=now - LEASE)
@@ -99,7 +96,7 @@ def remember(*, claim: Claim, response: HttpResponse, now: datetime) -> None:
 
 
 def forget_answers(*, now: datetime) -> int:
-    """Forget answers older than a day, so that their keys are free; return how many."""
+    """Delete responses older than a day, so that their keys can be used again. Return their number."""
     forgotten, _ = RememberedAnswer.objects.filter(at__lte=now - REMEMBERED_FOR).delete()
     return forgotten
 
@@ -119,10 +116,9 @@ def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
 
 
 def _digest(request: HttpRequest) -> bytes:
-    """Return what makes a request the same one: method, path with query, conditions and body; of an upload only its
-    size.
+    """Return a digest of a request's method, path, query, conditions and body. For uploads, only the size counts.
 
-    It is made with a key of the panel, because bodies have passwords, and a reader of the database could guess them
+    The digest uses a key of the panel, because bodies contain passwords. A reader of the database could guess these
     from a plain digest.
     """
     named = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "CONTENT_LENGTH")

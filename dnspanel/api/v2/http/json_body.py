@@ -1,4 +1,4 @@
-"""Reading a JSON body strictly: what cannot be stored, or means nothing, is refused before anybody looks at it."""
+"""Strict parsers of JSON bodies. They reject ambiguous JSON and values that can't be stored before a view sees them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +12,9 @@ from dnspanel.api.v2.http.problems import Problem
 
 
 class StrictJSONParser(BaseParser):
-    """JSON without NaN and Infinity, without half characters and zero bytes, and not nested without end.
+    """A JSON parser that rejects NaN, Infinity, lone surrogates, zero bytes and too deep nesting.
 
-    Raises Problem for other text, RequestDataTooBig (413) beyond `DATA_UPLOAD_MAX_MEMORY_SIZE`, before it is parsed.
+    Raises Problem for invalid text, and RequestDataTooBig (413) above `DATA_UPLOAD_MAX_MEMORY_SIZE` before parsing.
     """
 
     media_type = "application/json"
@@ -31,7 +31,7 @@ class StrictJSONParser(BaseParser):
 
 
 class MergePatchParser(StrictJSONParser):
-    """The same under the name that RFC 7386 gives to a partial object."""
+    """The strict JSON parser for the media type of JSON Merge Patch (RFC 7386)."""
 
     media_type = "application/merge-patch+json"
 

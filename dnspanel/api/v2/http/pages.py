@@ -1,7 +1,7 @@
 """Cursor pages: `{"items": […], "next": URL or null, "next_cursor": text or null}`, and a Link header (RFC 8288).
 
-A cursor says after which item the next page starts, never how many were
-before it. So a page neither repeats nor skips what others' writes do not touch.
+A cursor names the item after which the next page starts, not a number of items. So pages don't repeat or skip items
+when other clients write.
 """
 
 import base64
@@ -27,14 +27,14 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """How many items a client wants, and after which key of strings and whole numbers (empty: from the start)."""
+    """The requested number of items, and the key after which they start. An empty key means from the beginning."""
 
     limit: int
     after: tuple[Any, ...]
 
 
 def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -> PageRequest:
-    """Return what `limit` and `cursor` ask for; `kinds` are the types of the key's parts. Raise Problem."""
+    """Parse `limit` and `cursor`. `kinds` are the types of the key's parts. Raise Problem if either is invalid."""
     typed = request.query_params.get("limit")
     if typed is not None and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
         raise bad_parameter("limit", f"Use a whole number from 1 to {MOST}.")
@@ -45,7 +45,10 @@ def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -
 def page_answer(
     request: Request, items: Sequence[Any], next_after: tuple[Any, ...] | None = None, **besides: Any
 ) -> HttpResponse:
-    """Answer a page; `next_after` is the key of its last item when there may be more; keywords are other members."""
+    """Return a response with a page. `next_after` is the key of its last item if there can be more items.
+
+    Keyword arguments are additional members.
+    """
     if next_after is None:
         return answer({"items": items, "next": None, "next_cursor": None, **besides})
     cursor = _encode_cursor(next_after)
@@ -57,7 +60,7 @@ def page_answer(
 
 
 def cut(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], bool]:
-    """Return the rows of the page, and True if there are more, of `limit + 1` rows that were asked for."""
+    """Return the page's rows, and True if there are more. The caller has selected `limit + 1` rows."""
     return rows[:limit], len(rows) > limit
 
 
@@ -69,9 +72,7 @@ def page_by_id(
     *,
     newest_first: bool = False,
 ) -> HttpResponse:
-    """Answer with the page of these rows in the order of their ids, which are the cursor; `items_of` makes
-    items of its rows.
-    """
+    """Return a response with a page of these rows, sorted by id (the cursor). `items_of` turns rows into items."""
     rows = rows.order_by("-pk" if newest_first else "pk")
     if page.after:
         rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": page.after[0]})
@@ -80,7 +81,7 @@ def page_by_id(
 
 
 def each_as(to_json: Callable[[Row], Any]) -> Callable[[Sequence[Row]], list[Any]]:
-    """Return a function that makes an item of each row by itself."""
+    """Return a function that converts rows into items one by one."""
     return lambda rows: [to_json(row) for row in rows]
 
 
@@ -105,7 +106,7 @@ def _decode_cursor(cursor: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
 
 
 def _is_usable(part: object, kind: type) -> bool:
-    """Return True if a part of a key can be looked up: a client may have made the cursor up."""
+    """Return True if a part of a key can be used in a query. Clients can send cursors that they made up."""
     if type(part) is not kind:
         return False
     if isinstance(part, int):

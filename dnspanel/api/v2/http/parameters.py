@@ -1,4 +1,4 @@
-"""What an operation takes: the query parameters that the document of the API names for it, and no others; a body."""
+"""The query parameters and the body that an operation accepts according to the OpenAPI document."""
 
 from typing import NamedTuple
 
@@ -11,9 +11,9 @@ from dnspanel.api.v2.http.problems import RequestFault, bad_choice, invalid
 
 
 def refuse_unknown_parameters(request: Request, view: APIView) -> None:
-    """Raise Problem for a parameter that this operation does not have: a misspelled `dry_run` would be a write.
+    """Raise Problem for an unknown query parameter, because a misspelled `dry_run` would cause a write.
 
-    Nothing has been done yet when it is refused.
+    Called before the operation does anything.
     """
     if not request.query_params:
         return
@@ -32,7 +32,7 @@ def refuse_unknown_parameters(request: Request, view: APIView) -> None:
 
 
 class Taken(NamedTuple):
-    """What an operation takes: the names of its query parameters, and whether it takes a body."""
+    """The inputs that an operation accepts: the names of its query parameters, and whether it has a body."""
 
     parameters: frozenset[str]
     body: bool
@@ -44,7 +44,7 @@ _TAKEN: dict[tuple[type[APIView], str], Taken] = {}
 
 
 def taken_by(view: APIView, method: str) -> Taken | None:
-    """Return what an operation takes; None if the view does not have this method."""
+    """Return the inputs that an operation accepts, or None if the view doesn't have this method."""
     do = getattr(view, method.lower(), None)
     # A client can send any word as a method, and `options` is one of the framework.
     if do is None or method.lower() not in view.http_method_names:
@@ -62,7 +62,7 @@ def taken_by(view: APIView, method: str) -> Taken | None:
 
 
 def flag_in(request: Request, name: str, *, default: bool) -> bool:
-    """Return a query parameter that is `true` or `false`. Raise Problem."""
+    """Return a boolean query parameter. Raise Problem unless it is `true` or `false`."""
     value = request.query_params.get(name, "true" if default else "false")
     if value not in {"true", "false"}:
         raise bad_choice(name, value, ("true", "false"))

@@ -1,7 +1,7 @@
-"""Every kind of problem that API v2 answers with: the stable codes that clients decide by.
+"""All problem types of API v2, with the stable codes that clients use.
 
-A problem's `type` is the address of its kind below `/api/v2/problems/`, where
-the kind explains itself. A code, once published, keeps its meaning.
+A problem's `type` is the URL of its problem type below `/api/v2/problems/`, which explains it. A published code keeps
+its meaning.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """One kind of problem."""
+    """A type of problem."""
 
     code: str
     status: int
@@ -19,7 +19,7 @@ class ProblemType:
 
     @property
     def meaning(self) -> str:
-        """What happened, and what to do, as one text."""
+        """The cause and the remedy as one text."""
         return f"{self.cause} {self.remedy}"
 
 

@@ -1,9 +1,9 @@
-"""Problem details (RFC 9457): how API v2 says what went wrong, for every error of ours and of the framework.
+"""Problem details (RFC 9457), which are the response to every error of the panel and of the framework.
 
     {"type", "title", "status", "detail", "code", "errors": [{"pointer" | "parameter" | "header", "code", "detail"}]}
 
-`pointer` is a JSON pointer into the body that was sent. Some kinds say more:
-`conflicts`, `reasons`, `base`, `theirs` and `mine`, and `trash` where a zone is.
+`pointer` is a JSON pointer into the request body. Some types have more members: `conflicts`, `reasons`, `base`,
+`theirs` and `mine`, and `trash` if a zone is in the trash.
 """
 
 import json
@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RequestFault:
-    """A fault of one value: its place (one of three, or none), a stable code, and a sentence."""
+    """An error in one value: its place (one of three, or none), a stable code and a sentence."""
 
     code: str
     detail: str
@@ -62,13 +62,13 @@ class RequestFault:
     header: str | None = None
 
     def to_json(self) -> dict[str, str]:
-        """Return the fault without the places that it does not have."""
+        """Return the error as JSON without empty members."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass
 class Problem(ApiError):
-    """A request that is not answered as asked; raised by views, and made of every other error."""
+    """An error response of API v2. Views raise it, and every other error is translated into it."""
 
     code: str
     detail: str
@@ -81,7 +81,7 @@ class Problem(ApiError):
         return PROBLEM_TYPES[self.code].status
 
     def to_json(self) -> dict[str, Any]:
-        """Return the body."""
+        """Return the response body."""
         kind = PROBLEM_TYPES[self.code]
         return {
             "type": f"{ROOT_URL}/{kind.code}",
@@ -95,23 +95,23 @@ class Problem(ApiError):
 
 
 def invalid(faults: Sequence[RequestFault]) -> Problem:
-    """Return the problem of values of the request that cannot be used."""
+    """Return the problem for invalid values in the request."""
     more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
     return Problem("invalid", faults[0].detail + more, faults)
 
 
 def bad_parameter(name: str, detail: str) -> Problem:
-    """Return the problem of a query parameter that cannot be used."""
+    """Return the problem for an invalid query parameter."""
     return invalid([RequestFault("invalid", detail, parameter=name)])
 
 
 def bad_choice(name: str, given: str, choices: Iterable[str]) -> Problem:
-    """Return the problem of a query parameter whose value is not one of these."""
+    """Return the problem for a query parameter whose value isn't one of these choices."""
     return invalid([RequestFault("invalid-choice", not_a_choice(f"/{name}", given, choices), parameter=name)])
 
 
 def bad_value(pointer: str, detail: str, code: str = "invalid") -> Problem:
-    """Return the problem of a value of the body that cannot be used."""
+    """Return the problem for an invalid value in the body."""
     return invalid([RequestFault(code, detail, pointer=pointer)])
 
 
@@ -123,9 +123,9 @@ def needs_confirmation(
     totals: Mapping[str, int] | None = None,
     **more: Any,
 ) -> Problem:
-    """Return what waits for `confirm`: the first of the zones that it is about, and how many there are of all.
+    """Return the problem for a write that needs `confirm`, with the first affected zones and their total number.
 
-    `reasons` are those of the zones, and `totals` the sums of these zones, unless they are given.
+    Without `reasons` and `totals`, both are computed from `zones`.
     """
     listed = zones[:MOST_ZONES]
     totals = totals or totals_of(zones)
@@ -143,18 +143,18 @@ def needs_confirmation(
 
 
 def totals_of(zones: Sequence[GuardedZone]) -> dict[str, int]:
-    """Return how many zones these are, how many RRsets they lose, and how many they have."""
+    """Return the number of zones, of their removed RRsets and of all their RRsets."""
     removed, rrsets = sum(each.removed for each in zones), sum(each.rrsets for each in zones)
     return {"zones": len(zones), "removed": removed, "rrsets": rrsets}
 
 
 def _reasons_of(zones: Sequence[GuardedZone], count: int) -> list[str]:
-    """Return the reasons as sentences of their own: with the zone, where there are several."""
+    """Return the reasons of all zones as sentences, prefixed with the zone's name if there are several zones."""
     return [f"{each.name}: {reason}" if count > 1 else reason for each in zones for reason in each.reasons]
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the answer to anything that a view raised; an unforeseen error is logged, and said to be our mistake."""
+    """Return the response to an exception of a view. Log an unexpected exception and report a server error."""
     request: Request = context["request"]
     problem = problem_of(exc)
     if problem is not None and database_away.is_away(exc):
@@ -167,7 +167,7 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 def answer(problem: Problem) -> HttpResponse:
-    """Return a problem as it is sent."""
+    """Return a response with this problem."""
     text = json.dumps(problem.to_json(), ensure_ascii=False)
     response = HttpResponse(text.encode(errors="backslashreplace"), status=problem.status, content_type=MEDIA_TYPE)
     for name, value in problem.headers.items():
@@ -176,7 +176,7 @@ def answer(problem: Problem) -> HttpResponse:
 
 
 def problem_of(exc: BaseException) -> Problem | None:
-    """Return what an error is for a client; None for an unforeseen one."""
+    """Return the problem for an exception, or None if the exception is unexpected."""
     if isinstance(exc, Problem):
         return exc
     if database_away.is_away(exc):
@@ -188,7 +188,7 @@ def problem_of(exc: BaseException) -> Problem | None:
 
 
 def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
-    """Return a function that makes the error's own sentence a problem of this kind."""
+    """Return a function that turns an exception into a problem of this type with the exception's text."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda exc: Problem(code, str(exc), headers=named)
 
@@ -203,14 +203,14 @@ def _of_fields(exc: Any) -> Problem:
 
 
 def _of_value(code: str) -> Callable[[Any], Problem]:
-    """Return a function that makes an error the problem of a value that no reader pointed at, of this code."""
+    """Return a function that turns an exception into an invalid-value problem with this code and no pointer."""
     return lambda exc: invalid([RequestFault(code, str(exc))])
 
 
 def _unknown(exc: zones.Unknown) -> Problem:
-    """Return the problem of an unknown zone.
+    """Return the problem for an unknown zone.
 
-    Names of zones can have slashes, so a path that does not exist below a zone is read as one.
+    Zone names can contain slashes, so an unknown path below a zone is parsed as a zone name.
     """
     zone_name, _, below = exc.name.partition("./")
     hint = f" Below {zone_name}. there is no {below} either: /api/v2/openapi.json lists all paths." if below else ""
@@ -243,7 +243,7 @@ def _conflicts(exc: zones.Conflicts) -> Problem:
 
 
 def violations_at(exc: zones.RuleViolations, place: Callable[[Violation], str | None]) -> Problem:
-    """Return the problem of broken rules, with a pointer for each: where in the body its RRset is."""
+    """Return the problem for broken rules. `place` returns a pointer to the RRset of each violation in the body."""
     faults = [RequestFault(each.code, each.message, pointer=place(each)) for each in exc.violations]
     extensions = {"violations": [violation_json(violation) for violation in exc.violations]}
     return Problem("rules-violated", str(exc), faults, extensions=extensions)
@@ -282,7 +282,7 @@ def _validation(exc: drf.ValidationError) -> Problem:
 
 
 def _faults_in(detail: Any, pointer: str) -> Sequence[RequestFault]:
-    """Return the faults in what a serializer says of a body: lists and dicts down to sentences."""
+    """Flatten a serializer's errors (nested lists and dicts of sentences) into a list."""
     if isinstance(detail, Mapping):
         nested = [
             _faults_in(each, pointer if name == "non_field_errors" else f"{pointer}/{_token(name)}")
@@ -324,9 +324,7 @@ def _too_general(exc: SearchTooGeneral) -> Problem:
 
 
 def unavailable(exc: BaseException) -> Problem:
-    """Return the problem of an error that says that PostgreSQL is away; `in_doubt` says that the write may
-    have been done.
-    """
+    """Return the problem for an unreachable PostgreSQL. `in_doubt` is true if the write was possibly committed."""
     headers = {"Retry-After": str(database_away.retry_after(exc))}
     extensions = {"in_doubt": True} if database_away.is_in_doubt(exc) else {}
     return Problem("unavailable", database_away.sentence(exc), headers=headers, extensions=extensions)

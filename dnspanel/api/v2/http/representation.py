@@ -1,4 +1,4 @@
-"""How zones, RRsets and what happens to them look in API v2: plain values for JSON. `shapes` has their description."""
+"""JSON values of zones, RRsets, changes and revisions in API v2. `shapes` describes them for the OpenAPI document."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,17 +22,17 @@ ROOT_URL = "/api/v2"
 
 
 def time_json(at: datetime) -> str:
-    """Return RFC 3339 in UTC, to the microsecond."""
+    """Return a time in RFC 3339 format, in UTC with microseconds."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def code_of(word: str) -> str:
-    """Return a word of the panel's pages as a code of the API: in lower case, without spaces."""
+    """Return a word of the panel's pages as an API code: lowercase, with hyphens for spaces."""
     return word.lower().replace(" ", "-")
 
 
 def rrset_json(rrset: RRset) -> dict[str, Any]:
-    """Return an RRset by its own."""
+    """Return an RRset as JSON with its name and type."""
     if rrset.notes.spellings:
         rrset = replace(rrset, notes=rrset.notes.without_spellings)
     return {"name": rrset.name, "type": rdata.type_to_text(rrset.type), **rrset.to_json()}
@@ -43,7 +43,7 @@ def optional_rrset_json(rrset: RRset | None) -> dict[str, Any] | None:
 
 
 def zone_url(name: str) -> str:
-    """Return where a zone is. A slash in a name is written as DNS escapes it, since a path would be cut there."""
+    """Return the URL of a zone. A slash in the name is escaped as in DNS, because it would split the path."""
     return f"{ROOT_URL}/zones/{_segment(name)}"
 
 
@@ -60,7 +60,7 @@ def publication_url(sequence: int) -> str:
 
 
 def violation_json(violation: Violation) -> dict[str, Any]:
-    """Return a rule that is broken."""
+    """Return a broken rule as JSON."""
     return {
         "severity": str(violation.severity),
         "code": violation.code,
@@ -71,7 +71,7 @@ def violation_json(violation: Violation) -> dict[str, Any]:
 
 
 def conflict_json(conflict: Conflict) -> dict[str, Any]:
-    """Return an RRset that others changed, in all three versions."""
+    """Return a conflicting RRset in all three versions (base, theirs, mine)."""
     return {
         "zone": conflict.zone_name,
         "operation": conflict.operation_id,
@@ -84,7 +84,7 @@ def conflict_json(conflict: Conflict) -> dict[str, Any]:
 
 
 def change_json(change: Change) -> dict[str, Any]:
-    """Return an RRset before and after."""
+    """Return a changed RRset before and after the change."""
     return {
         "name": change.name,
         "type": rdata.type_to_text(change.type),
@@ -94,7 +94,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 
 def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
-    """Return what a publication does, or would do, to one zone; of its RRsets those that may be seen."""
+    """Return what a publication does to one zone, or would do, limited to visible RRsets."""
     return {
         **moved_json(plan),
         "kind": str(RevisionKind.CHANGE),
@@ -106,7 +106,7 @@ def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
 
 
 def moved_json(plan: ZonePlan) -> dict[str, Any]:
-    """Return where a plan takes its zone."""
+    """Return a zone's revision and serial after a plan, and the numbers of changed RRsets."""
     moves = bool(plan.changes)
     return {
         "zone": plan.zone.name,
@@ -119,7 +119,7 @@ def moved_json(plan: ZonePlan) -> dict[str, Any]:
 
 
 def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
-    """Return an RRset as a draft wants it."""
+    """Return a draft's change of one RRset, with the published and the wanted version."""
     return {
         "operation": row.operation_id,
         "zone": zone_name,
@@ -133,7 +133,7 @@ def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
 
 
 def revision_json(zone_name: str, row: HistoryRow, actor: Actor) -> dict[str, Any]:
-    """Return a revision in the history of its zone; without author and reason for actors that may not know these."""
+    """Return a revision in a zone's history. Omit author and reason if the actor isn't allowed to know them."""
     knows = may_know_author(actor, row.token_id)
     return {
         "zone": zone_name,

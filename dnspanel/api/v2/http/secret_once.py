@@ -1,4 +1,4 @@
-"""Answers with a secret that is shown once: a retry learns what was made, and the database never holds the secret."""
+"""Responses with a secret that is shown once. A retry doesn't get the secret, and the database never stores it."""
 
 import json
 from typing import Any
@@ -12,13 +12,13 @@ from dnspanel.api.v2.http.view import V2View
 
 
 class _Once(HttpResponse):
-    """An answer whose remembered form is already written; `with_secret` is what is sent this time."""
+    """A response whose content is the stored form without the secret. `with_secret` is sent the first time."""
 
     with_secret: bytes = b""
 
 
 class OneSecretView(V2View):
-    """A view whose answers may hold a secret. Idempotency remembers them without it."""
+    """The base class of views whose responses can contain a secret. Idempotency stores responses without it."""
 
     def finalize_response(
         self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
@@ -31,7 +31,7 @@ class OneSecretView(V2View):
 
 
 def once(value: dict[str, Any], *, secret: str, status: int = 201, **headers: str) -> HttpResponse:
-    """Return the answer with this member; a client that gets the remembered answer finds null there."""
+    """Return a response with the member `secret`. A client that gets the stored response finds null in this member."""
     plain = answer_with_tag(value | {secret: None}, status, **headers)
     response = _Once(plain.content, status=status, headers=dict(plain.headers))
     response.with_secret = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""Bodies where an operation takes none: what they say is in vain, so they are refused."""
+"""Rejection of request bodies for operations that have none, because such a body would be ignored."""
 
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -11,9 +11,10 @@ _MOST = 100
 
 
 def refuse_unexpected_body(request: Request, view: APIView) -> None:
-    """Raise Problem for a write with a body that its operation does not have, such as a `reason` for a DELETE.
+    """Raise Problem for a write with a body that its operation doesn't have, such as a `reason` for a DELETE.
 
-    An empty object passes: some clients send it with every POST. Nothing has been done yet when a body is refused.
+    An empty object is allowed, because some clients send one with every POST. Called before the operation does
+    anything.
     """
     method = str(request.method)
     taken = taken_by(view, method)

@@ -1,4 +1,4 @@
-"""What every view of API v2 shares: problems as errors, strict JSON, conditions, answers that a retry gets again."""
+"""Shared parts of all views of API v2: problems as errors, strict JSON, conditions, responses for retries."""
 
 import json
 import logging
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class JSONOnly(BaseRenderer):
-    """For the choice of the media type alone: answers are made by `answer`."""
+    """A renderer used only for content negotiation. `answer` creates the responses."""
 
     media_type = JSON
     format = "json"
@@ -50,18 +50,17 @@ class JSONOnly(BaseRenderer):
 
 
 class ProblemOnly(JSONOnly):
-    """A client that accepts problems alone is served as well."""
+    """A renderer for clients that only accept problem details, so that they are served too."""
 
     media_type = problems.MEDIA_TYPE
 
 
 class V2View(APIView):
-    """Base of every view of API v2.
+    """The base class of views of API v2.
 
-    A write with an `Idempotency-Key` publishes once: its answer is remembered
-    for a day and given to every retry; a dry run leaves the key free. A token that must state conditions is
-    held to it, unless `writes_nothing` (a POST that only asks) or the resource has
-    no state to compare (`unconditional`).
+    A write with an `Idempotency-Key` publishes only once: its response is stored for a day and returned to every retry.
+    A dry run doesn't use up the key. A token that requires conditions must send If-Match, unless the view is a POST
+    that only reads (`writes_nothing`) or the resource has no state to compare (`unconditional`).
     """
 
     parser_classes: Any = (StrictJSONParser, MergePatchParser)
@@ -72,7 +71,7 @@ class V2View(APIView):
     _claim: idempotency.Claim | None = None
 
     def get_parsers(self) -> list[BaseParser]:
-        """Take a body under the name of RFC 7386 only where a request changes members."""
+        """Return the parsers. The media type of RFC 7386 is only accepted for PATCH."""
         is_patch = self.request is None or self.request.method == "PATCH"  # None: a document is made
         return [each for each in super().get_parsers() if is_patch or not isinstance(each, MergePatchParser)]
 
@@ -139,7 +138,7 @@ class V2View(APIView):
 
 
 class NothingHere(V2View):
-    """Every URL below the API's root that is not one of its resources."""
+    """The view of all other URLs below the API's root. It answers with a problem."""
 
     unconditional = True
 
@@ -149,7 +148,7 @@ class NothingHere(V2View):
 
 
 def _meant_path(path: str) -> str:
-    """Return what a client that asks for a path without a resource can do, as sentences."""
+    """Return sentences that help a client that requested an unknown path."""
     parts = path.removeprefix(ROOT).split("/")
     patterns = get_resolver("dnspanel.api.v2.urls").url_patterns
     resources = {str(each.pattern).removeprefix(ROOT[1:]).partition("/")[0] for each in patterns}
@@ -161,7 +160,7 @@ def _meant_path(path: str) -> str:
 
 
 def form_id_of(request: Request) -> Any:
-    """Return the id under which a write with an Idempotency-Key publishes, however often it is sent; else None."""
+    """Return the publication id of a write with an Idempotency-Key, the same for all retries. Else return None."""
     claim = request.parser_context["view"]._claim
     return None if claim is None else claim.form_id
 
@@ -173,7 +172,7 @@ def _answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse
 
 
 def _with_ways_out(exc: Exception, view: V2View, request: Request) -> Exception:
-    """Return the problem that a refusal of the framework is, with what the view would take; else the error as it is."""
+    """Turn an error of the framework into a problem that lists what the view accepts. Return other errors unchanged."""
     if isinstance(exc, drf.UnsupportedMediaType):
         taken = " or ".join(parser.media_type for parser in view.get_parsers())
         sent = quote_text(request.content_type) if request.content_type else "a body without a media type"

@@ -1,4 +1,4 @@
-"""What a token sees of zones that it sees in part."""
+"""The filter for zones that a token is only allowed to see in part."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -17,5 +17,5 @@ Item = TypeVar("Item", bound=_Named)
 
 
 def filter_visible(items: Iterable[Item], visibility: Visibility | None) -> list[Item]:
-    """Return those of these RRsets, changes or violations that may be seen."""
+    """Return the RRsets, changes or violations that are visible."""
     return list(items) if visibility is None else [item for item in items if visibility(item.name, item.type)]

@@ -1,4 +1,4 @@
-"""The actor of an act, in the one form that API v2 and webhooks have for it (`actor_form`)."""
+"""The schema of actors, which API v2 and webhooks share (`actor_form`)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from dnspanel.accounts.actors.actor_form import KINDS
 
 
 class TokenNameSerializer(serializers.Serializer):
-    """A token, as answers name it: without its secret."""
+    """A token as shown in responses, without its secret."""
 
     id = serializers.IntegerField()
     prefix = serializers.CharField(help_text="The visible beginning of its secret.")
@@ -16,7 +16,7 @@ class TokenNameSerializer(serializers.Serializer):
 
 
 class ActorSerializer(serializers.Serializer):
-    """Who acted: a person, a token on behalf of a person, the panel itself, or a visitor who was not signed in."""
+    """The actor: a person, a token on behalf of a person, the panel itself, or a visitor who isn't signed in."""
 
     kind = serializers.ChoiceField(choices=KINDS)
     user = serializers.CharField(
@@ -25,5 +25,5 @@ class ActorSerializer(serializers.Serializer):
     token = TokenNameSerializer(allow_null=True, help_text="The token that acted; null: none, or none was noted.")
 
     def __init__(self, **kwargs: Any) -> None:
-        """Make the field one that answers have and requests do not."""
+        """Make the field read-only."""
         super().__init__(**{"read_only": True, **kwargs})

@@ -1,4 +1,4 @@
-"""What drf-spectacular's components need so that every generator reads them alike. Pure."""
+"""Changes to drf-spectacular's components that make all client generators read them alike. Pure."""
 
 import json
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ Schema = dict[str, Any]
 
 
 def settle_defaults(schemas: Schema) -> None:
-    """Say in words what is taken for a member that is left out of a request; an answer always has the member.
+    """Replace `default` with a sentence in the description. In responses the member is always present.
 
-    Generators read `default` in two ways: some make such a member required in requests too.
+    Generators interpret `default` in two ways: some make such a member required in requests too.
     """
     for name, schema in schemas.items():
         for member, value in schema.get("properties", {}).items():
@@ -24,7 +24,7 @@ def settle_defaults(schemas: Schema) -> None:
 
 
 def remove_unused(document: Schema) -> None:
-    """Remove the schemas and responses that no operation leads to, such as requests of what is only answered."""
+    """Remove schemas and responses that no operation uses, such as request schemas of read-only resources."""
     used: set[str] = set()
     waiting = [*_references({name: part for name, part in document.items() if name != "components"})]
     while waiting:

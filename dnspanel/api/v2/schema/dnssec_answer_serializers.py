@@ -1,4 +1,4 @@
-"""Shapes of what parents and nodes answer for signed zones, for the OpenAPI document."""
+"""Schemas of DNSSEC answers from parent servers and nodes, for the OpenAPI document."""
 
 from rest_framework import serializers
 
@@ -11,7 +11,7 @@ _VERDICTS = [(str(each), str(each)) for each in Verdict]
 
 
 class ParentServerSerializer(Shape):
-    """A name server of the parent zone and the DS records that it has."""
+    """A name server of the parent zone and the DS records that it serves."""
 
     server = serializers.CharField(
         help_text="Name and address of the server; `this panel` for a parent zone that is here."
@@ -20,7 +20,7 @@ class ParentServerSerializer(Shape):
 
 
 class ParentCheckSerializer(Shape):
-    """What the name servers of the parent zone answered last."""
+    """The last answers of the parent zone's name servers."""
 
     zone = serializers.CharField()
     state = serializers.ChoiceField(choices=_STATES, help_text="As of the last look that came to something.")
