@@ -70,7 +70,7 @@ class DraftDetail(V2View):
     def delete(self, request: Request) -> HttpResponse:
         """Discard the draft.
 
-        Deletes all changes from your draft, or those of one zone (`zone`). Nothing is published.
+        Deletes all changes from your draft, or only the changes to one zone (`zone`). Nothing is published.
         """
         actor = actor_in(request)
         chosen = _zone_chosen(request, actor)
@@ -82,7 +82,7 @@ class DraftDetail(V2View):
 
 
 class DraftOperations(V2View):
-    """The operations of the draft."""
+    """The changes in the draft."""
 
     @extend_schema(
         operation_id="listDraftOperations", parameters=[*PAGED, ZONE], responses={200: page_of(OperationSerializer)}
@@ -90,7 +90,7 @@ class DraftOperations(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List the changes in the draft.
 
-        Zone by zone. Names are sorted as people do: host2 before host10.
+        The changes are grouped by zone. Names are in natural order: host2 before host10.
         """
         actor = actor_in(request)
         page_of_request = page_request(request, str, str)
@@ -108,13 +108,13 @@ class DraftOperations(V2View):
 
 
 class DraftRRset(V2View):
-    """One RRset as the draft wants it."""
+    """An RRset in the draft."""
 
     @extend_schema(operation_id="getDraftRRset", responses={200: OperationSerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset in the draft.
 
-        Answers with what the draft has for this RRset, beside what is published. Needs the right `read`.
+        Returns the draft's version of this RRset and the published version. Needs the right `read`.
         """
         zone, key = at_path(request, zone_name, owner, type_name)
         return answer_with_tag(_operation_json(actor_in(request), zone, key))
@@ -128,9 +128,10 @@ class DraftRRset(V2View):
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Put an RRset into the draft.
 
-        Saves these records in your draft; `wanted: null` deletes the RRset when the draft is published. Needs the
-        rights `add`, `change` or `remove`. `base_revision` is the revision that you looked at: what others published
-        since becomes a conflict and is not overwritten.
+        Saves these records in your draft. With `wanted: null`, publishing the draft deletes the RRset. Needs the rights
+        `add`, `change` or `remove`. `base_revision` is the revision of the zone that your change is based on. If other
+        people have published a change to the RRset since then, your change becomes a conflict and does not overwrite
+        theirs.
         """
         actor = actor_in(request)
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
@@ -147,7 +148,7 @@ class DraftRRset(V2View):
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Drop an RRset from the draft.
 
-        Deletes the change from your draft. What is published stays.
+        Deletes the change from your draft. The published RRset stays.
         """
         actor = actor_in(request)
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
@@ -158,13 +159,13 @@ class DraftRRset(V2View):
 
 
 class DraftPlan(V2View):
-    """What publishing the draft would do."""
+    """The plan for publishing the draft."""
 
     @extend_schema(operation_id="getDraftPlan", parameters=[ZONE], responses={200: PlansSerializer})
     def get(self, request: Request) -> HttpResponse:
         """Review the draft.
 
-        Answers with what publishing the draft would change in each zone, with the rules that it breaks and with its
+        Returns the changes in each zone that publishing the draft would make, the rules that the draft breaks, and its
         conflicts. Nothing is changed.
         """
         actor = actor_in(request)
@@ -173,7 +174,7 @@ class DraftPlan(V2View):
 
 
 class DraftPublish(V2View):
-    """The draft on its way out."""
+    """The publishing of the draft."""
 
     @extend_schema(
         operation_id="publishDraft",
@@ -184,8 +185,9 @@ class DraftPublish(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Publish the draft.
 
-        Publishes the draft, or its changes to some zones, as one publication with one revision of each zone, or
-        nothing. Needs the rights `add`, `change` or `remove`. `If-Match` takes the `ETag` of the draft.
+        Publishes the draft, or its changes to some zones, in one publication with one revision of each zone. If a
+        change is refused, nothing is published. Needs the rights `add`, `change` or `remove`. `If-Match` takes the
+        `ETag` of the draft.
         """
         actor = actor_in(request)
         body = read(PublishDraftSerializer, request.data)
@@ -195,7 +197,7 @@ class DraftPublish(V2View):
 
 
 class ConflictResolve(V2View):
-    """A conflict on its way to be settled."""
+    """The resolution of a conflict in the draft."""
 
     @extend_schema(
         operation_id="resolveConflict",
@@ -206,8 +208,8 @@ class ConflictResolve(V2View):
     def post(self, request: Request, operation_id: int) -> HttpResponse:
         """Resolve a conflict in the draft.
 
-        For a change to an RRset that others have published a change to since: `theirs` drops the change, `mine` puts it
-        over the published one, `both` keeps the records of both.
+        A change conflicts if someone else has published a different change to its RRset. `theirs` drops your change,
+        `mine` lets your change replace the published one, and `both` keeps the records of both.
         """
         actor = actor_in(request)
         operation = next((o for o in _operations(actor) if o.pk == operation_id), None)
@@ -221,12 +223,12 @@ class ConflictResolve(V2View):
 
 
 def _draft_write(request: Request, actor: Actor) -> AbstractContextManager[None]:
-    """Guard a write of the draft by If-Match."""
+    """Guard a write of the draft with `conditional_write`."""
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _draft_json(actor))
 
 
 def _operation_write(request: Request, actor: Actor, zone: Zone, key: Key) -> AbstractContextManager[None]:
-    """Guard a write of the draft's operation on an RRset by If-Match; the lock is the draft's."""
+    """Guard a write of one change in the draft with `conditional_write`. The lock covers the whole draft."""
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _operation_json(actor, zone, key))
 
 
@@ -238,9 +240,10 @@ def publish_seen(
     *,
     of: NamedDraft | None = None,
 ) -> Publication:
-    """Publish the draft, or one with a name, in these zones, as a body of `PublishDraftSerializer` says.
+    """Publish the draft, or the named draft `of`, in these zones, with the options in `body`.
 
-    Raise the errors of `revision.publish`, of conflicts those that the actor sees.
+    `body` has the shape of `PublishDraftSerializer`. Raise the errors of `revision.publish`. Conflicts include only the
+    RRsets that the actor is allowed to see.
     """
     try:
         return revision.publish(
@@ -258,7 +261,10 @@ def publish_seen(
 
 
 def _operations(actor: Actor) -> list[Operation]:
-    """Return what the draft holds of RRsets that the actor sees in zones that it may edit, zone by zone."""
+    """Return the draft's changes to RRsets that the actor can see, ordered by zone.
+
+    Raise Problem if there are more than MOST_OPERATIONS.
+    """
     visible = access.zones_within_reach(actor, Right.READ).filter(deleted_at=None)
     operations = Operation.objects.filter(draft__author=actor.user, zone__in=visible).select_related("zone")
     found = list(operations.order_by("zone__name", "owner_key", "type")[: MOST_OPERATIONS + 1])
@@ -274,7 +280,10 @@ def _operations(actor: Actor) -> list[Operation]:
 
 
 def _draft_json(actor: Actor) -> dict[str, Any]:
-    """Return what the actor sees of the draft, in numbers; `digest` differs when any of it does."""
+    """Return the number of changes in the draft that the actor can see, by zone.
+
+    The member `digest` differs whenever one of these changes differs.
+    """
     operations = _operations(actor)
     zones: dict[str, dict[str, Any]] = {}
     for operation in operations:
@@ -291,7 +300,7 @@ def _operation_json(actor: Actor, zone: Zone, key: Key) -> dict[str, Any]:
 
 
 def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, rrset_pages.RRsetRow, str]]:
-    """Return operations of one zone with the cursor behind each."""
+    """Return changes of one zone that the actor can see, each with its cursor for paging."""
     page = rrset_pages.rrset_page(
         zone=zone, author=actor.user, filters=rrset_pages.RRsetFilter(in_draft=True), after=after, limit=limit
     )
@@ -301,7 +310,10 @@ def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, 
 
 
 def _read_drafted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
-    """Return the body of a PUT, and the RRset that it wants; None: the RRset should not exist. Raise Problem."""
+    """Return the body of a PUT and the RRset that it wants, or None to delete the RRset.
+
+    Raise Problem if the body is invalid.
+    """
     value = request.data
     if not isinstance(value, dict):
         return read(DraftedSerializer, value), None  # which refuses it
@@ -320,7 +332,7 @@ def _zone_chosen(request: Request, actor: Actor) -> Zone | None:
 
 
 def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | None) -> list[Zone]:
-    """Return the zones that are named, or all in which the actor sees operations of the draft."""
+    """Return the named zones, or all zones in which the actor can see changes of the draft."""
     if named is not None:
         return [access.zone_for_editing(actor, name) for name in named]
     chosen = _zone_chosen(request, actor)
@@ -328,7 +340,7 @@ def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | Non
 
 
 def _seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
-    """Return the same refusal without RRsets that the actor may not see."""
+    """Return the error without conflicts on RRsets that the actor is not allowed to see."""
     zones = {c.zone_name: access.zone_for_reading(actor, c.zone_name) for c in exc.conflicts}
     return Conflicts(
         [c for c in exc.conflicts if filter_visible([c.change], access.visibility_of(actor, zones[c.zone_name]))]

@@ -1,4 +1,4 @@
-"""Destinations of the audit log, for people that may do everything."""
+"""Resources of the destinations of the audit log, for administrators without limits."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -30,7 +30,7 @@ _STATES = ("off", "failing", "behind", "working")
 
 
 class EvidenceProgressSerializer(serializers.Serializer):
-    """How far a destination of the audit log is."""
+    """The sending progress of a destination of the audit log."""
 
     state = serializers.ChoiceField(choices=[(state, state) for state in _STATES])
     behind = serializers.IntegerField(help_text="Acts of the chain that it does not have.")
@@ -44,7 +44,10 @@ class EvidenceProgressSerializer(serializers.Serializer):
 
 
 class EvidenceDestinationSerializer(Shape):
-    """A destination of the audit log. `kind` cannot be changed later. The ETag does not cover `progress`."""
+    """A destination of the audit log.
+
+    `kind` cannot be changed later. The ETag does not cover `progress`.
+    """
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=LONGEST_NAME)
@@ -79,7 +82,7 @@ class EvidenceDestinationSerializer(Shape):
 
 
 class EvidenceTestSerializer(serializers.Serializer):
-    """Whether a test message arrived."""
+    """The result of a test message."""
 
     arrived = serializers.BooleanField(help_text="Whether the destination took the message.")
     error = serializers.CharField(help_text="Why not; empty if it did.")
@@ -96,8 +99,8 @@ class EvidenceDestinations(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List destinations of the audit log.
 
-        Systems to which the panel sends the audit log, with their progress. Needs an administrator's token without
-        limits.
+        A destination is a system that receives the audit log from the panel. Each has its progress. Needs an
+        administrator's token without limits.
         """
         verbs.require_operator(actor_in(request))
         page = page_request(request, int)
@@ -113,8 +116,8 @@ class EvidenceDestinations(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a destination of the audit log.
 
-        Starts to send audit entries there, from now on or from the beginning of the log. Needs an administrator's token
-        without limits.
+        The panel starts to send audit entries to the destination, from now on or from the beginning of the log. Needs
+        an administrator's token without limits.
         """
         actor, now = actor_in(request), timezone.now()
         verbs.require_operator(actor)
@@ -138,7 +141,7 @@ class OneEvidenceDestination(V2View):
     def get(self, request: Request, destination_id: int) -> HttpResponse:
         """Read a destination of the audit log.
 
-        Answers with its settings and its progress, without its secrets. Needs an administrator's token without limits.
+        Returns its settings and its progress, without its secrets. Needs an administrator's token without limits.
         """
         return _answer_row(_row_to_change(request, destination_id)[1])
 
@@ -150,8 +153,8 @@ class OneEvidenceDestination(V2View):
     def patch(self, request: Request, destination_id: int) -> HttpResponse:
         """Change a destination of the audit log.
 
-        Changes its settings or its secrets, or switches it on or off. Members that are left out stay as they are; the
-        kind cannot be changed. Needs an administrator's token without limits.
+        Changes its settings or its secrets, or switches it on or off. Fields that the request body omits stay
+        unchanged. The kind cannot be changed. Needs an administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
         given, now = read(EvidenceDestinationSerializer, request.data, partial=True), timezone.now()
@@ -177,7 +180,8 @@ class OneEvidenceDestination(V2View):
     def delete(self, request: Request, destination_id: int) -> HttpResponse:
         """Delete a destination of the audit log.
 
-        The panel stops sending. What the other system has stays there. Needs an administrator's token without limits.
+        The panel stops sending. Entries that the other system has received stay there. Needs an administrator's token
+        without limits.
         """
         actor, row = _row_to_change(request, destination_id)
         with _guard_write(request, destination_id):
@@ -194,8 +198,8 @@ class EvidenceDestinationTest(V2View):
     def post(self, request: Request, destination_id: int) -> HttpResponse:
         """Test a destination of the audit log.
 
-        Sends one message with the action `evidence.test`, which is not part of the log, and answers whether it arrived.
-        Needs an administrator's token without limits.
+        Sends one message with the action `evidence.test`, which is not part of the log, and returns whether the message
+        arrived. Needs an administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
         try:
@@ -206,7 +210,7 @@ class EvidenceDestinationTest(V2View):
 
 
 def _settings_of(destination: Destination) -> dict[str, Any]:
-    """Return what people said of it."""
+    """Return the settings of a destination, without its secrets."""
     return {
         "id": destination.pk,
         "kind": destination.kind,
@@ -219,7 +223,7 @@ def _settings_of(destination: Destination) -> dict[str, Any]:
 
 
 def _told_apart(destination: Destination) -> dict[str, Any]:
-    """Return what its tag is made of: `version` counts changes of secrets too."""
+    """Return the values that the ETag of a destination covers. `version` also counts changes of secrets."""
     return {**_settings_of(destination), "version": destination.version}
 
 
@@ -244,7 +248,7 @@ def _answer_row(row: DestinationRow, status: int = 200, **headers: str) -> HttpR
 
 
 def _guard_write(request: Request, destination_id: int) -> AbstractContextManager[None]:
-    """Guard a write of this destination by `conditional_write`."""
+    """Guard a write of this destination with `conditional_write`."""
     return conditional_write(
         request,
         f"evidence-destination/{destination_id}",
@@ -253,7 +257,11 @@ def _guard_write(request: Request, destination_id: int) -> AbstractContextManage
 
 
 def _row_to_change(request: Request, destination_id: int) -> tuple[Actor, DestinationRow]:
-    """Return the caller, if they may, and the destination. Raise Forbidden, GrantRefused or DestinationUnknown."""
+    """Return the caller and the destination.
+
+    Raise Forbidden or GrantRefused if the caller is not allowed to manage destinations, DestinationUnknown for an
+    unknown id.
+    """
     actor = actor_in(request)
     verbs.require_operator(actor)
     return actor, verbs.destination_row(destination_id)

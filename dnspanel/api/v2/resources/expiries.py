@@ -1,4 +1,4 @@
-"""RRsets of all zones that are removed by themselves, in the order of their times."""
+"""The resource that lists RRsets with a scheduled removal in all zones, in order of time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +25,7 @@ _LAST = 2**57  # microseconds; a cursor that a client made up names no time behi
 
 
 class ExpirySerializer(Shape):
-    """An RRset with a time of removal."""
+    """An RRset with a scheduled removal."""
 
     zone = serializers.CharField()
     name = serializers.CharField()
@@ -37,7 +37,7 @@ class ExpirySerializer(Shape):
 
 
 class Expiries(V2View):
-    """RRsets that are removed by themselves."""
+    """RRsets of all zones with a scheduled removal."""
 
     @extend_schema(
         operation_id="listExpiries",
@@ -54,8 +54,9 @@ class Expiries(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List RRsets that will be removed.
 
-        RRsets of all zones that have a time of removal, the next one first. One that should be gone but is still there
-        has the reason. A page can have fewer items than `limit` while more follow: go on until `next` is null.
+        Lists RRsets of all zones that have a time of removal, the next one first. If the panel couldn't remove an RRset
+        in time, the RRset has the reason. A page can have fewer items than `limit` although more follow, so read pages
+        until `next` is null.
         """
         page, actor = page_request(request, int, int), actor_in(request)
         after = None

@@ -1,4 +1,4 @@
-"""When an RRset is removed by itself: read, set and cancelled."""
+"""The resource of the scheduled removal of one RRset: read, set and cancel."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -25,13 +25,13 @@ from replication.dns.rrset import Key
 
 
 class RRsetExpiryContentSerializer(Shape):
-    """The time at which to remove an RRset."""
+    """The time at which the panel should remove an RRset."""
 
     remove_at = Moment(help_text="From now on, within ten years.")
 
 
 class RRsetExpirySerializer(Shape):
-    """The time at which an RRset is removed."""
+    """The time at which the panel removes an RRset."""
 
     remove_at = Moment(allow_null=True, help_text="Null: it stays.")
     set_at = Moment(allow_null=True)
@@ -40,7 +40,7 @@ class RRsetExpirySerializer(Shape):
 
 
 class RRsetExpiry(V2View):
-    """When one RRset is removed by itself."""
+    """The scheduled removal of one RRset."""
 
     @extend_schema(operation_id="getRRsetExpiry", parameters=[IF_CHANGED], responses={200: RRsetExpirySerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
@@ -61,9 +61,9 @@ class RRsetExpiry(V2View):
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Set when an RRset is removed.
 
-        At that time the panel removes the RRset, whatever it holds by then, by a publication of its own in your name.
-        It stays if you do not have the right `remove` at that time. Needs the right `remove`. Other writes leave the
-        time as it is; deleting the RRset deletes the time too.
+        At that time the panel removes the RRset with its current records, in a separate publication in your name. The
+        RRset stays if you do not have the right `remove` at that time. Needs the right `remove`. Other changes of the
+        RRset do not change the time. Deleting the RRset also deletes the time.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         require_published(zone, key)

@@ -1,4 +1,4 @@
-"""Exports: zones into a file, written by a worker and kept for a day."""
+"""Resources of exports: a worker writes zones into a file, which the panel keeps for a day."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ MOST_ZONES = 10_000
 
 
 class QueriesSerializer(Shape):
-    """What a query file for dnsperf contains."""
+    """The options of a dnsperf query file."""
 
     sample = Integer(default=0, min_value=0, max_value=MOST_SAMPLED, help_text="Number of names and types; 0: all.")
     each_zone_alike = Flag(default=False, help_text="The same number of questions for each zone.")
@@ -46,7 +46,7 @@ class QueriesSerializer(Shape):
 
 
 class ExportSerializer(Shape):
-    """An export of the named zones, of those of a search, or of all zones."""
+    """An export of the named zones, of the zones that a search finds, or of all zones."""
 
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=ExportFormat.choices)
@@ -83,14 +83,14 @@ class ExportSerializer(Shape):
 
 
 class Gzip(JSONOnly):
-    """For the choice of the media type alone."""
+    """A renderer that only lets content negotiation choose `application/gzip`."""
 
     media_type = "application/gzip"
     format = "gz"
 
 
 class Octets(Gzip):
-    """The same bytes under the name that every generated client can read."""
+    """The same file as `application/octet-stream`, a type that every generated client can read."""
 
     media_type = "application/octet-stream"
     format = "bin"
@@ -107,7 +107,7 @@ _FILE = {
 
 
 class Exports(V2View):
-    """One's own exports."""
+    """The caller's own exports."""
 
     unconditional = True
 
@@ -115,7 +115,7 @@ class Exports(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List exports.
 
-        Your own exports, the newest first; a token sees those that it created. Needs the permission `read`.
+        Lists your own exports, newest first. A token sees those that it created. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -125,8 +125,8 @@ class Exports(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an export.
 
-        Starts to write the chosen zones into one file. Read the export until its state is `done`, then get the file
-        with `downloadExport`. Needs the permission `read`. 422 if no zone matches.
+        A worker writes the chosen zones into one file. Read the export until its state is `done`, then get the file
+        with `downloadExport`. Needs the permission `read`. Returns 422 if no zone matches.
         """
         actor = actor_in(request)
         access.require(actor, Permission.READ)
@@ -153,7 +153,7 @@ class OneExport(V2View):
     def get(self, request: Request, export_id: int) -> HttpResponse:
         """Read an export.
 
-        Answers with its state and progress. Needs the permission `read`.
+        Returns its state and progress. Needs the permission `read`.
         """
         return _answer(_job_for(actor_in(request), export_id))
 
@@ -161,7 +161,7 @@ class OneExport(V2View):
     def delete(self, request: Request, export_id: int) -> HttpResponse:
         """Cancel an export.
 
-        Stops an export that is still running; 409 for one that is finished. Needs the permission `read`.
+        Stops an export that is still running. Returns 409 for a finished export. Needs the permission `read`.
         """
         actor = actor_in(request)
         job = _job_for(actor, export_id)
@@ -179,8 +179,8 @@ class ExportFile(V2View):
     def get(self, request: Request, export_id: int) -> HttpResponseBase:
         """Download the file of an export.
 
-        A gzip file, for a day after the export is done; 404 before and after that. Takes `Range`. Needs the permission
-        `read`, and for a file with private DNSSEC keys the right `export-keys`.
+        Returns a gzip file. It exists for a day after the export is done; before and after that the status is 404.
+        Supports `Range`. Needs the permission `read`, and for a file with private DNSSEC keys the right `export-keys`.
         """
         job = _job_for(actor_in(request), export_id)
         try:
@@ -199,7 +199,7 @@ class ExportFile(V2View):
 
 
 def export_json(job: ExportJob) -> dict[str, Any]:
-    """Return an export as it is answered."""
+    """Return the JSON form of an export."""
     selection = Selection.from_json(job.selection)
     has_file = job.state == RunState.DONE and job.forgotten_at is None
     value = {
@@ -222,7 +222,7 @@ def export_json(job: ExportJob) -> dict[str, Any]:
 
 
 def _visible_to(actor: Actor) -> "QuerySet[ExportJob]":
-    """Select the actor's own exports; for a token those that it made."""
+    """Select the actor's own exports; for a token, only those that the token created."""
     own = ExportJob.objects.filter(author=actor.user)
     return own if actor.token is None else own.filter(token=actor.token)
 

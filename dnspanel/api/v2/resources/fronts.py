@@ -1,4 +1,4 @@
-"""Fronts: which nodes a dnsdist before them asks, within which bounds, and how each is just now."""
+"""Resources of fronts: the nodes that a dnsdist asks, its limits, and the current state of each node behind it."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -28,7 +28,7 @@ def _most(name: str) -> int:
 
 
 class FrontBackendSerializer(serializers.Serializer):
-    """A node behind a front, as the front sees it."""
+    """A node behind a front, as the front's dnsdist sees it."""
 
     name = serializers.CharField()
     address = serializers.CharField()
@@ -45,7 +45,7 @@ class FrontBackendSerializer(serializers.Serializer):
 
 
 class FrontSerializer(Shape):
-    """The settings of a front (a dnsdist), and the state of its nodes."""
+    """The settings of a front (a dnsdist), and the state of the nodes behind it."""
 
     backends = Members(
         most=MOST_BACKENDS,
@@ -87,13 +87,13 @@ class FrontSerializer(Shape):
 
 
 class OneFront(V2View):
-    """The settings of a front."""
+    """A front."""
 
     @extend_schema(operation_id="getFront", responses=FrontSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read a front.
 
-        Answers with the settings of a dnsdist and with the state of the nodes behind it. Needs the permission `fleet`.
+        Returns the settings of a dnsdist and the state of the nodes behind it. Needs the permission `fleet`.
         """
         access.require(actor_in(request), Permission.FLEET)
         return _answer(_front(name))
@@ -102,8 +102,9 @@ class OneFront(V2View):
     def patch(self, request: Request, name: str) -> HttpResponse:
         """Change a front.
 
-        Sets which nodes it asks and its limits; its agent has that within a second. Members that are left out stay as
-        they are; `backends` is replaced as a whole. Needs the permission `nodes`.
+        Sets the nodes that the front asks, and its limits. The agent of the front applies the change within a second.
+        Fields that the request body omits stay unchanged; `backends` is replaced as a whole. Needs the permission
+        `nodes`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.FLEET)
@@ -117,7 +118,10 @@ class OneFront(V2View):
 
 
 def _front(name: str) -> Node:
-    """Return the front of this name. Raise Problem or UnknownNode."""
+    """Return the front with this name.
+
+    Raise UnknownNode if there is no such node, Problem if the node isn't a front.
+    """
     node = node_lifecycle.node_by_name(node_name(name))
     if not node.is_front:
         raise Problem("not-found", f"{name} is no front.")
@@ -125,7 +129,10 @@ def _front(name: str) -> Node:
 
 
 def _set(node: Node) -> dict[str, Any]:
-    """Return what a person has set: the numbers of its nodes change every second, so they are no condition."""
+    """Return the settings of a front, which its ETag covers.
+
+    The numbers of its nodes change every second, so the ETag doesn't cover them.
+    """
     return asdict(fronts.terms_of(node))
 
 

@@ -1,4 +1,4 @@
-"""Grants to people and teams, for people that manage people; every person sees their own."""
+"""Resources of grants to people and teams, for callers with the permission `people`. People see their own grants."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ _ID = {"type": "integer", "minimum": 1, "maximum": LARGEST_ID}
 
 
 class GrantSerializer(ScopeSerializer):
-    """Rights over zones, given to one person or to every member of one team."""
+    """Rights over zones, given to one person or to all members of one team."""
 
     id = serializers.IntegerField(read_only=True)
     user = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the person, or")
@@ -63,7 +63,8 @@ class Grants(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List grants.
 
-        Who has which rights over which zones. Needs the permission `people`; without it the list is empty.
+        Each grant gives a person or a team rights over zones. Needs the permission `people`; without it the list is
+        empty.
         """
         page, actor = page_request(request, int), actor_in(request)
         found = _visible_to(actor)
@@ -76,8 +77,8 @@ class Grants(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a grant.
 
-        Gives a person or a team rights over zones at once. Needs the permission `people`; nobody can give more than
-        they have.
+        Gives a person or a team rights over zones, effective at once. Needs the permission `people`. You cannot give
+        rights that you don't have.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
@@ -88,13 +89,14 @@ class Grants(V2View):
 
 
 class OneGrant(V2View):
-    """One grant. It is not changed: take it, and give another."""
+    """A grant. Grants are never changed; delete the grant and create a new one."""
 
     @extend_schema(operation_id="getGrant", responses=GrantSerializer)
     def get(self, request: Request, grant_id: int) -> HttpResponse:
         """Read a grant.
 
-        Answers with its rights, its zones and who has it. Needs the permission `people`; without it 404.
+        Returns its rights, its zones and its person or team. Needs the permission `people`; without it the status is
+        404.
         """
         actor = actor_in(request)
         return answer_with_tag(grants_json(actor, [_grant_for(actor, grant_id)])[0])
@@ -103,7 +105,7 @@ class OneGrant(V2View):
     def delete(self, request: Request, grant_id: int) -> HttpResponse:
         """Delete a grant.
 
-        The person or the team does not have these rights any more, at once. Needs the permission `people`.
+        The person or the team loses these rights at once. Needs the permission `people`.
         """
         actor = actor_in(request)
         row = _grant_for(actor, grant_id)
@@ -116,7 +118,7 @@ class OneGrant(V2View):
 
 
 def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:
-    """Return grants as they are answered."""
+    """Return the JSON form of grants."""
     scopes = scopes_json(actor, [Grant.from_json(row.grant) for row in rows])
     return [
         {
@@ -132,8 +134,10 @@ def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:
 
 
 def _visible_to(actor: Actor) -> "QuerySet[GrantRow]":
-    """Select all grants for people that manage people; else those that give the actor something, which a
-    token need not know.
+    """Select the grants that the actor is allowed to see.
+
+    An actor with the permission `people` sees all grants. Without the permission, a person sees their own grants and
+    those of their teams, and a token sees none.
     """
     rows = GrantRow.objects.select_related("created_by", "user", "team")
     if Permission.PEOPLE in actor.permissions:

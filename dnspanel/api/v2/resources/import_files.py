@@ -1,4 +1,4 @@
-"""The files of an import: uploaded whole or in chunks, over hours if need be."""
+"""Resources of the files of an import, uploaded whole or in chunks. An upload can be resumed hours later."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ _LONGEST_NUMBER = 15
 
 
 class UploadedSerializer(serializers.Serializer):
-    """An uploaded file, and how much of it has arrived."""
+    """An uploaded file and the number of bytes received."""
 
     name = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes; the next chunk begins here.")
 
 
 class Octets(BaseParser):
-    """The body as it is; the view reads it in pieces."""
+    """A parser that leaves the body unread, because the view reads it in pieces."""
 
     media_type = "application/octet-stream"
 
@@ -45,7 +45,7 @@ class ImportFiles(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the files of an import.
 
-        Files that were uploaded, with their size. Needs the permission `edit`.
+        Lists the uploaded files with their sizes. Needs the permission `edit`.
         """
         found = upload.uploaded_files(job_of(request, import_id))
         return page_answer(request, [{"name": file.name, "size": file.size} for file in found])
@@ -72,8 +72,8 @@ class ImportFile(V2View):
     def put(self, request: Request, import_id: int, name: str) -> HttpResponse:
         """Upload a file of an import.
 
-        Sends the file as the body, whole or in chunks with `offset`. A chunk that was interrupted leaves the file as it
-        was. After 409, go on at the `offset` of the answer. Needs the permission `edit`.
+        The request body is the whole file, or one chunk of the file with `offset`. An interrupted chunk does not change
+        the file. After 409, continue at the `offset` in the response. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         offset = _number(request, "offset")
@@ -94,7 +94,7 @@ class ImportFile(V2View):
     def delete(self, request: Request, import_id: int, name: str) -> HttpResponse:
         """Delete a file of an import.
 
-        Only while the import waits for files. Needs the permission `edit`.
+        Works only while the import waits for files. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         if job.state != State.UPLOADING:
@@ -113,7 +113,7 @@ def _number(request: Request, name: str) -> int | None:
 
 
 def _length(request: Request) -> int:
-    """Return the size of a chunk, which has to be said."""
+    """Return the size of a chunk from `Content-Length`. Raise Problem if it is invalid or too large."""
     text = request.headers.get("Content-Length") or "0"
     if not text.isdecimal() or len(text) > _LONGEST_NUMBER or int(text) > import_limits.CHUNK_BYTES:
         raise Problem("too-large", f"A chunk has at most {import_limits.CHUNK_BYTES >> 20} MiB.")

@@ -1,4 +1,4 @@
-"""Where an import reads from, as a body says it: one member for each kind of source."""
+"""Serializers for the source of an import. The request body has one member for each kind of source."""
 
 import base64
 import binascii
@@ -46,7 +46,7 @@ _COLUMNS = (
 
 
 class OptionsSerializer(Shape):
-    """How an import reads zones, and what it does with new and existing ones."""
+    """The options of an import: how to read zones, and what to do with new and existing zones."""
 
     new = Choice(
         choices=[("create", "create"), ("skip", "skip")],
@@ -88,7 +88,10 @@ class PasteSerializer(Shape):
 
 
 class AxfrSerializer(Shape):
-    """A name server that allows zone transfers. Name the zones, or a catalog zone (RFC 9432) that lists them."""
+    """A name server that allows zone transfers.
+
+    Name the zones, or a catalog zone (RFC 9432) that lists them.
+    """
 
     server = Text(max_length=253, help_text="Address or name of the server.")
     port = Integer(default=53, min_value=1, max_value=65535)
@@ -138,7 +141,10 @@ class PowerdnsApiSerializer(Shape):
 
 
 class PowerdnsSqlSerializer(Shape):
-    """The database of a PowerDNS server; a user that can only read is enough."""
+    """The database of a PowerDNS server.
+
+    A database user with read access is enough.
+    """
 
     kind = Choice(
         choices=[("postgresql", "PostgreSQL"), ("mysql", "MySQL, MariaDB")], help_text="Kind of the database."
@@ -151,7 +157,10 @@ class PowerdnsSqlSerializer(Shape):
 
 
 class CsvSerializer(Shape):
-    """Which column has what; the first is 0. Without a column for the zone, use `fixed_zone` or `zones`."""
+    """The columns of a CSV file, counted from 0.
+
+    Without a column for the zone, use `fixed_zone` or `zones`.
+    """
 
     zone = Integer(required=False, min_value=0, max_value=999)
     name = Integer(min_value=0, max_value=999)
@@ -183,7 +192,10 @@ class CsvSerializer(Shape):
 
 
 def options_of(values: dict[str, Any], before: Options) -> Options:
-    """Return the options, with what was given in place of what they were. Raise ValidationError."""
+    """Return the options `before`, updated with `values`.
+
+    Raise ValidationError if TTL options contradict each other.
+    """
     options = Options.from_json(before.to_json() | values)
     if options.ttl_least is not None and options.ttl_most is not None and options.ttl_least > options.ttl_most:
         raise serializers.ValidationError({"options": {"ttl_most": ["This is less than the least."]}}, "out-of-range")
@@ -193,7 +205,7 @@ def options_of(values: dict[str, Any], before: Options) -> Options:
 
 
 def parameters_of(source: str, told: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str] | None]:
-    """Return what `jobs.create_job` takes: the source's parameters, and its secrets apart."""
+    """Return the arguments for `jobs.create_job`: the source's parameters, and its secrets separately."""
     if source == SourceKind.CSV:
         return {"mapping": asdict(CsvMapping(**told))}, None
     secret = {name: told.pop(name) for name in ("tsig_secret", "key", "password") if told.get(name)}
@@ -208,6 +220,6 @@ def parameters_of(source: str, told: dict[str, Any]) -> tuple[dict[str, Any], di
 
 
 def title_of(source: str, told: dict[str, Any]) -> str:
-    """Return the title of an import that was sent without one."""
+    """Return a default title for an import, made of the kind of source and its server or zone."""
     of = told.get("server") or told.get("host") or urlsplit(told.get("url", "")).netloc or told.get("zone", "")
     return f"{SourceKind(source).label} {of}".strip()[:200]

@@ -1,4 +1,4 @@
-"""What an import found: its zones, what becomes of each, and what is wrong at which line."""
+"""Resources of the zones of an import, the action for each zone, and the errors with their lines."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -61,7 +61,7 @@ class ImportZoneSerializer(serializers.Serializer):
 
 
 class FaultSerializer(serializers.Serializer):
-    """An error or a remark at a place in the source."""
+    """An error or a remark, with its place in the source."""
 
     id = serializers.IntegerField()
     severity = serializers.ChoiceField(choices=[(word, word) for word in SEVERITIES])
@@ -76,7 +76,7 @@ class FaultSerializer(serializers.Serializer):
 
 
 class ChoicesSerializer(Shape):
-    """A choice for some zones: those named, or all that match."""
+    """A choice for some zones of an import: the named zones, or all that match."""
 
     choice = Choice(choices=CHOICES, help_text="What to do with the zones; `default` follows the options.")
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_CHOSEN)
@@ -86,13 +86,13 @@ class ChoicesSerializer(Shape):
 
 
 class ChosenSerializer(serializers.Serializer):
-    """How many zones changed."""
+    """The number of zones whose choice changed."""
 
     changed = serializers.IntegerField(help_text="Number of zones whose choice changed.")
 
 
 class Csv(JSONOnly):
-    """For the choice of the media type alone."""
+    """A renderer that only lets content negotiation choose `text/csv`."""
 
     media_type = "text/csv"
     format = "csv"
@@ -115,7 +115,7 @@ class ImportZones(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the zones of an import.
 
-        By name, each with what the import would do or did with it. Needs the permission `edit`.
+        Lists the zones by name, each with the planned or completed action. Needs the permission `edit`.
         """
         job, requested = job_of(request, import_id), page_request(request, str, int)
         action = choice_parameter(request.query_params, "action", ("undecided", *Action.values))
@@ -137,8 +137,8 @@ class ImportChoices(V2View):
     def post(self, request: Request, import_id: int) -> HttpResponse:
         """Choose what an import does with zones.
 
-        For the named zones, or for those of a search. Run `plan` again after it. Answers with how many zones changed.
-        Needs the permission `edit`.
+        Applies to the named zones, or to the zones that match the search. Run `plan` again after it. Returns the number
+        of zones that changed. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         values = read(ChoicesSerializer, request.data)
@@ -158,7 +158,7 @@ class ImportChoices(V2View):
 
 
 class ImportFaults(V2View):
-    """What is wrong in an import."""
+    """The errors and remarks of an import."""
 
     @extend_schema(
         operation_id="listImportFaults",
@@ -172,7 +172,7 @@ class ImportFaults(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the errors and remarks of an import.
 
-        In the order of the source, with file, line and column. Needs the permission `edit`.
+        Lists them in the order of the source, with file, line and column. Needs the permission `edit`.
         """
         job, requested = job_of(request, import_id), page_request(request, int)
         query = request.query_params
@@ -189,7 +189,7 @@ class ImportFaults(V2View):
 
 
 class ImportFaultsCsv(V2View):
-    """The same for a spreadsheet."""
+    """The errors and remarks of an import as a CSV file."""
 
     renderer_classes = (*V2View.renderer_classes, Csv)
 
@@ -201,7 +201,7 @@ class ImportFaultsCsv(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """Download the errors and remarks of an import as CSV.
 
-        The same as `listImportFaults`, in one file. Needs the permission `edit`.
+        Returns the same entries as `listImportFaults`, in one file. Needs the permission `edit`.
         """
         job, query = job_of(request, import_id), request.query_params
         lines: Iterator[str] = queries.faults_csv(

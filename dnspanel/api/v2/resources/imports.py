@@ -1,4 +1,7 @@
-"""Imports: make one, follow it, decide, publish, undo. Each step is asked for; nothing is published unseen."""
+"""Resources of imports: create, follow, choose, publish and undo.
+
+The client asks for each step. Nothing is published before the client has had a chance to review the plan.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -67,7 +70,7 @@ _COUNTS = (
 
 
 class ProgressSerializer(serializers.Serializer):
-    """How far the current phase is."""
+    """The progress of the current phase of an import."""
 
     done = serializers.IntegerField()
     total = serializers.IntegerField(help_text="0: not known yet.")
@@ -83,7 +86,7 @@ class ProgressSerializer(serializers.Serializer):
 
 
 class DryRunSerializer(serializers.Serializer):
-    """What publishing would do: numbers of zones, then of RRsets."""
+    """The numbers of zones and of RRsets that publishing the import would change."""
 
     creates = serializers.IntegerField(help_text="Zones that would be created.")
     unions = serializers.IntegerField(help_text="Zones that would get the source's values in addition to their own.")
@@ -133,7 +136,10 @@ class ImportStepSerializer(ImportSerializer):
 
 
 class NewImportSerializer(ImportSerializer):
-    """An import to create. Upload files after that; other sources are read at once."""
+    """An import to create.
+
+    If the source is a set of files, upload them after that. The panel reads other sources at once.
+    """
 
     paste = sources.PasteSerializer(write_only=True, required=False)
     axfr = sources.AxfrSerializer(write_only=True, required=False)
@@ -160,7 +166,7 @@ class NewImportSerializer(ImportSerializer):
 
 
 class ListedImportSerializer(serializers.Serializer):
-    """An import in a list."""
+    """An import in the list of imports."""
 
     id = serializers.IntegerField()
     title = serializers.CharField()
@@ -177,19 +183,19 @@ class ListedImportSerializer(serializers.Serializer):
 
 
 class ChangeImportSerializer(Shape):
-    """What can be changed in an import that waits."""
+    """The fields that can be changed in a waiting import."""
 
     options = sources.OptionsSerializer()
 
 
 class ImportActSerializer(Shape):
-    """Members that some acts need."""
+    """The options for steps of an import."""
 
     confirm = Flag(default=False, help_text="For `apply`: publish though zones lose much.")
 
 
 class Imports(V2View):
-    """All imports that one may know about."""
+    """All imports that the caller is allowed to see."""
 
     unconditional = True
 
@@ -197,7 +203,7 @@ class Imports(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List imports.
 
-        Your own imports, the newest first. Needs the permission `edit`, and a token that can add whole zones.
+        Lists your own imports, newest first. Needs the permission `edit`, and a token that can add whole zones.
         """
         page, actor = page_request(request, int), require_imports(actor_in(request))
         before = page.after[0] if page.after else None
@@ -208,9 +214,9 @@ class Imports(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an import.
 
-        Then upload files and `scan`, or wait while the panel reads the other server. Look at what was found, `plan`,
-        and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can add whole
-        zones.
+        After that, upload files and run `scan`, or wait while the panel reads the other server. Review the zones, then
+        run `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can
+        add whole zones.
         """
         actor = require_imports(actor_in(request))
         job = _create(request, actor, read(NewImportSerializer, request.data))
@@ -224,7 +230,7 @@ class OneImport(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """Read an import.
 
-        Answers with its state, its progress and its numbers. Needs the permission `edit`.
+        Returns its state, its progress and its numbers. Needs the permission `edit`.
         """
         return _answer(job_of(request, import_id))
 
@@ -232,7 +238,7 @@ class OneImport(V2View):
     def patch(self, request: Request, import_id: int) -> HttpResponse:
         """Change the options of an import.
 
-        For an import that waits for choices or for `apply`. Run `plan` again after it. Needs the permission `edit`.
+        Works while the import waits for choices or for `apply`. Run `plan` again after it. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         values = read(ChangeImportSerializer, request.data)
@@ -245,7 +251,7 @@ class OneImport(V2View):
     def delete(self, request: Request, import_id: int) -> HttpResponse:
         """Delete an import.
 
-        Deletes the import and its files. What it published stays. Needs the permission `edit`.
+        Deletes the import and its files. Published changes stay. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
@@ -265,10 +271,12 @@ class ImportAct(V2View):
     def post(self, request: Request, import_id: int, act: str) -> HttpResponse:
         """Scan, plan, apply, pause, resume, cancel or undo an import.
 
-        `scan` reads what was uploaded. `plan` is a dry run. `apply` publishes what the plan shows, in several
-        publications. `replan` plans zones again that changed since. `undo` changes back everything that nobody has
-        changed since. Needs the permission `edit`, and the rights over the zones.
-        `dry_run` answers the import as it would be; `reasons` says why `apply` or `undo` would need `confirm`.
+        `scan` reads the uploaded files. `plan` is a dry run. `apply` publishes the changes in the plan, in several
+        publications. `replan` makes a new plan for zones that have changed since. `undo` reverts the published changes,
+        except where someone has changed the zone since. Needs the permission `edit`, and the rights over the zones.
+
+        With `dry_run`, the response shows the import as it would be after the step, and `reasons` lists why `apply` or
+        `undo` would need `confirm`.
         """
         job = job_of(request, import_id)
         if act not in ACTS:
@@ -286,8 +294,9 @@ class ImportAct(V2View):
 
 
 def require_imports(actor: Actor) -> Actor:
-    """Return the actor, if it may import at all: not with a token for some names or types, since an import is
-    whole zones.
+    """Return the actor. Raise Forbidden if it is not allowed to import.
+
+    An import adds whole zones, so a token that is limited to some names or types can't import.
     """
     access.require(actor, Permission.EDIT)
     if actor.scope is not None and not any(Right.ADD in grant.rights and not grant.is_limited for grant in actor.scope):
@@ -296,17 +305,17 @@ def require_imports(actor: Actor) -> Actor:
 
 
 def job_of(request: Request, import_id: int) -> ImportJob:
-    """Return the import. Raise Forbidden or Unknown."""
+    """Return the import with this id. Raise Forbidden or Unknown."""
     return queries.job_for(require_imports(actor_in(request)), import_id)
 
 
 def stable(job: ImportJob) -> dict[str, Any]:
-    """Return what its tag is made of: progress moves by itself."""
+    """Return the values that the ETag of an import covers. Progress changes without a request and is not covered."""
     return {"id": job.pk, "state": job.state, "paused": job.paused, "options": Options.from_json(job.options).to_json()}
 
 
 def import_json(job: ImportJob) -> dict[str, Any]:
-    """Return an import as it is answered."""
+    """Return the JSON form of an import."""
     progress = queries.progress(job, now=timezone.now())
     members = ProgressSerializer().fields
     planned = job.state in {State.PLANNED, State.APPLYING, State.DONE, State.UNDOING, State.UNDONE}
@@ -374,7 +383,7 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
 
 
 def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
-    """Refuse an act for reasons that its verb does not look at. Raise Problem."""
+    """Raise Problem for reasons against a step that the step's own function doesn't check."""
     if act == "scan" and job.state == State.UPLOADING and not upload.uploaded_files(job):
         raise Problem("conflict", "No file has arrived yet.")
     if act == "apply" and job.state == State.PLANNED and not confirmed:
@@ -389,6 +398,6 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
 
 
 def _guarded_zone(row: Any) -> GuardedZone:
-    """Return a zone of an import as the guard names it."""
+    """Return a zone of an import that deletes much, in the form that the guard's error lists it."""
     reason = f"This deletes {row.removed:,} of {row.before:,} RRsets, and {row.values_removed:,} values."
     return GuardedZone(row.name, (reason,), row.removed, row.before)

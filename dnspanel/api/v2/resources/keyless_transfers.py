@@ -1,4 +1,4 @@
-"""Transfers of a zone without a key, and receivers of its NOTIFY other than its secondaries."""
+"""Resources of zone transfers without a TSIG key, and of additional addresses that receive NOTIFY."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from dnspanel.zones.rights import access
 
 
 class NoticeSerializer(serializers.Serializer):
-    """An address that gets NOTIFY."""
+    """An address that receives NOTIFY."""
 
     address = serializers.CharField()
     set_by = ActorSerializer(allow_null=True)
@@ -36,7 +36,7 @@ class NoticeSerializer(serializers.Serializer):
 
 
 class KeylessTransfersSerializer(Shape):
-    """Who can transfer a zone without a key, and who gets NOTIFY."""
+    """The networks that can transfer a zone without a key, and the addresses that receive NOTIFY."""
 
     networks = serializers.ListField(
         child=Text(max_length=49),
@@ -54,14 +54,14 @@ class KeylessTransfersSerializer(Shape):
 
 
 class KeylessTransfers(V2View):
-    """Transfers of a zone without a key."""
+    """The settings for transfers of a zone without a key."""
 
     @extend_schema(operation_id="getKeylessTransfers", responses=KeylessTransfersSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read transfers without a key.
 
-        Answers with the addresses that can transfer the zone without a TSIG key, and those that get NOTIFY. Needs the
-        right `settings`.
+        Returns the addresses that can transfer the zone without a TSIG key, and the addresses that receive NOTIFY.
+        Needs the right `settings`.
         """
         return _answer_keyless(_zone(request, zone_name))
 
@@ -73,7 +73,7 @@ class KeylessTransfers(V2View):
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set transfers without a key.
 
-        Replaces both lists. API v1 has them as the metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the right
+        Replaces both lists. API v1 shows them as the metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the right
         `settings`, and a token that can read the whole zone.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
@@ -91,7 +91,7 @@ def _zone(request: Request, zone_name: str) -> Zone:
 
 
 def _set(found: keyless.Keyless) -> dict[str, Any]:
-    """Return what a person has set: the results of NOTIFY change by themselves, and are no part of the tag."""
+    """Return the settings that the ETag covers. The results of NOTIFY change without a request and are not covered."""
     return {"networks": found.networks, "addresses": found.addresses}
 
 

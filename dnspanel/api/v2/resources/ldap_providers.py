@@ -1,4 +1,4 @@
-"""LDAP servers for the sign-in of people, for administrators that may do everything."""
+"""Resources of LDAP servers for signing in, for administrators with the permission `people`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ _ATTRIBUTE = {"max_length": 100, "required": False}
 
 
 class LdapAttributesSerializer(Shape):
-    """Where people and groups are in the server, and the names of their attributes."""
+    """The search bases of people and groups on the server, and the names of their attributes."""
 
     base = Text(max_length=tree.LONGEST_DN, required=False, help_text="Search base of people.")
     person_filter = Text(
@@ -56,7 +56,10 @@ class LdapAttributesSerializer(Shape):
 
 
 class LdapProviderSerializer(ProviderShape):
-    """An LDAP server or an Active Directory. `slug` and the attribute `subject` cannot be changed later."""
+    """An LDAP server or an Active Directory.
+
+    `slug` and the attribute `subject` cannot be changed later.
+    """
 
     uri = Text(max_length=rows.LONGEST_URL, help_text="ldaps://host, or ldap://host for StartTLS.")
     certificates = Text(
@@ -80,7 +83,7 @@ class LdapProviders(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List LDAP servers.
 
-        Needs the permission `people`. Secrets are never in answers.
+        Needs the permission `people`. Responses never include secrets.
         """
         access.require(actor_in(request), Permission.PEOPLE)
         found = SignInProvider.objects.filter(kind=ProviderKind.LDAP)
@@ -92,8 +95,8 @@ class LdapProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an LDAP server.
 
-        Lets people sign in with their passwords at this LDAP server. The panel signs in there first and searches the
-        base; 422 if that fails. Needs the permission `people`.
+        Lets people sign in with their passwords at this LDAP server. The panel first signs in there and searches the
+        base. If that fails, the status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -112,7 +115,7 @@ class OneLdapProvider(V2View):
     def get(self, request: Request, provider_id: int) -> HttpResponse:
         """Read an LDAP server.
 
-        Answers with its settings and rules, without its secret. Needs the permission `people`.
+        Returns its settings and rules, without its secret. Needs the permission `people`.
         """
         return answer_with_tag(ldap_json(provider_to_change(request, provider_id, ProviderKind.LDAP)[1]))
 
@@ -120,8 +123,8 @@ class OneLdapProvider(V2View):
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
         """Change an LDAP server.
 
-        Changes its settings, or switches it on or off. Members that are left out stay as they are, attributes too. A
-        new address, name or certificate needs the secret again. Needs the permission `people`.
+        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged, including
+        single attributes. A new address, name or certificate needs the secret again. Needs the permission `people`.
         """
         actor, _ = provider_to_change(request, provider_id, ProviderKind.LDAP)
         values = read(LdapProviderSerializer, request.data, partial=True)
@@ -139,7 +142,7 @@ class OneLdapProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete an LDAP server.
 
-        Deletes its links to accounts and the rights that its rules gave. Accounts stay. Needs the permission `people`.
+        Also deletes its links to accounts and the rights from its rules. Accounts stay. Needs the permission `people`.
         """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.LDAP)
         with written_provider(request, provider_id, ProviderKind.LDAP, ldap_json):
@@ -149,7 +152,7 @@ class OneLdapProvider(V2View):
 
 @contextmanager
 def _pointing() -> Iterator[None]:
-    """Report what is wrong with one of the attributes at its place in the body."""
+    """Add the path `attributes/` to errors of attributes, so that they point at their place in the body."""
     try:
         yield
     except ProviderRefused as exc:
@@ -159,7 +162,7 @@ def _pointing() -> Iterator[None]:
 
 
 def ldap_json(provider: SignInProvider) -> dict[str, Any]:
-    """Return a provider as it is answered."""
+    """Return the JSON form of an LDAP server, without its secret."""
     return {
         "id": provider.pk,
         **_as_terms(provider),

@@ -1,4 +1,4 @@
-"""Locks of a zone: what only its manager changes, with the reason for all others."""
+"""Resources of a zone's locks. Only the manager of a lock can change locked records."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from replication.errors import BadName, BadRdata
 
 
 class NewLockSerializer(Shape):
-    """What to lock: a zone, a name in it, or an RRset."""
+    """A new lock of a zone, a name in the zone, or an RRset."""
 
     name = Text(
         default="",
@@ -42,7 +42,7 @@ class NewLockSerializer(Shape):
 
 
 class LockSerializer(Shape):
-    """A lock."""
+    """A lock of a zone, a name in the zone, or an RRset."""
 
     id = serializers.IntegerField()
     name = serializers.CharField(allow_null=True, help_text="Null: the whole zone.")
@@ -72,8 +72,8 @@ class ZoneLocks(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Lock a zone, a name or an RRset.
 
-        From then on nobody but the manager of the lock can change or delete it, however the change is made. Needs the
-        right `settings`; anyone who has it can delete the lock.
+        From then on only the manager of the lock can change or delete it, in any part of the panel. Needs the right
+        `settings`; anyone with this right can delete the lock.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)
@@ -104,7 +104,7 @@ class ZoneLock(V2View):
     def get(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
         """Read a lock.
 
-        Answers with what it locks, its reason and its manager. Needs the right `settings`.
+        Returns its zone, name or RRset, its reason and its manager. Needs the right `settings`.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
         return answer_with_tag(_json(lock_in(zone, lock_id)))
@@ -113,7 +113,7 @@ class ZoneLock(V2View):
     def delete(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
         """Delete a lock.
 
-        What it locked can be changed again at once. Needs the right `settings`.
+        The zone, name or RRset can be changed again at once. Needs the right `settings`.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)

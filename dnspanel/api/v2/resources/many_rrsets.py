@@ -1,4 +1,4 @@
-"""RRsets of any number of zones changed alike: what a search finds, or those that are named."""
+"""The resource that makes the same change to many RRsets, found by a search or listed in the request."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -56,7 +56,7 @@ _BY_SEVERITY = {Severity.ERROR: 0, Severity.WARNING: 1}
 
 
 class ManyRRsets(V2View):
-    """RRsets of any zones."""
+    """RRsets of any number of zones."""
 
     @extend_schema(
         operation_id="actOnRRsets",
@@ -72,12 +72,12 @@ class ManyRRsets(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Act on RRsets of any zones.
 
-        Does one act to all RRsets that a search finds, or to those that are named, up to 20,000. Everything is one
-        publication, and can be undone as one. Needs the rights `add`, `change` or `remove`.
+        Applies one act to all RRsets that a search finds, or to the listed RRsets, at most 20,000. All changes are in
+        one publication, which can be undone as a whole. Needs the rights `add`, `change` or `remove`.
 
-        RRsets whose values would become invalid, or that the token is not allowed to change, stay as they are and are
-        counted in `outcome`. With `dry_run` nothing is published. The `ETag` of a dry run, sent as `If-Match`,
-        publishes only exactly those changes.
+        RRsets that would become invalid, or that the token is not allowed to change, stay unchanged and are counted in
+        `outcome`. With `dry_run` nothing is published. To publish exactly the changes of a dry run, send its `ETag` as
+        `If-Match`.
         """
         actor = actor_in(request)
         body = read(ManyRRsetsSerializer, request.data)
@@ -103,7 +103,10 @@ class ManyRRsets(V2View):
 
 
 def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> WideOutcome:
-    """Return what the act makes of the RRsets. Raise Problem, and SearchTooGeneral."""
+    """Return the changes that the act would make to the RRsets.
+
+    Raise Problem if the search finds too many, SearchTooGeneral if the search is too general.
+    """
     try:
         with searching_for(selection.search):
             return wide_outcome(act=act, selection=selection, author=actor, now=timezone.now())
@@ -120,7 +123,7 @@ def _selection(body: Mapping[str, Any]) -> WideSelection:
 
 
 def search_in(text: str) -> str:
-    """Return the search in `q`. Raise Problem for one that says nothing or cannot be understood."""
+    """Return the search in `q`. Raise Problem if it is empty or can't be parsed."""
     if unclear := unclear_in(text):
         raise bad_value("/q", unclear)
     if not text.strip():
@@ -129,7 +132,7 @@ def search_in(text: str) -> str:
 
 
 def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
-    """Return the RRsets that are named. Raise Problem that points at names that are none."""
+    """Return the keys of the RRsets that the body names. Raise Problem with a pointer to each invalid name."""
     faults = Faults()
     keys = []
     for index, each in enumerate(named):
@@ -142,7 +145,7 @@ def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
 
 
 def _act(body: Mapping[str, Any]) -> many_rrsets.Act:
-    """Return the act that is asked for. Raise Problem for members that it lacks or does not have."""
+    """Return the act in the body. Raise Problem for missing, unknown or invalid members."""
     refuse_members(body, MEMBERS)
     op = body["op"]
     try:
@@ -153,7 +156,10 @@ def _act(body: Mapping[str, Any]) -> many_rrsets.Act:
 
 
 def refuse_members(act: Mapping[str, Any], known: Mapping[str, tuple[set[str], set[str]]]) -> None:
-    """Raise Problem for members that an act lacks or does not have; `known` are those that it needs and may have."""
+    """Raise Problem for missing or unknown members of an act.
+
+    `known` maps each act to its required and its optional members.
+    """
     needed, optional = known[act["op"]]
     faults = Faults()
     for name in sorted(needed - act.keys()):

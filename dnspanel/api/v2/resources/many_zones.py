@@ -1,4 +1,7 @@
-"""Many zones changed alike: tags, team, deletion; what a search finds, or those that are named."""
+"""The resource that changes or deletes many zones, found by a search or listed in the request.
+
+A change sets tags or the team.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,7 +43,7 @@ from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
 
 class ManyZones(V2View):
-    """Any zones."""
+    """Any number of zones."""
 
     @extend_schema(
         operation_id="actOnZones",
@@ -56,12 +59,13 @@ class ManyZones(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Act on zones.
 
-        Does one act to all zones that a search finds, or to those that are named. Changing tags or the team needs the
-        right `settings` and publishes nothing. Deleting needs `delete-zone`, takes at most 1,000 zones and is one
+        Applies one act to all zones that a search finds, or to the listed zones. Changing tags or the team needs the
+        right `settings` and publishes nothing. Deleting needs `delete-zone`, takes at most 1,000 zones and makes one
         publication.
 
-        Zones that the token is not allowed to change, and zones that others change at that moment, stay as they are and
-        are named in `outcome`. With `dry_run` nothing is changed. The `ETag` of a dry run can be sent as `If-Match`.
+        Zones that the token is not allowed to change, and zones that someone else is changing at that moment, stay
+        unchanged and are listed in `outcome`. With `dry_run` nothing is changed. The `ETag` of a dry run can be sent as
+        `If-Match`.
         """
         actor = actor_in(request)
         body = read(ManyZonesSerializer, request.data)
@@ -102,13 +106,13 @@ def _delete(request: Request, preview: ZonesOutcome, body: Mapping[str, Any]) ->
 
 
 def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:
-    """Return what was done, with what had been left alone before."""
+    """Return the outcome of the write, with the zones that the preview had already refused or left unchanged."""
     refused = {zone.pk: (zone, reason) for zone, reason in [*preview.refused, *done.refused]}
     return ZonesOutcome(done.changed, preview.unchanged + done.unchanged, list(refused.values()))
 
 
 def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> ZonesOutcome:
-    """Return what becomes of the zones (without `marks`: they are deleted). Raise Problem."""
+    """Return the outcome that the act would have. Without `marks`, the act deletes the zones. Raise Problem."""
     try:
         with searching_for(selection.search):
             if marks is None:
@@ -120,14 +124,14 @@ def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> Zon
 
 
 def selection_in(body: Mapping[str, Any]) -> ZoneSelection:
-    """Return the zones that are asked for. Raise Problem for none, and for both ways at once."""
+    """Return the zones that the body selects. Raise Problem unless the body has exactly one of `q` and `zones`."""
     if ("q" in body) == ("zones" in body):
         raise bad_value("/q", "Send either `q` or `zones`.", NOT_TOGETHER if "q" in body else "required")
     return ZoneSelection(tuple(body["zones"])) if "zones" in body else ZoneSelection(search=search_in(body["q"]))
 
 
 def marks_in(act: Mapping[str, Any], actor: Actor) -> Marks:
-    """Return the tags and the team that are asked for. Raise Problem for what cannot be."""
+    """Return the tags or the team that the act sets. Raise Problem if they are invalid."""
     try:
         if act["op"] == ADD_TAGS:
             return marks_of(add=act["tags"])

@@ -1,4 +1,4 @@
-"""The caller itself: the first call of every client, and the check that a token works."""
+"""The resource of the caller itself: the first call of every client, and the check that a token works."""
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
@@ -32,7 +32,10 @@ class OwnTokenSerializer(serializers.Serializer):
 
 
 class MeSerializer(serializers.Serializer):
-    """The owner of the token and what the token can do: never more than the owner, and never more than its scope."""
+    """The owner of the token, and the token's own permissions.
+
+    A token never has more permissions than its owner, nor more than its scope allows.
+    """
 
     user = serializers.CharField()
     role = serializers.ChoiceField(choices=Role.choices)
@@ -49,8 +52,8 @@ class Me(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Read the token.
 
-        Answers with the owner of the token, its rights, its limits and when it expires, and with the version of the
-        panel. Every token can read this.
+        Returns the token's owner, rights, limits and expiry time, and the version of the panel. Every token can read
+        this.
         """
         actor = actor_in(request)
         token = actor.token

@@ -1,4 +1,4 @@
-"""Sets of name servers: the NS of zones, the names in their SOA, and which set a zone follows."""
+"""Resources of name server sets: the NS records of zones, the names in their SOA, and the set that a zone follows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ from dnspanel.zones.values.soa import DEFAULT_TTL
 
 
 class NameServerSerializer(Shape):
-    """A name server, with the addresses that it has, or the nodes whose addresses it has."""
+    """A name server with its own addresses, or with the nodes whose addresses it uses."""
 
     name = Text(max_length=1100)
     addresses = serializers.ListField(
@@ -52,7 +52,10 @@ class NameServerSerializer(Shape):
 
 
 class NameServerSetSerializer(Shape):
-    """A set of name servers. It has versions; zones follow it by `createTemplateRun`."""
+    """A set of name servers, with versions.
+
+    `createTemplateRun` updates the zones that follow the set.
+    """
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=edit_template.LONGEST_NAME)
@@ -90,7 +93,7 @@ class NameServerSetSerializer(Shape):
 
 
 class FollowedSetSerializer(Shape):
-    """The set of name servers that a zone follows, and how the zone differs from it."""
+    """The set of name servers that a zone follows, and the differences between the two."""
 
     set = serializers.IntegerField(allow_null=True, help_text="null: it follows none, or none that you see.")
     version = serializers.IntegerField(allow_null=True, help_text="That the zone was brought to.")
@@ -100,7 +103,7 @@ class FollowedSetSerializer(Shape):
 
 
 class NameServerSets(V2View):
-    """The sets that the caller sees."""
+    """The name server sets that the caller is allowed to see."""
 
     unconditional = True
 
@@ -108,7 +111,7 @@ class NameServerSets(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List sets of name servers.
 
-        Sets of the whole panel and of teams that the token can see. Needs the permission `read`.
+        Lists panel-wide sets and the sets of teams that the token can see. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -122,8 +125,8 @@ class NameServerSets(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a set of name servers.
 
-        Saves it as version 1. Needs the right `templates` over the team's zones, or over all zones for a set of the
-        whole panel.
+        Saves the set as version 1. Needs the right `templates` over the team's zones, or over all zones for a
+        panel-wide set.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.READ)
@@ -142,13 +145,13 @@ class NameServerSets(V2View):
 
 
 class OneNameServerSet(V2View):
-    """One set."""
+    """A name server set."""
 
     @extend_schema(operation_id="getNameServerSet", responses=NameServerSetSerializer)
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """Read a set of name servers.
 
-        Answers with its name servers, its SOA values and its version. Needs the permission `read`.
+        Returns its name servers, its SOA values and its version. Needs the permission `read`.
         """
         return answer_with_tag(set_json(_door(request, set_id)))
 
@@ -158,8 +161,8 @@ class OneNameServerSet(V2View):
     def patch(self, request: Request, set_id: int) -> HttpResponse:
         """Change a set of name servers.
 
-        Members that are left out stay as they are. Other name servers, SOA values or another TTL make a new version. No
-        zone changes: `createTemplateRun` brings zones to it. Needs the right `templates`.
+        Fields that the request body omits stay unchanged. A change of name servers, SOA values or TTL makes a new
+        version. This does not change any zone; use `createTemplateRun` to update zones. Needs the right `templates`.
         """
         template, actor, now = _door(request, set_id), actor_in(request), timezone.now()
         patch = read(NameServerSetSerializer, request.data, partial=True)
@@ -182,7 +185,7 @@ class OneNameServerSet(V2View):
     def delete(self, request: Request, set_id: int) -> HttpResponse:
         """Delete a set of name servers.
 
-        Zones keep their name servers, and do not follow the set any more. Needs the right `templates`.
+        Zones keep their name servers, but no longer follow the set. Needs the right `templates`.
         """
         template = _door(request, set_id)
         with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
@@ -191,14 +194,14 @@ class OneNameServerSet(V2View):
 
 
 class ZoneNameServers(V2View):
-    """The set that a zone follows."""
+    """The name server set that a zone follows."""
 
     @extend_schema(operation_id="getZoneNameServers", responses=FollowedSetSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the set of name servers of a zone.
 
-        Answers with the set that the zone follows, and how the zone differs from it. `applyTemplate` with the id of the
-        set brings the zone in sync. Needs the right `read`.
+        Returns the set that the zone follows, and how the zone differs from the set. `applyTemplate` with the id of the
+        set removes the differences. Needs the right `read`.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -206,7 +209,7 @@ class ZoneNameServers(V2View):
 
 
 def set_json(template: ZoneTemplate) -> dict[str, Any]:
-    """Return a set as it is answered; one query."""
+    """Return the JSON form of a name server set, read with one query."""
     return _set_json(template, _says(template))
 
 
@@ -257,7 +260,7 @@ def _door(request: Request, set_id: int) -> ZoneTemplate:
 
 
 def _content(values: Mapping[str, Any]) -> edit_template.Text:
-    """Return what a version says. Raise TemplateRefused that points at what cannot be."""
+    """Return the content of a version of the set. Raise TemplateRefused that points at invalid values."""
     hosts, faults = [], {}
     for index, each in enumerate(values["servers"]):
         try:

@@ -1,6 +1,7 @@
-"""Drafts with a name: listed, made of what the draft holds, reviewed, published, taken up, discarded.
+"""Resources of saved drafts: list, save the current draft, review, publish, resume, release and delete.
 
-A token sees those of its owner, and those shared with its owner, if its scope covers a change of the draft.
+A token sees the saved drafts of its owner, and those shared with its owner, if its scope covers at least one change in
+the draft.
 """
 
 from collections.abc import Sequence
@@ -39,7 +40,10 @@ from dnspanel.zones.rights import access
 
 
 class NamedDraftSerializer(Shape):
-    """A saved draft. Its numbers count only zones and RRsets that the token can see."""
+    """A saved draft.
+
+    Its numbers count only zones and RRsets that the token can see.
+    """
 
     key = serializers.UUIDField(help_text="Id of the draft in paths.")
     name = serializers.CharField()
@@ -61,7 +65,7 @@ class NewNamedDraftSerializer(Shape):
 
 
 class TakeUpSerializer(Shape):
-    """What to do with changes in the draft that have no name yet."""
+    """The fate of unnamed changes in the current draft: save them under a name, or move them into the resumed draft."""
 
     aside = Text(
         required=False,
@@ -74,14 +78,14 @@ class TakeUpSerializer(Shape):
 
 
 class NamedDraftList(V2View):
-    """The drafts with a name."""
+    """The saved drafts that the caller can see."""
 
     @extend_schema(operation_id="listNamedDrafts", parameters=PAGED, responses=page_of(NamedDraftSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List saved drafts.
 
-        Drafts that you saved under a name, and those that others share with you, the newest first. Needs the permission
-        `read`.
+        Lists drafts that you have saved under a name, and drafts that others share with you, newest first. Needs the
+        permission `read`.
         """
         actor, page = actor_in(request), page_request(request, int)
         access.require(actor, Permission.READ)
@@ -111,13 +115,13 @@ class NamedDraftList(V2View):
 
 
 class OneNamedDraft(V2View):
-    """One draft with a name."""
+    """A saved draft."""
 
     @extend_schema(operation_id="getNamedDraft", responses=NamedDraftSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Read a saved draft.
 
-        Answers with its name, its owner and the number of its changes. Needs the permission `read`.
+        Returns its name, its owner and the number of its changes. Needs the permission `read`.
         """
         return answer_with_tag(_json(_visible_draft(actor_in(request), key)))
 
@@ -125,7 +129,8 @@ class OneNamedDraft(V2View):
     def delete(self, request: Request, key: UUID) -> HttpResponse:
         """Delete a saved draft.
 
-        Deletes it with everything in it. Nothing is published. Only its owner can; needs the permission `edit`.
+        Deletes the draft and all its changes. Nothing is published. Only the owner of the draft can delete it; needs
+        the permission `edit`.
         """
         actor = actor_in(request)
         named = _to_change(actor, key)
@@ -135,14 +140,14 @@ class OneNamedDraft(V2View):
 
 
 class NamedDraftPlan(V2View):
-    """What publishing a draft with a name would do."""
+    """The plan for publishing a saved draft."""
 
     @extend_schema(operation_id="getNamedDraftPlan", responses=PlansSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Review a saved draft.
 
-        Answers with what publishing it would change in each zone, with the rules that it breaks and with its conflicts.
-        Nothing is changed. Needs the permission `read`.
+        Returns the changes in each zone that publishing the draft would make, the rules that the draft breaks, and its
+        conflicts. Nothing is changed. Needs the permission `read`.
         """
         actor = actor_in(request)
         plans = revision.preview(author=actor, of=_visible_draft(actor, key))
@@ -150,7 +155,7 @@ class NamedDraftPlan(V2View):
 
 
 class NamedDraftPublish(V2View):
-    """A draft with a name on its way out."""
+    """The publishing of a saved draft."""
 
     @extend_schema(
         operation_id="publishNamedDraft",
@@ -161,8 +166,8 @@ class NamedDraftPublish(V2View):
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Publish a saved draft.
 
-        Publishes what the token sees of it as one publication, or nothing. Needs the rights `add`, `change` or
-        `remove`. When nothing is left in the draft, it is deleted.
+        Publishes the changes that the token can see in one publication, or nothing. Needs the rights `add`, `change` or
+        `remove`. When no changes are left in the draft, the draft is deleted.
         """
         actor = actor_in(request)
         named = _to_change(actor, key)
@@ -174,7 +179,7 @@ class NamedDraftPublish(V2View):
 
 
 class NamedDraftTakeUp(V2View):
-    """A draft with a name on its way into a person's hands."""
+    """The resuming of a saved draft."""
 
     @extend_schema(
         operation_id="resumeNamedDraft",
@@ -185,8 +190,9 @@ class NamedDraftTakeUp(V2View):
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Resume a saved draft.
 
-        Makes it your draft, which is at `/draft`. Needs the permission `edit`. A saved draft that you worked in before
-        is released. For changes in your draft without a name, the body says what happens to them.
+        Makes it your current draft, at `/draft`. Needs the permission `edit`. If you were working in another saved
+        draft, that draft is released. If your current draft has unnamed changes, the body must either save them under a
+        name (`aside`) or move them into this draft (`merge`).
         """
         actor = actor_in(request)
         named = _to_change(actor, key)
@@ -197,7 +203,7 @@ class NamedDraftTakeUp(V2View):
 
 
 class NamedDraftPutBack(V2View):
-    """A draft with a name on its way out of a person's hands."""
+    """The release of a saved draft."""
 
     @extend_schema(
         operation_id="releaseNamedDraft",
@@ -208,8 +214,8 @@ class NamedDraftPutBack(V2View):
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Release a saved draft.
 
-        Ends the work in it, so that someone else can resume it. The owner and the person who works in it can do that;
-        needs the permission `edit`.
+        Ends the work in the draft, so that someone else can resume it. Only the owner and the person who works in the
+        draft can release it; needs the permission `edit`.
         """
         actor = actor_in(request)
         named = _to_change(actor, key)
@@ -219,7 +225,7 @@ class NamedDraftPutBack(V2View):
 
 
 def _visible_draft(actor: Actor, key: UUID) -> NamedDraft:
-    """Return the draft, if the token sees a change of it. Raise DraftUnknown."""
+    """Return the saved draft. Raise DraftUnknown if the token can't see any of its changes."""
     access.require(actor, Permission.READ)
     named = named_drafts.named_draft(actor, key)
     if not named.changes:
@@ -228,7 +234,7 @@ def _visible_draft(actor: Actor, key: UUID) -> NamedDraft:
 
 
 def _to_change(actor: Actor, key: UUID) -> NamedDraft:
-    """Return the draft, for an actor that may edit zones at all. Raise Forbidden or DraftUnknown."""
+    """Return the saved draft for an actor with the permission `edit`. Raise Forbidden or DraftUnknown."""
     named = _visible_draft(actor, key)
     access.require(actor, Permission.EDIT)
     return named
@@ -239,7 +245,7 @@ def _zones(actor: Actor, names: Sequence[str] | None) -> list[Zone] | None:
 
 
 def _write(request: Request, actor: Actor, key: UUID) -> Any:
-    """Guard a write of the draft by If-Match."""
+    """Guard a write of the saved draft with `conditional_write`."""
     return conditional_write(request, f"draft/{key}", lambda: _json(_visible_draft(actor, key)))
 
 

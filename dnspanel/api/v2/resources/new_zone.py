@@ -1,6 +1,4 @@
-"""The parts of a request to create a zone apart from its settings: records, name servers, and the mailbox of
-the SOA.
-"""
+"""Readers for the parts of a create-zone request that aren't settings: records, name servers, and the SOA mailbox."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +20,7 @@ from replication.errors import BadName
 
 
 def new_rrsets(request: Request) -> tuple[list[RRset] | None, dict[str, Any]]:
-    """Return the RRsets of a new zone, and the body without them. Raise Problem."""
+    """Return the RRsets of a new zone, and the body without them. Raise Problem if a value is invalid."""
     given = request.data.get("rrsets") if isinstance(request.data, dict) else None
     body = read(NewZoneSerializer, request.data if given is None else {**request.data, "rrsets": []})
     try:
@@ -46,7 +44,7 @@ def hosts(body: dict[str, Any], name: str) -> list[str] | None:
 
 
 def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
-    """Return the set of name servers that the body names. Raise Problem."""
+    """Return the name server set in the body, or None without one. Raise Problem if it is unknown."""
     if "name_server_set" not in body:
         return None
     if "nameservers" in body:
@@ -59,12 +57,12 @@ def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
 
 
 def mailbox_in(body: Mapping[str, Any]) -> str | None:
-    """Return the mailbox as a name; people also write it as an address of mail."""
+    """Return the SOA mailbox as a domain name. The body can also have an email address."""
     return mailbox_text(body["hostmaster"]) if "hostmaster" in body else None
 
 
 def host_of(text: str | None, pointer: str) -> str | None:
-    """Return the canonical name. Raise Problem."""
+    """Return the canonical name. Raise Problem with this pointer if the name is invalid."""
     try:
         return None if text is None else names.parse(text)
     except BadName as exc:

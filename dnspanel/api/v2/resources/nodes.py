@@ -1,4 +1,4 @@
-"""The nodes: how each one is doing, what it answered in the last hour, and what can be done to it."""
+"""Resources of nodes: their state, their numbers over time, and acts on a node."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,10 @@ _STABLE = ("name", "state", "dns_address", "dns_port", "agent_host", "agent_port
 
 
 class LiveSerializer(serializers.Serializer):
-    """The newest second of a node; null where nothing is known."""
+    """The latest second of a node's numbers.
+
+    Unknown numbers are null.
+    """
 
     at = serializers.IntegerField(help_text="Seconds since 1970.")
     qps = serializers.FloatField(allow_null=True)
@@ -112,7 +115,10 @@ class NodeSerializer(serializers.Serializer):
 
 
 class PointSerializer(serializers.Serializer):
-    """One second, minute or hour of a node; its numbers are per second. A gap has only a time."""
+    """One second, minute or hour of a node, with numbers per second.
+
+    A gap in the data has only a time.
+    """
 
     at = serializers.IntegerField(help_text="Seconds since 1970.")
     qps = serializers.FloatField(allow_null=True)
@@ -129,14 +135,17 @@ class PointSerializer(serializers.Serializer):
 
 
 class PointsSerializer(serializers.Serializer):
-    """Numbers of a node, the oldest first. For newer seconds, ask again with `after` = the last `at`."""
+    """The numbers of a node over time, oldest first.
+
+    To get newer seconds, ask again with `after` set to the last `at`.
+    """
 
     now = serializers.FloatField()
     points = PointSerializer(many=True)
 
 
 class NodeActSerializer(Shape):
-    """Members that some acts need."""
+    """The fields that acts on a node need."""
 
     fingerprint = Text(
         required=False, max_length=64, help_text="For `approve`: the fingerprint that the agent printed."
@@ -149,7 +158,10 @@ class NodeActSerializer(Shape):
 
 
 class NodePatchSerializer(Shape):
-    """What can be changed in a node that has not joined. For one that has, use the panel's page."""
+    """The fields that can be changed in a node that has not joined.
+
+    For a node that has joined, use the panel's page.
+    """
 
     name = Text(required=False, max_length=63)
     dns_address = Text(required=False, max_length=45, help_text="Address at which it will answer DNS.")
@@ -162,13 +174,14 @@ class NodePatchSerializer(Shape):
 
 
 class Nodes(V2View):
-    """The fleet."""
+    """All nodes."""
 
     @extend_schema(operation_id="listNodes", responses=page_of(NodeSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List nodes.
 
-        All nodes that have not left, with state, position and live numbers, on one page. Needs the permission `fleet`.
+        Lists all nodes except retired ones, with state, position and live numbers, on one page. Needs the permission
+        `fleet`.
         """
         access.require(actor_in(request), Permission.FLEET)
         statuses = watched_statuses(now=timezone.now())
@@ -182,7 +195,7 @@ class OneNode(V2View):
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read a node.
 
-        Answers with its state, its position and its live numbers. Needs the permission `fleet`.
+        Returns its state, its position and its live numbers. Needs the permission `fleet`.
         """
         access.require(actor_in(request), Permission.FLEET)
         return _answer(_node_json(name))
@@ -191,8 +204,8 @@ class OneNode(V2View):
     def patch(self, request: Request, name: str) -> HttpResponse:
         """Change a node that has not joined.
 
-        Changes its name, addresses, group or tags. An unused enrollment code becomes invalid. 409 for a node that has
-        joined. Needs the permission `nodes`.
+        Changes its name, addresses, group or tags. An unused enrollment code becomes invalid. Returns 409 for a node
+        that has joined. Needs the permission `nodes`.
         """
         actor, node = _to_change(request, name)
         values = read(NodePatchSerializer, request.data)
@@ -208,8 +221,8 @@ class OneNode(V2View):
     def delete(self, request: Request, name: str) -> HttpResponse:
         """Delete a node that has not joined.
 
-        Its name is free again. 409 for a node that has joined: use `retire` of `actOnNode`. Needs the permission
-        `nodes`.
+        The name of the node can be used again. Returns 409 for a node that has joined: use `retire` of `actOnNode`.
+        Needs the permission `nodes`.
         """
         actor, node = _to_change(request, name)
         with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
@@ -218,7 +231,7 @@ class OneNode(V2View):
 
 
 class NodePoints(V2View):
-    """A node's numbers."""
+    """The numbers of a node over time."""
 
     @extend_schema(
         operation_id="getNodePoints",
@@ -237,8 +250,8 @@ class NodePoints(V2View):
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read the numbers of a node.
 
-        Queries, response codes, latency and cache hits over the last hour, day or month, the oldest first. Needs the
-        permission `fleet`.
+        Returns queries, response codes, latency and cache hits over the last hour, day or month, oldest first. Needs
+        the permission `fleet`.
         """
         access.require(actor_in(request), Permission.FLEET)
         node = node_lifecycle.node_by_name(node_name(name))
@@ -248,7 +261,7 @@ class NodePoints(V2View):
 
 
 class NodeAct(V2View):
-    """What can be done to a node."""
+    """An act on a node, such as drain or retire."""
 
     @extend_schema(
         operation_id="actOnNode",
@@ -259,11 +272,11 @@ class NodeAct(V2View):
     def post(self, request: Request, name: str, act: str) -> HttpResponse:
         """Approve, decline, drain, resume, resync, check, revoke or retire a node.
 
-        Needs the permission `nodes`. `approve` and `decline` answer a request to join; `approve` needs the
-        `fingerprint` that the agent printed. A node that is drained gets no changes and serves what it has, until
+        Needs the permission `nodes`. `approve` and `decline` decide on a request to join. `approve` needs the
+        `fingerprint` that the agent printed. A drained node gets no changes and keeps serving its current data until
         `resume`.
 
-        `resync` sends a whole snapshot. `check` lets the node read and compare every row. `revoke` makes its
+        `resync` sends a whole snapshot. `check` makes the node read and compare every row. `revoke` makes its
         certificate invalid. `retire` removes the node for good.
         """
         actor, node = _to_change(request, name)
@@ -279,14 +292,17 @@ class NodeAct(V2View):
 
 
 def node_name(name: str) -> str:
-    """Return the name of a node, as a path has it. Raise UnknownNode for one that the database cannot even look up."""
+    """Return the node's name from a path.
+
+    Raise UnknownNode for a name with a NUL character, which PostgreSQL can't look up.
+    """
     if "\0" in name:
         raise UnknownNode(ascii(name))
     return name
 
 
 def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
-    """Return the caller, and the node. Raise UnknownNode or Forbidden."""
+    """Return the caller and the node. Raise UnknownNode or Forbidden."""
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
     node = node_lifecycle.node_by_name(node_name(name))
@@ -295,7 +311,7 @@ def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
 
 
 def _group(name: str | None) -> NodeGroup | None:
-    """Return the group of this name. Raise Problem."""
+    """Return the node group with this name. Raise Problem if it is unknown."""
     if name is None:
         return None
     group = NodeGroup.objects.filter(name=name).first()
@@ -376,7 +392,7 @@ def _require_fingerprint(node: Any, sent: str | None) -> None:
 
 
 def _level(text: str) -> Level | None:
-    """Return the steps of the chart that is asked for; None: seconds."""
+    """Return the level of the requested time step, or None for seconds. Raise Problem for an unknown step."""
     if text not in {"", "second", *LEVELS}:
         raise bad_choice("step", text, ("second", *LEVELS))
     return LEVELS.get(text)

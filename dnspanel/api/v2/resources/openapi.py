@@ -1,4 +1,7 @@
-"""The OpenAPI document at its address. Anybody may read it: it says what there is, and nothing of what is in it."""
+"""The resource of the OpenAPI document.
+
+Everyone can read the document without a token, because it describes only the API and not the panel's data.
+"""
 
 import hashlib
 import json
@@ -17,7 +20,7 @@ from dnspanel.api.v2.schema.query_parameters import IF_CHANGED
 
 
 class OpenApi(V2View):
-    """This document."""
+    """The OpenAPI document."""
 
     permission_classes = ()
     authentication_classes = ()
@@ -26,7 +29,7 @@ class OpenApi(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Read the OpenAPI document.
 
-        Answers with this document, OpenAPI 3.1. No token is needed. Its `ETag` changes when the API does.
+        Returns this document, in OpenAPI 3.1. No token is needed. Its `ETag` changes when the API changes.
         """
         server = request.build_absolute_uri("/").rstrip("/")
         body = _document() | {"servers": [{"url": server}]}
@@ -36,5 +39,5 @@ class OpenApi(V2View):
 
 @cache
 def _document() -> dict[str, object]:
-    """Return the document. It is made once in each process: it depends on nothing but the code."""
+    """Return the OpenAPI document, built once in each process. It depends only on the code."""
     return document()

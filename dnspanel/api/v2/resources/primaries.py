@@ -1,4 +1,4 @@
-"""Zones that come from primaries elsewhere: their primaries and state; they are asked, taken over and given back."""
+"""Resources of zones transferred from other primaries: set primaries, transfer, take over and give back."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ class PrimariesSerializer(Shape):
 
 
 class PastRulesSerializer(Shape):
-    """Why a zone gets another primary, and whether approval rules and freezes are skipped."""
+    """The reason for a change of primaries, and whether to skip approval rules and freezes."""
 
     reason = Text(max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Why, for others.")
     past_rules = Flag(
@@ -87,7 +87,7 @@ class PastRulesSerializer(Shape):
 
 
 class ChosenPrimariesSerializer(PastRulesSerializer, PrimariesSerializer):
-    """The primaries that an existing zone gets."""
+    """The new primaries of an existing zone."""
 
 
 class NewTransferredZoneSerializer(PrimariesSerializer):
@@ -131,13 +131,13 @@ class TransferredZoneSerializer(PrimariesSerializer):
 
 
 class TransferNowSerializer(Shape):
-    """How to transfer."""
+    """The options of a transfer."""
 
     all = Flag(default=False, help_text="All of the zone, whatever its serial.")
 
 
 class TransferredZones(V2View):
-    """All zones that come from elsewhere, or did."""
+    """All zones with other primaries, including zones that the panel has taken over."""
 
     unconditional = True
 
@@ -149,8 +149,8 @@ class TransferredZones(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List zones from other primaries.
 
-        Zones that are transferred here, with their last transfer and the reason if it failed. Only those whose settings
-        the token can change.
+        Each zone has its last transfer, and the reason if the transfer failed. Only zones whose settings the token can
+        change are listed.
         """
         page = page_request(request, int)
         found = _rows_of(actor_in(request))
@@ -167,7 +167,7 @@ class TransferredZones(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a zone from other primaries.
 
-        The first transfer starts at once; nodes have the zone after that. Needs the right `create-zone`.
+        The first transfer starts at once. After the transfer, nodes serve the zone. Needs the right `create-zone`.
         """
         actor = actor_in(request)
         values = read(NewTransferredZoneSerializer, request.data)
@@ -185,14 +185,14 @@ class TransferredZones(V2View):
 
 
 class ZonePrimaries(V2View):
-    """Where one zone comes from."""
+    """The primaries of one zone."""
 
     @extend_schema(operation_id="getZonePrimaries", responses=TransferredZoneSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the primaries of a zone.
 
-        Answers with the addresses from which the zone is transferred, its timers and its last transfer. 404 for a zone
-        that is edited here. Needs the right `settings`.
+        Returns the addresses of its primaries, its timers and its last transfer. The status is 404 for a zone that is
+        edited here. Needs the right `settings`.
         """
         return _answer_primaries(_zone(request, zone_name))
 
@@ -205,10 +205,10 @@ class ZonePrimaries(V2View):
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set the primaries of a zone.
 
-        The next transfer replaces everything in the zone, and nobody can edit it here any more. Approval rules,
-        freezes, locks and publish hooks apply as for a change of the whole zone. Nothing happens if it has these
-        primaries already. Needs the right `settings`, and for a zone that is edited here the rights `add`, `change` and
-        `remove`.
+        The next transfer replaces all records of the zone, and the zone can no longer be edited here. Approval rules,
+        freezes, locks and publish hooks apply as for a change of the whole zone. If the zone already has these
+        primaries, nothing happens. Needs the right `settings`, and for a zone that is edited here the rights `add`,
+        `change` and `remove`.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         values = read(ChosenPrimariesSerializer, request.data)
@@ -238,7 +238,7 @@ class ZoneTransfer(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Transfer a zone now.
 
-        Asks the primaries soon, even if the timers do not need it. Read the result with `getZonePrimaries`. Needs the
+        A worker asks the primaries soon, even if no timer is due. Read the result with `getZonePrimaries`. Needs the
         right `settings`.
         """
         zone = _zone(request, zone_name)
@@ -248,7 +248,7 @@ class ZoneTransfer(V2View):
 
 
 class ZoneTakeOver(V2View):
-    """A zone whose primary becomes this panel."""
+    """The takeover of a zone from its primaries."""
 
     @extend_schema(
         operation_id="takeOverZone",
@@ -259,8 +259,8 @@ class ZoneTakeOver(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Take over a zone.
 
-        Makes this panel the primary: the zone can be edited here and is served, even if it had expired. It is one
-        publication. Needs the right `settings`.
+        Makes this panel the primary. After that the zone can be edited here, and nodes serve it even if it had expired.
+        The takeover is one publication. Needs the right `settings`.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         with _guard_write(request, zone):
@@ -270,7 +270,7 @@ class ZoneTakeOver(V2View):
 
 
 class ZoneGivenBack(V2View):
-    """A zone that was taken over, on its way back."""
+    """The return of a zone that was taken over to its primaries."""
 
     @extend_schema(
         operation_id="giveBackZone",
@@ -281,7 +281,8 @@ class ZoneGivenBack(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Give a zone back to its primaries.
 
-        For a zone that was taken over. The next transfer replaces what was changed here. Needs the right `settings`.
+        Works for a zone that was taken over. The next transfer replaces changes that were made here. Needs the right
+        `settings`.
         """
         zone = _zone(request, zone_name)
         with _guard_write(request, zone):
@@ -290,7 +291,7 @@ class ZoneGivenBack(V2View):
 
 
 def transferred_json(row: TransferredZone) -> dict[str, Any]:
-    """Return where a zone comes from, as it is answered; its zone must be loaded."""
+    """Return the JSON form of a zone's primaries and its last transfer. `row.zone` must be loaded."""
     return {
         "zone": row.zone.name,
         **_terms_json(row),
@@ -314,7 +315,7 @@ def transferred_json(row: TransferredZone) -> dict[str, Any]:
 
 
 def primaries_json(row: PrimaryTerms) -> dict[str, Any]:
-    """Return the servers that zones come from, as it is answered: without the secret."""
+    """Return the JSON form of primaries, without the TSIG secret."""
     return {
         "addresses": list(row.addresses),
         "tsig_name": row.tsig_name,
@@ -327,12 +328,12 @@ def primaries_json(row: PrimaryTerms) -> dict[str, Any]:
 
 
 def _terms_json(row: TransferredZone) -> dict[str, Any]:
-    """Return what a person has set; its state changes by itself, and is no part of the tag."""
+    """Return the settings that the ETag covers. The state of transfers changes without a request and is not covered."""
     return {**primaries_json(row), "uses_ixfr": row.uses_ixfr}
 
 
 def _acting(request: Request, actor: Actor) -> dict[str, Any]:
-    """Return who acts and why, and whether that goes past rules; the body may be left out."""
+    """Return the author, the reason, and whether to skip rules. The request body is optional."""
     said = read(PastRulesSerializer, request.data)
     acting = Acting(actor, Channel.API, timezone.now(), said.get("reason", ""))
     return {"acting": acting, "past_rules": said.get("past_rules", False)}
@@ -348,7 +349,10 @@ def _zone(request: Request, zone_name: str) -> Zone:
 
 
 def _guard_write(request: Request, zone: Zone) -> Any:
-    """Guard a write of where the zone comes from, and of whether it does, by `conditional_write`."""
+    """Guard a write of the zone's primaries with `conditional_write`.
+
+    The ETag also covers whether the zone is transferred at all.
+    """
     return conditional_write(request, f"primaries/{zone.pk}", lambda: _state_of(_row(zone)))
 
 
@@ -361,7 +365,10 @@ def _state_of(row: TransferredZone | None) -> dict[str, Any] | None:
 
 
 def _answer_primaries(zone: Zone, status: int = 200, **headers: str) -> HttpResponse:
-    """Answer where the zone comes from, with the tag of what a person has set of it. Raise Problem (404)."""
+    """Return the response with the zone's primaries and their ETag.
+
+    Raise Problem (404) if the zone has no other primaries and never had any.
+    """
     row = _row(zone)
     if row is None:
         raise Problem("not-found", f"{zone.name} does not come from elsewhere: its primary is this panel.")

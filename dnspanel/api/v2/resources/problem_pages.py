@@ -1,4 +1,4 @@
-"""Where the `type` of a problem leads: each kind explains itself, to people without a token too."""
+"""Resources that explain each kind of problem, at the URL in the `type` of a problem. They need no token."""
 
 from typing import Any
 
@@ -28,14 +28,14 @@ class KindSerializer(Shape):
 
 
 class PageForBrowsers(JSONOnly):
-    """Chosen where `Accept` prefers HTML; the page is made by the view."""
+    """A renderer for requests whose `Accept` prefers HTML. The view makes the page."""
 
     media_type = "text/html"
     format = "html"
 
 
 class KindView(V2View):
-    """Base of the views of kinds: JSON for programs, a page for browsers."""
+    """Base class of the views of problem kinds, with JSON for programs and a page for browsers."""
 
     permission_classes = ()  # says the same to every client, and nothing about people
     authentication_classes = ()
@@ -49,13 +49,13 @@ class KindView(V2View):
 
 
 class KindList(KindView):
-    """Every kind of problem that this API answers with."""
+    """The list of all kinds of problems that this API returns."""
 
     @extend_schema(operation_id="listProblems", auth=[], responses=page_of(KindSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List the kinds of problems.
 
-        All codes that this API answers with. No token is needed.
+        Lists all problem codes that this API returns. No token is needed.
         """
         kinds = PROBLEM_TYPES.values()
         page = page_answer(request, [_kind_json(kind) for kind in kinds])
@@ -63,13 +63,14 @@ class KindList(KindView):
 
 
 class KindDetail(KindView):
-    """One kind of problem."""
+    """A kind of problem."""
 
     @extend_schema(operation_id="getProblem", auth=[], responses={200: KindSerializer})
     def get(self, request: Request, code: str) -> HttpResponse:
         """Read a kind of problem.
 
-        The `type` of a problem leads here: what the code means and what to do. No token is needed.
+        Returns what the code means and what to do. The `type` of a problem is the URL of this resource. No token is
+        needed.
         """
         kind = PROBLEM_TYPES.get(code)
         if kind is None:

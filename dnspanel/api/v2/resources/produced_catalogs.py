@@ -1,4 +1,4 @@
-"""Catalogs of ours (RFC 9432): made, filled with zones and emptied of them, and their groups."""
+"""Resources of produced catalogs (RFC 9432): the catalogs, their members and their groups."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -98,13 +98,13 @@ class CatalogTakeOutSerializer(Shape):
 
 
 class CatalogMovesSerializer(serializers.Serializer):
-    """How many zones were added to a catalog or removed from it."""
+    """The number of zones that were added to a catalog or removed from it."""
 
     moved = serializers.IntegerField(help_text="How many of them were not so already.")
 
 
 class ProducedCatalogs(V2View):
-    """All catalogs of ours."""
+    """The list of produced catalogs."""
 
     unconditional = True
 
@@ -112,8 +112,8 @@ class ProducedCatalogs(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List produced catalogs.
 
-        Catalog zones of this panel from which other servers learn which zones to transfer. Only those that the token
-        can read.
+        A produced catalog is a catalog zone of this panel. It lists the zones that other servers should transfer. Only
+        catalogs that the token can read are listed.
         """
         page = page_request(request, int)
         return page_by_id(request, page, access.producers_visible_to(actor_in(request)), _catalogs_json)
@@ -127,8 +127,8 @@ class ProducedCatalogs(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a produced catalog.
 
-        Creates a catalog zone without members. Nodes do not serve it; secondaries and keys transfer it like any zone.
-        Needs the right `create-zone`.
+        Creates a catalog zone without members. Nodes do not serve the catalog zone; secondaries and TSIG keys transfer
+        it like any zone. Needs the right `create-zone`.
         """
         actor, values = actor_in(request), read(NewProducedCatalogSerializer, request.data)
         zone = producer.create_catalog(
@@ -141,13 +141,13 @@ class ProducedCatalogs(V2View):
 
 
 class OneProducedCatalog(V2View):
-    """A catalog of ours."""
+    """A produced catalog."""
 
     @extend_schema(operation_id="getProducedCatalog", responses=ProducedCatalogSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a produced catalog.
 
-        Answers with its serial, its groups and how many members it has. Needs the right `read`.
+        Returns its serial, its groups and its number of members. Needs the right `read`.
         """
         return _answer_catalog(actor_in(request), zone_name)
 
@@ -172,8 +172,9 @@ class OneProducedCatalog(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a produced catalog.
 
-        It is in the trash for 30 days. Its members stay, and are in it again if it is restored. It counts among the
-        zones that someone deletes within ten minutes. Needs the right `delete-zone`.
+        Moves the catalog to the trash for 30 days. Its member zones stay, and are members again if the catalog is
+        restored. The catalog counts toward the number of zones that a person deletes within ten minutes. Needs the
+        right `delete-zone`.
         """
         actor, terms = actor_in(request), terms_of_query(request)
         catalog = access.producer_for(actor, zone_name)
@@ -188,13 +189,13 @@ class OneProducedCatalog(V2View):
 
 
 class CatalogMembers(V2View):
-    """The zones that are in a catalog of ours."""
+    """The members of a produced catalog."""
 
     @extend_schema(operation_id="listCatalogMembers", parameters=PAGED, responses=page_of(CatalogMemberSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the members of a produced catalog.
 
-        Zones that the token can read, each with its label and its group; those in the trash are marked.
+        Lists zones that the token can read, each with its label and its group. Zones in the trash are marked.
         """
         actor, page = actor_in(request), page_request(request, int)
         catalog = access.producer_for(actor, zone_name)
@@ -208,7 +209,7 @@ class CatalogMembers(V2View):
 
 
 class CatalogPutIn(V2View):
-    """Zones that enter a catalog of ours."""
+    """The addition of zones to a produced catalog."""
 
     unconditional = True  # zones that are in it already stay as they are
 
@@ -218,11 +219,11 @@ class CatalogPutIn(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add zones to a produced catalog.
 
-        Chooses zones by name, tag or team, if the token can change their settings; zones that get the tag later are not
-        added. The catalog names them within seconds. Needs the right `settings` for the catalog.
+        Chooses zones by name, tag or team, if the token can change their settings. Zones that get the tag later are not
+        added. The catalog lists the new members within seconds. Needs the right `settings` for the catalog.
 
-        A zone that is in another catalog moves with its label: for an hour the old catalog says where it went, and
-        after a minute this one names it.
+        A zone that is in another catalog moves with its label. For an hour the old catalog points to the new one, and
+        the new catalog lists the zone after a minute.
         """
         actor, catalog = _to_change(request, zone_name)
         chosen = producer.Chosen(**read(CatalogPutInSerializer, request.data))
@@ -231,7 +232,7 @@ class CatalogPutIn(V2View):
 
 
 class CatalogTakeOut(V2View):
-    """Zones that leave a catalog of ours."""
+    """The removal of zones from a produced catalog."""
 
     unconditional = True
 
@@ -241,8 +242,8 @@ class CatalogTakeOut(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Remove zones from a produced catalog.
 
-        The catalog stops naming them within seconds, and servers that consume it stop serving them. Needs the right
-        `settings` for the catalog.
+        Within seconds the catalog no longer lists these zones, and servers that consume the catalog stop serving them.
+        Needs the right `settings` for the catalog.
         """
         actor, catalog = _to_change(request, zone_name)
         zones = read(CatalogTakeOutSerializer, request.data)["zones"]
@@ -251,7 +252,7 @@ class CatalogTakeOut(V2View):
 
 
 def _members_url(request: Request) -> str:
-    """Return where the members of the catalog of a request are listed, with the zones that move."""
+    """Return the URL of the catalog's member list, which also shows zones that are being added or removed."""
     return f"{request.path.rpartition('/')[0]}/members"
 
 
@@ -260,7 +261,7 @@ def _catalogs_json(producers: Sequence[Producer]) -> list[dict[str, Any]]:
 
 
 def _json(row: ProducerRow) -> dict[str, Any]:
-    """Return a catalog of ours as it is answered."""
+    """Return the JSON form of a produced catalog."""
     return {
         "id": row.zone.pk,
         "name": row.zone.name,
@@ -277,7 +278,7 @@ def _json(row: ProducerRow) -> dict[str, Any]:
 
 
 def _set(catalog: Producer) -> dict[str, Any]:
-    """Return what a person has set; its members change by themselves, and are no part of the tag."""
+    """Return the settings that the ETag covers. Members change without a request and are not covered."""
     return {"group_tags": list(catalog.group_tags)}
 
 
@@ -289,7 +290,7 @@ def _to_change(request: Request, zone_name: str) -> tuple[Actor, Producer]:
 
 
 def _guard_write(request: Request, catalog: Producer) -> AbstractContextManager[None]:
-    """Guard a write of what a person has set of this catalog by `conditional_write`."""
+    """Guard a write of this catalog's settings with `conditional_write`."""
     return conditional_write(request, f"produced/{catalog.pk}", lambda: _set(Producer.objects.get(pk=catalog.pk)))
 
 

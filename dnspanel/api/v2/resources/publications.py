@@ -1,4 +1,4 @@
-"""Publications: the log of everything that was published, each waitable and undoable as a whole."""
+"""Resources of publications, the log of all published changes: list, read, wait for the nodes."""
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpResponse
@@ -62,17 +62,18 @@ _FEED = [
 
 
 class PublicationList(V2View):
-    """Everything that was published, as a list or as a feed of changes."""
+    """All publications, as a list or as a feed of changes."""
 
     @extend_schema(operation_id="listPublications", parameters=_FEED, responses={200: PublicationPageSerializer})
     def get(self, request: Request) -> HttpResponse:
         """List publications.
 
-        Everything that was published in zones that the token can read, the newest first. As a feed of changes, ask
-        `?order=asc&after=SEQUENCE&expand=zones&wait=30`, and again with the `up_to` of the answer.
+        Lists publications in zones that the token can read, newest first. To use the list as a feed of changes, request
+        `?order=asc&after=SEQUENCE&expand=zones&wait=30`, and then again with `after` set to the `up_to` of the
+        response.
 
-        The feed has no gaps, also for a token that sees some zones only: nothing up to `up_to` appears later. A new
-        `epoch` means that the panel was restored from a backup: then read all zones again.
+        The feed has no gaps, even for a token that sees only some zones. No publication up to `up_to` appears later. If
+        `epoch` changes, the panel was restored from a backup, so read all zones again.
         """
         page, actor = page_request(request, int), actor_in(request)
         after, is_ascending, with_zones = _after(request), _is_ascending(request), _expands_zones(request)
@@ -108,8 +109,8 @@ class PublicationZones(V2View):
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """List the zones of a publication.
 
-        All zones that it changed and that the token can read, by name, with the revision and the serial that each has
-        since.
+        Lists by name all zones that the publication changed and the token can read. Each has its new revision and
+        serial.
         """
         actor, page = actor_in(request), page_request(request, str, int)
         revisions = visible_revisions(publication_for(actor, sequence), actor)
@@ -123,7 +124,7 @@ class PublicationZones(V2View):
 
 
 class PublicationDetail(V2View):
-    """One publication and its state per node."""
+    """A publication and its state on each node."""
 
     @extend_schema(
         operation_id="getPublication", parameters=[WAIT, WAIT_FOR], responses={200: WatchedPublicationSerializer}
@@ -131,9 +132,10 @@ class PublicationDetail(V2View):
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """Read a publication.
 
-        Answers with its state on every node. With `wait` it answers when all nodes have it, or when that time is over;
-        with `wait_for=all` it waits for secondaries too. If the publication was taken back, `wait` answers 422 with the
-        reason. `shadowed` lists RRsets for which nodes answer from another zone.
+        Returns its state on every node. With `wait`, the response comes when all nodes have the publication, or when
+        the time has passed. With `wait_for=all`, the request also waits for secondaries. If the publication was taken
+        back, `wait` returns 422 with the reason. `shadowed` lists RRsets that nodes don't serve, because the nodes
+        answer these names from another zone.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)
@@ -146,9 +148,9 @@ class PublicationDetail(V2View):
 
 
 def _wait(publication: Publication, actor: Actor, seconds: int, *, with_secondaries: bool) -> None:
-    """Wait for the publication.
+    """Wait until the nodes have the publication or the seconds are over.
 
-    Raise TakenBack if it was taken back, with the reason only for an actor that may know it.
+    Raise TakenBack if the publication was taken back. The error has the reason only if the actor is allowed to see it.
     """
     try:
         wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
@@ -157,7 +159,7 @@ def _wait(publication: Publication, actor: Actor, seconds: int, *, with_secondar
 
 
 def publications_visible_to(actor: Actor) -> QuerySet[Publication]:
-    """Select those that changed a zone this actor may know about, deleted ones included."""
+    """Select publications that changed a zone that this actor can read, including deleted zones."""
     publications = Publication.objects.select_related("author", "token")
     if actor.may_everywhere(Right.READ):
         return publications
@@ -166,7 +168,7 @@ def publications_visible_to(actor: Actor) -> QuerySet[Publication]:
 
 
 def publication_for(actor: Actor, sequence: int) -> Publication:
-    """Return the publication of this sequence. Raise Problem (404)."""
+    """Return the publication with this sequence. Raise Problem (404) if the actor can't see such a publication."""
     found = publications_visible_to(actor).filter(sequence=sequence).first() if sequence < 2**63 else None
     if found is None:
         raise Problem("not-found", f"There is no publication {sequence}.")

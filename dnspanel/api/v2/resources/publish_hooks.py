@@ -1,5 +1,6 @@
-"""Publish hooks: listed, placed, changed, tested and lifted, by people that may govern the zones that they
-are about.
+"""Resources of publish hooks, for callers with the right `govern` over the zones of a hook.
+
+List, create, change, test and delete hooks.
 """
 
 from contextlib import AbstractContextManager
@@ -29,7 +30,7 @@ from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
 
 
 class NewPublishHookSerializer(ScopedSerializer):
-    """Which program to ask before which zones are published."""
+    """A publish hook to create: its URL, its zones and its terms."""
 
     name = Text(
         required=False,
@@ -66,7 +67,7 @@ class PublishHookSerializer(NewPublishHookSerializer):
 
 
 class HookHealthSerializer(serializers.Serializer):
-    """How a publish hook answers."""
+    """The health of a publish hook: its last reply and its failures."""
 
     questioned_at = serializers.DateTimeField(allow_null=True, help_text="When it was asked last, by an example too.")
     ms = serializers.FloatField(allow_null=True, help_text="So long its last answer took.")
@@ -81,7 +82,7 @@ class HookHealthSerializer(serializers.Serializer):
 
 
 class HookReplySerializer(serializers.Serializer):
-    """What a publish hook answered."""
+    """A reply of a publish hook."""
 
     at = serializers.DateTimeField(help_text="When it answered.")
     answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="What it answered.")
@@ -93,13 +94,13 @@ class HookReplySerializer(serializers.Serializer):
 
 
 class HookHealthAndRepliesSerializer(HookHealthSerializer):
-    """The health of a publish hook, with its last answers, the newest first."""
+    """The health of a publish hook, with its last replies, newest first."""
 
     replies = HookReplySerializer(many=True)
 
 
 class HookTestSerializer(serializers.Serializer):
-    """What a publish hook answered to an example."""
+    """The reply of a publish hook to an example."""
 
     answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="What it answered.")
     reason = serializers.CharField(help_text="The hook's own reason; without an answer, what is wrong.")
@@ -108,19 +109,25 @@ class HookTestSerializer(serializers.Serializer):
 
 
 class HookSecretSerializer(serializers.Serializer):
-    """The new secret. The old one works for a day more."""
+    """The new secret of a publish hook.
+
+    The old secret works for another day.
+    """
 
     secret = serializers.CharField(allow_null=True, help_text="Shown only now.")
 
 
 class PlacedPublishHookSerializer(PublishHookSerializer):
-    """A new publish hook; its secret is shown only now."""
+    """A new publish hook with its secret.
+
+    The secret is shown only once.
+    """
 
     secret = serializers.CharField(allow_null=True, help_text="Signs questions and answers. Shown only now.")
 
 
 class PublishHooks(OneSecretView):
-    """The publish hooks that one may lift."""
+    """The publish hooks that the caller is allowed to delete."""
 
     unconditional = True
 
@@ -128,7 +135,7 @@ class PublishHooks(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List publish hooks.
 
-        Hooks for zones that the token can govern, the newest first.
+        Lists hooks for zones that the token can govern, newest first.
         """
         return page_of_rules(request, place_publish_hooks.hooks(actor_in(request)), _hook)
 
@@ -138,8 +145,9 @@ class PublishHooks(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a publish hook.
 
-        From then on the panel asks this URL before each publication of these zones, and publishes nothing without a
-        signed yes to exactly that change. Needs the right `govern`. The answer has the secret, once.
+        From then on the panel asks this URL before each publication of these zones. It publishes a change only after a
+        signed approval of exactly that change. Needs the right `govern`. The response has the secret, which is shown
+        only once.
         """
         actor = actor_in(request)
         values = read(NewPublishHookSerializer, request.data)
@@ -161,7 +169,7 @@ class OnePublishHook(V2View):
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read a publish hook.
 
-        Answers with its zones, its URL and its terms, without the secret. Needs the right `govern`.
+        Returns its zones, its URL and its terms, without the secret. Needs the right `govern`.
         """
         return answer_with_tag(_hook(place_publish_hooks.hook_for(actor_in(request), hook_id)))
 
@@ -174,8 +182,8 @@ class OnePublishHook(V2View):
     def patch(self, request: Request, hook_id: int) -> HttpResponse:
         """Change a publish hook.
 
-        Members that are left out stay as they are, and so does the secret. Earlier answers of the hook do not count any
-        more. Needs the right `govern`.
+        Fields that the request body omits stay unchanged, and so does the secret. Earlier replies of the hook no longer
+        count. Needs the right `govern`.
         """
         actor = actor_in(request)
         hook = place_publish_hooks.hook_for(actor, hook_id)
@@ -197,7 +205,8 @@ class OnePublishHook(V2View):
     def delete(self, request: Request, hook_id: int) -> HttpResponse:
         """Delete a publish hook.
 
-        The panel stops asking it; changes that wait for it can be published again. Needs the right `govern`.
+        The panel stops asking the hook. Changes that wait for the hook can be published again. Needs the right
+        `govern`.
         """
         actor = actor_in(request)
         place_publish_hooks.hook_for(actor, hook_id)
@@ -207,14 +216,14 @@ class OnePublishHook(V2View):
 
 
 class PublishHookRotation(OneSecretView):
-    """The secret of a publish hook."""
+    """The replacement of a publish hook's secret."""
 
     @extend_schema(operation_id="rotatePublishHookSecret", request=None, responses={201: HookSecretSerializer})
     def post(self, request: Request, hook_id: int) -> HttpResponse:
         """Replace the secret of a publish hook.
 
-        Answers with the new secret, once. For a day the old one signs questions too, and answers can be signed with
-        either. Needs the right `govern`.
+        Returns the new secret, only once. For a day the panel signs questions with both secrets, and the hook can sign
+        replies with either. Needs the right `govern`.
         """
         actor = actor_in(request)
         place_publish_hooks.hook_for(actor, hook_id)
@@ -232,7 +241,7 @@ class PublishHookTest(V2View):
     def post(self, request: Request, hook_id: int) -> HttpResponse:
         """Test a publish hook.
 
-        Sends an example question with `"test": true` and answers with the hook's reply. Nothing is published. Needs the
+        Sends an example question with `"test": true` and returns the hook's reply. Nothing is published. Needs the
         right `govern`.
         """
         actor = actor_in(request)
@@ -243,14 +252,13 @@ class PublishHookTest(V2View):
 
 
 class PublishHookHealth(V2View):
-    """How a publish hook answers."""
+    """The health of a publish hook."""
 
     @extend_schema(operation_id="getPublishHookHealth", responses=HookHealthAndRepliesSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read the health of a publish hook.
 
-        Answers with how it replies: its last replies, at most 50, their times and its failures. Needs the right
-        `govern`.
+        Returns its last replies, at most 50, their times and its failures. Needs the right `govern`.
         """
         hook = place_publish_hooks.hook_for(actor_in(request), hook_id)
         replies = place_publish_hooks.replies_of(hook)
@@ -275,7 +283,7 @@ def _terms(values: dict[str, Any]) -> HookTerms:
 
 
 def _guard_write(request: Request, actor: Actor, hook_id: int) -> AbstractContextManager[None]:
-    """Guard a write of this hook by `conditional_write`."""
+    """Guard a write of this hook with `conditional_write`."""
     return conditional_write(
         request, f"publish-hook/{hook_id}", lambda: _hook(place_publish_hooks.hook_for(actor, hook_id))
     )

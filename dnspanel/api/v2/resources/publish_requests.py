@@ -1,4 +1,7 @@
-"""Requests: drafts that wait for approval, or for a time. Asked, listed, read, approved, declined, published."""
+"""Resources of requests, which are drafts that wait for approval or for a scheduled time.
+
+Create, list, read, approve, decline and publish requests.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -57,7 +60,7 @@ class NewRequestSerializer(Shape):
 
 
 class ListedRequestSerializer(Shape):
-    """A request."""
+    """A request for approval."""
 
     key = serializers.UUIDField(help_text="Id of the request in paths.")
     name = serializers.CharField()
@@ -86,7 +89,7 @@ class RequestNoteSerializer(Shape):
 
 
 class DemandSerializer(Shape):
-    """What one approval rule needs, and who has approved."""
+    """The approvals that one rule needs, and the people who have approved."""
 
     rule = serializers.IntegerField(help_text="Id of the approval rule.")
     reason = serializers.CharField(help_text="Reason of the rule.")
@@ -96,7 +99,10 @@ class DemandSerializer(Shape):
 
 
 class RequestSerializer(ListedRequestSerializer):
-    """A request with its comments; an open one also has its changes."""
+    """A request with its comments.
+
+    An open request also has its changes.
+    """
 
     digest = serializers.CharField(
         allow_null=True, help_text="Digest of its changes. `approve` approves exactly these."
@@ -109,7 +115,7 @@ class RequestSerializer(ListedRequestSerializer):
 
 
 class RequestActSerializer(Shape):
-    """Members that some acts need."""
+    """The fields that acts on a request need."""
 
     digest = Text(
         required=False, default="", allow_blank=True, max_length=64, help_text="For `approve`: of what was looked at."
@@ -130,7 +136,7 @@ class RequestActSerializer(Shape):
 
 
 class RequestList(V2View):
-    """Requests."""
+    """The requests that the caller can see."""
 
     @extend_schema(
         operation_id="listRequests",
@@ -143,8 +149,9 @@ class RequestList(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List approval requests.
 
-        `which` says: your own requests, the newest first (`mine`); those that wait for your approval (`waiting`); or
-        what was published past the rules in the last 30 days (`past-rules`). Needs the permission `read`.
+        `which` selects the list: your own requests, newest first (`mine`), the requests that wait for your approval
+        (`waiting`), or the requests published past the rules in the last 30 days (`past-rules`). Needs the permission
+        `read`.
         """
         actor, page = actor_in(request), page_request(request, int)
         access.require(actor, Permission.READ)
@@ -170,9 +177,9 @@ class RequestList(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Request approval.
 
-        Turns your draft, or a saved one, into a request. It waits until others approve it, until `publish_at`, or for
-        both. If no rule needs approval it can be published at once, or at its time. Needs the rights `add`, `change` or
-        `remove` in its zones.
+        Turns your draft, or a saved draft, into a request. The request waits for approval, for the time `publish_at`,
+        or for both. If no rule needs approval, the request can be published at once or at its time. Needs the rights
+        `add`, `change` or `remove` in its zones.
         """
         actor = actor_in(request)
         values = read(NewRequestSerializer, request.data)
@@ -195,20 +202,20 @@ class RequestList(V2View):
 
 
 class OneRequest(V2View):
-    """One request."""
+    """A request for approval."""
 
     @extend_schema(operation_id="getRequest", responses=RequestSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Read an approval request.
 
-        Answers with its state, who approved and what was said. For an open request it has the changes and their
-        `digest`, which `approve` needs.
+        Returns its state, its approvals and its comments. An open request also has its changes and their `digest`,
+        which `approve` needs.
         """
         return answer_with_tag(_json(actor_in(request), key))
 
 
 class RequestAct(V2View):
-    """A step of a request."""
+    """An act on a request, such as approve or publish."""
 
     @extend_schema(
         operation_id="actOnRequest",
@@ -229,11 +236,12 @@ class RequestAct(V2View):
     def post(self, request: Request, key: UUID, act: str) -> HttpResponse:
         """Approve, decline, comment, withdraw, schedule or publish a request.
 
-        `approve` and `decline` need the permission `approve`; `approve` needs the `digest` of what you have looked at.
-        `comment` needs `read`, the others `edit`. `plan` sets when the request publishes itself.
+        `approve` and `decline` need the permission `approve`. `approve` also needs the `digest` of the changes that you
+        have reviewed. `comment` needs `read`, the other acts need `edit`. `plan` sets the time at which the request is
+        published automatically.
 
-        `publish` publishes it as one publication in the name of the person who asked. `past-rules` publishes it in your
-        name without approval; it needs the right `govern` and a reason.
+        `publish` publishes the request in one publication, in the name of the person who requested approval.
+        `past-rules` publishes the request in your name without approval; it needs the right `govern` and a reason.
         """
         actor = actor_in(request)
         if act not in _ACTS:

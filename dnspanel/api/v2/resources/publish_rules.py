@@ -1,4 +1,7 @@
-"""Rules of approval and freezes: listed, placed and lifted, by people that may govern the zones that they are about."""
+"""Resources of approval rules and freezes, for callers with the right `govern` over the zones of a rule.
+
+List, create and delete approval rules and freezes.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -55,7 +58,7 @@ from replication.dns import rdtypes
 
 
 class ScopedSerializer(Shape):
-    """The zones that a rule applies to: one, those with a tag, those of a team, or all."""
+    """The zones of a rule: one zone, zones with a tag, zones of a team, or all zones."""
 
     zone = ZoneName(required=False, allow_null=True, default=None)
     tag = Text(required=False, default="", allow_blank=True, max_length=40, help_text="Zones with this tag.")
@@ -66,7 +69,7 @@ class ScopedSerializer(Shape):
 
 
 class NewApprovalRuleSerializer(ScopedSerializer):
-    """Which changes need approval, and whose."""
+    """An approval rule to create: the changes that need approval, and the approvers."""
 
     needed = Integer(required=False, default=1, min_value=0, max_value=MOST_APPROVERS, help_text="How many approve.")
     types = serializers.ListField(
@@ -119,7 +122,7 @@ class ApprovalRuleSerializer(NewApprovalRuleSerializer):
 
 
 class NewFreezeSerializer(ScopedSerializer):
-    """When nothing is published."""
+    """A freeze to create: the time in which nothing is published."""
 
     starts_at = Moment(help_text="Beginning of the freeze.")
     ends_at = Moment(help_text="End of the freeze.")
@@ -134,7 +137,7 @@ class NewFreezeSerializer(ScopedSerializer):
 
 
 class FreezeSerializer(NewFreezeSerializer):
-    """A freeze."""
+    """A freeze: a time in which nothing is published."""
 
     id = serializers.IntegerField()
     placed_by = ActorSerializer(allow_null=True)
@@ -142,7 +145,7 @@ class FreezeSerializer(NewFreezeSerializer):
 
 
 class ApprovalRules(V2View):
-    """The rules of approval that one may lift."""
+    """The approval rules that the caller is allowed to delete."""
 
     unconditional = True
 
@@ -150,7 +153,7 @@ class ApprovalRules(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List approval rules.
 
-        Rules for zones that the token can govern, the newest first.
+        Lists rules for zones that the token can govern, newest first.
         """
         return page_of_rules(request, publish_rules.approval_rules(actor_in(request)), _rule)
 
@@ -160,7 +163,7 @@ class ApprovalRules(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an approval rule.
 
-        From then on these zones can be changed only through approved requests, however the change is made. Needs the
+        From then on these zones can be changed only through approved requests, in every part of the panel. Needs the
         right `govern`.
         """
         actor = actor_in(request)
@@ -194,7 +197,7 @@ class OneApprovalRule(V2View):
     def get(self, request: Request, rule_id: int) -> HttpResponse:
         """Read an approval rule.
 
-        Answers with the zones, the changes and the approvers that it names. Needs the right `govern`.
+        Returns the zones and changes that need approval, and the approvers. Needs the right `govern`.
         """
         return answer_with_tag(_rule(_rule_of(actor_in(request), rule_id)))
 
@@ -202,7 +205,7 @@ class OneApprovalRule(V2View):
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
         """Delete an approval rule.
 
-        Changes of these zones need no approval by this rule after that. Needs the right `govern`.
+        After that, changes of these zones no longer need approval by this rule. Needs the right `govern`.
         """
         actor = actor_in(request)
         _rule_of(actor, rule_id)
@@ -212,7 +215,7 @@ class OneApprovalRule(V2View):
 
 
 class Freezes(V2View):
-    """The freezes that one may lift."""
+    """The freezes that the caller is allowed to delete."""
 
     unconditional = True
 
@@ -220,7 +223,7 @@ class Freezes(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List freezes.
 
-        Freezes of zones that the token can govern, the newest first.
+        Lists freezes of zones that the token can govern, newest first.
         """
         return page_of_rules(request, publish_rules.freezes(actor_in(request)), _freeze)
 
@@ -228,8 +231,8 @@ class Freezes(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Freeze zones for a time.
 
-        In that time nothing of these zones is published, however the change is made. DNSSEC keys and signatures
-        continue. Needs the right `govern`.
+        During that time no change of these zones is published, from any part of the panel. Maintenance of DNSSEC keys
+        and signatures continues. Needs the right `govern`.
         """
         actor = actor_in(request)
         values = read(NewFreezeSerializer, request.data)
@@ -250,7 +253,7 @@ class OneFreeze(V2View):
     def get(self, request: Request, freeze_id: int) -> HttpResponse:
         """Read a freeze.
 
-        Answers with its zones and times. Needs the right `govern`.
+        Returns its zones and times. Needs the right `govern`.
         """
         return answer_with_tag(_freeze(_freeze_of(actor_in(request), freeze_id)))
 
@@ -278,14 +281,17 @@ def _freeze_of(actor: Actor, freeze_id: int) -> Freeze:
 def page_of_rules(
     request: Request, rules: Iterable[AnyRule], json: Callable[[AnyRule], dict[str, Any]]
 ) -> HttpResponse:
-    """Answer with a page of rules that are in memory, the newest first."""
+    """Return a page of rules, newest first, as the response. The rules are already in memory."""
     page = page_request(request, int)
     rows, more = cut([rule for rule in rules if not page.after or rule.pk < page.after[0]], page.limit)
     return page_answer(request, [json(rule) for rule in rows], (rows[-1].pk,) if more else None)
 
 
 def scope_in(actor: Actor, values: Mapping[str, Any]) -> Scope:
-    """Return the zones that a body says. Raise Unknown, or Problem for a team that the actor does not know."""
+    """Return the zones that the rule in the body applies to.
+
+    Raise Unknown for an unknown zone, Problem for a team that the actor can't see.
+    """
     zone = None if values["zone"] is None else access.zone_for_reading(actor, values["zone"])
     return Scope(zone, values["tag"].strip().lower(), _team(actor, values["team"], "team"))
 
@@ -325,7 +331,7 @@ def _freeze(freeze: Freeze) -> dict[str, Any]:
 
 
 def scope_json(rule: ZoneRule) -> dict[str, Any]:
-    """Return what rules of each kind say."""
+    """Return the JSON fields that rules of each kind have."""
     return {
         "id": rule.pk,
         "zone": rule.zone.name if rule.zone else None,

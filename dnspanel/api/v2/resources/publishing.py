@@ -1,4 +1,7 @@
-"""The way from a request to `zone_patches.publish_patches`: the author, the terms, the reason, and what they accept."""
+"""Helpers that publish the changes of a request with `zone_patches.publish_patches`.
+
+They read the author, the reason and the terms from the request.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +37,7 @@ TERMS = (
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How to publish; see `ChangeTermsSerializer`."""
+    """The options for publishing. See `ChangeTermsSerializer`."""
 
     reason: str = ""
     confirm: bool = False
@@ -43,7 +46,7 @@ class Terms:
 
 
 def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_pieces: bool = True) -> Outcome:
-    """Publish these patches, once for each Idempotency-Key. Raise the errors of `publish_patches`."""
+    """Publish these patches, only once for each Idempotency-Key. Raise the errors of `publish_patches`."""
     form_id = form_id_of(request)
     outcome = zone_patches.publish_patches(
         patches=all_patches(request, patches, terms),
@@ -59,12 +62,12 @@ def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_piec
 
 
 def all_patches(request: Request, patches: Sequence[Patch], terms: Terms) -> Sequence[Patch]:
-    """Return these patches, and what `ptr` adds to them."""
+    """Return these patches. If `ptr` is set, add the patches for their PTR records."""
     return pointers.with_pointers(author=actor_in(request), patches=patches) if terms.ptr else patches
 
 
 def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
-    """Return the terms among the members of a body."""
+    """Return the terms in a body. Add each error to `faults`."""
     reason = body.get("reason", "")
     if not isinstance(reason, str) or len(reason) > MOST_REASON:
         faults.at("/reason", f"`reason` must be a string of at most {MOST_REASON:,} characters.")
@@ -75,7 +78,7 @@ def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
 
 
 def terms_of_query(request: Request) -> Terms:
-    """Return the terms in the query, of writes whose body is the resource itself. Raise Problem."""
+    """Return the terms in the query string, for writes whose body is the resource itself. Raise Problem."""
     reason = text_parameter(request.query_params, "reason", longest=MOST_REASON)
     return Terms(
         reason,

@@ -1,4 +1,7 @@
-"""Quotas: what a person or a team has, and what they may have. Administrators set them on the pages of both."""
+"""Resources of quotas: how much a person or a team uses, and the limits.
+
+Administrators set limits of teams here and on the pages, and limits of people on the pages only.
+"""
 
 from typing import Any
 
@@ -22,7 +25,7 @@ from dnspanel.zones.rights import access
 
 
 class QuotaSerializer(serializers.Serializer):
-    """How much of one quota is used, and its limit."""
+    """The usage and the limit of one quota."""
 
     kind = serializers.ChoiceField(choices=[(str(kind), str(kind)) for kind in Kind], help_text="What is counted.")
     used = serializers.IntegerField(
@@ -40,7 +43,7 @@ class QuotasSerializer(serializers.Serializer):
 
 
 class LimitsSerializer(Shape):
-    """The team's own limits, in place of those of the panel's settings."""
+    """The team's own limits, which override the limits in the panel's settings."""
 
     limits = Members(
         most=len(Kind),
@@ -55,26 +58,26 @@ class LimitsSerializer(Shape):
 
 
 class OwnQuotas(V2View):
-    """What the owner of the token has."""
+    """The quotas of the token's owner."""
 
     @extend_schema(operation_id="getMyQuotas", responses=QuotasSerializer)
     def get(self, request: Request) -> HttpResponse:
         """Read the owner's quotas.
 
-        Answers with what the owner of the token uses of each quota, and with its limit. Every token can read this.
+        Returns how much of each quota the token's owner uses, and the limit. Every token can read this.
         """
         return answer_with_tag(_quotas_json(holder_of(actor_in(request).user)))
 
 
 class TeamQuotas(V2View):
-    """What a team has."""
+    """The quotas of a team."""
 
     @extend_schema(operation_id="getTeamQuotas", responses=QuotasSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read the quotas of a team.
 
-        Answers with what the team uses of each quota, and with its limit: its zones, and the tokens and imports of its
-        members. Without the permission `people`, only for teams of the token's owner.
+        Returns how much of each quota the team uses, and the limit. A team's usage is its zones, and the tokens and
+        imports of its members. Without the permission `people`, only for teams of the token's owner.
         """
         return answer_with_tag(_quotas_json(holder_of(team_for(actor_in(request), team_id))))
 
@@ -82,7 +85,8 @@ class TeamQuotas(V2View):
     def put(self, request: Request, team_id: int) -> HttpResponse:
         """Set the quotas of a team.
 
-        Replaces the team's own limits. What exists already stays, even if it is more. Needs the permission `people`.
+        Replaces the team's own limits. Existing objects stay, even if they exceed a limit. Needs the permission
+        `people`.
         """
         actor = actor_in(request)
         team = team_for(actor, team_id)

@@ -1,4 +1,4 @@
-"""Many zones on their way back from the trash: those that are named, and those that fit what is asked for."""
+"""The resource that restores many zones from the trash, chosen by name, id, search or publication."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ Refusals = Sequence[tuple[str, str]]
 
 
 class Restorations(V2View):
-    """Many deleted zones."""
+    """The restoration of many deleted zones."""
 
     @extend_schema(
         operation_id="restoreZones",
@@ -55,13 +55,13 @@ class Restorations(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Restore zones.
 
-        Brings back the zones that match every given condition, with higher serials. Needs the right `delete-zone` for
-        each zone. Up to 1,000 zones are restored in one publication; more take several, and `publications` names them
-        all.
+        Restores the zones that match all given conditions, with higher serials. Needs the right `delete-zone` for each
+        zone. Up to 1,000 zones are restored in one publication. More zones take several, and `publications` lists all
+        of them.
 
-        A zone that cannot be restored stays in the trash and is named in `outcome` with the reason; the others are
-        restored. With `dry_run` nothing is restored. The `ETag` of a dry run, sent as `If-Match`, restores only exactly
-        those zones.
+        A zone that cannot be restored stays in the trash and is listed in `outcome` with the reason; the others are
+        restored. With `dry_run` nothing is restored. To restore exactly the zones of a dry run, send its `ETag` as
+        `If-Match`.
         """
         actor = actor_in(request)
         body = read(RestorationsSerializer, request.data)
@@ -86,7 +86,7 @@ class Restorations(V2View):
 
 
 def selection_in(body: Mapping[str, Any]) -> TrashSelection:
-    """Return which zones are asked for. Raise Problem where nothing says which."""
+    """Return the selection of zones in the body. Raise Problem if the body selects none."""
     if not any(name in body for name in _SELECTING):
         raise bad_value("/q", f"Send one of {', '.join(_SELECTING)}.", "required")
     return TrashSelection(
@@ -99,7 +99,7 @@ def selection_in(body: Mapping[str, Any]) -> TrashSelection:
 
 
 def select_zones(selection: TrashSelection, actor: Actor) -> list[Zone]:
-    """Return the zones of the trash that are asked for. Raise Problem for too many."""
+    """Return the zones in the trash that the selection matches. Raise Problem if there are too many."""
     try:
         with searching_for(selection.search):
             return restore_zones.selected_from_trash(selection, actor)
@@ -110,7 +110,10 @@ def select_zones(selection: TrashSelection, actor: Actor) -> list[Zone]:
 def answer_restored(
     request: Request, done: Restored, unknown: Refusals = (), before: Publication | None = None
 ) -> HttpResponse:
-    """Answer with what came back, and what did not. `before` is the part of the same write that was published first."""
+    """Return the response with the restored zones and the refused ones.
+
+    `before` is the publication of changes that the same write published first.
+    """
     last = done.last or before
     zones = [] if last is None else moved_by(last, actor_in(request))
     body = {"zones": zones, "warnings": [], "outcome": _outcome_json(done.outcome, unknown)}
@@ -118,8 +121,9 @@ def answer_restored(
 
 
 def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
-    """Return the zones that a publication deleted and that nothing brings back, for an actor that may read
-    every zone.
+    """Return the zones that a publication deleted and that have left the trash for good.
+
+    The result is empty unless the actor can read every zone.
     """
     if not actor.may_everywhere(Right.READ):
         return ()
@@ -127,7 +131,7 @@ def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
 
 
 def _unknown(body: Mapping[str, Any], zones: Sequence[Zone], actor: Actor) -> Refusals:
-    """Return those that are named and not in the trash, unless a zone of that name is back already."""
+    """Return the named zones that aren't in the trash, except those that exist again."""
     missing = set(body.get("zones", ())) - {zone.name for zone in zones}
     live = access.zones_visible_to(actor).filter(name__in=missing).values_list("name", flat=True) if missing else ()
     lost = set(body.get("ids", ())) - {zone.pk for zone in zones}

@@ -1,4 +1,4 @@
-"""The history of a zone: revisions, what each changed, what the zone was then, and the ways back."""
+"""Resources of a zone's history: list and read revisions, undo one, and restore the zone to one."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby, islice
@@ -63,9 +63,9 @@ class RevisionList(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List revisions.
 
-        The revisions of a zone, the newest first: when, by whom and how many RRsets. Needs the right `read`. With
-        `name`, only revisions that changed this name; a token that sees a part of the zone must see everything at that
-        name.
+        Lists the revisions of a zone, newest first, with time, author and number of RRsets. Needs the right `read`.
+        With `name`, lists only revisions that changed this name. A token that sees only part of the zone can use `name`
+        if it sees everything at that name.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -79,14 +79,14 @@ class RevisionList(V2View):
 
 
 class RevisionDetail(V2View):
-    """One revision."""
+    """A revision of a zone."""
 
     @extend_schema(operation_id="getRevision", responses={200: RevisionDiffSerializer})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Read a revision.
 
-        Answers with what the revision changed, RRset by RRset, with the records before and after. Needs the right
-        `read`. The change of the serial is left out, because every revision has one.
+        Returns the changes of the revision, RRset by RRset, with the records before and after. Needs the right `read`.
+        The change of the serial is omitted, because every revision has one.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -98,13 +98,13 @@ class RevisionDetail(V2View):
 
 
 class RevisionRRsets(V2View):
-    """A zone at one revision."""
+    """The RRsets of a zone at one revision."""
 
     @extend_schema(operation_id="listRevisionRRsets", parameters=PAGED, responses={200: page_of(RRsetSerializer)})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """List the RRsets of a revision.
 
-        The whole zone as it was at this revision, in canonical order. Needs the right `read`.
+        Lists the whole zone at this revision, in canonical order. Needs the right `read`.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -123,7 +123,7 @@ class RevisionRRsets(V2View):
 
 
 class RevisionUndo(V2View):
-    """The inverse of a revision."""
+    """The undo of a revision."""
 
     unconditional = True  # what others changed since is never undone
 
@@ -131,9 +131,9 @@ class RevisionUndo(V2View):
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Undo a revision.
 
-        Publishes what its RRsets were before it, as one revision. Needs the rights `add`, `change` or `remove`. 409
-        `changed-by-others` if the same RRsets were changed since. `into: draft` puts the changes into your draft
-        instead.
+        Publishes the RRsets as they were before the revision, as one new revision. Needs the rights `add`, `change` or
+        `remove`. Returns 409 `changed-by-others` if the same RRsets were changed since. `into: draft` puts the changes
+        into your draft instead.
         """
         zone = access.zone_for_editing(actor_in(request), zone_name)
         found = revision_of(zone, number)
@@ -141,7 +141,7 @@ class RevisionUndo(V2View):
 
 
 class PublicationUndo(V2View):
-    """The inverse of a publication."""
+    """The undo of a publication."""
 
     unconditional = True
 
@@ -154,12 +154,12 @@ class PublicationUndo(V2View):
     def post(self, request: Request, sequence: int) -> HttpResponse:
         """Undo a publication.
 
-        Changes back what the publication changed, in all its zones or in none. Of a write that was published in several
-        publications all are undone, whichever is named. Needs the rights `add`, `change` or `remove` in each zone.
+        Reverts the changes of the publication, in all its zones or in none. If a write was published in several
+        publications, undoing any of them undoes them all. Needs the rights `add`, `change` or `remove` in each zone.
         `into: draft` puts the changes into your draft instead, zone by zone.
 
-        Zones that the publication deleted are restored, as by `restoreZones`; one that cannot be restored is named in
-        `outcome`.
+        Zones that the publication deleted are restored, as by `restoreZones`. A zone that cannot be restored is listed
+        in `outcome`.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)
@@ -175,7 +175,7 @@ class PublicationUndo(V2View):
 
 
 class ZoneRestoreTo(V2View):
-    """The way back to a revision."""
+    """The restoration of a zone to a revision."""
 
     unconditional = True  # it means the same, whatever the zone is now
 
@@ -183,8 +183,8 @@ class ZoneRestoreTo(V2View):
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Restore a zone to a revision.
 
-        Publishes the RRsets as they were at this revision; everything that changed since is changed back. Needs the
-        rights `add`, `change` and `remove`. `into: draft` puts the changes into your draft instead.
+        Publishes the RRsets as they were at this revision, and reverts all later changes. Needs the rights `add`,
+        `change` and `remove`. `into: draft` puts the changes into your draft instead.
         """
         actor = actor_in(request)
         zone = access.zone_for_editing(actor, zone_name)
@@ -197,7 +197,10 @@ class ZoneRestoreTo(V2View):
 
 
 def _filters(request: Request, zone: Zone, actor: Actor) -> history.HistoryFilters | None:
-    """Return what the request asks for; None if the actor may not know of changes at that name. Raise Problem."""
+    """Return the filters in the query. Raise Problem for an invalid name.
+
+    Return None if the actor is not allowed to see all changes at that name.
+    """
     if not (text := text_parameter(request.query_params, "name", longest=1100)):
         return history.EVERY_REVISION
     try:
@@ -213,7 +216,7 @@ def _filters(request: Request, zone: Zone, actor: Actor) -> history.HistoryFilte
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
-    """Return the zone's revision of this number. Raise Problem (404)."""
+    """Return the zone's revision with this number. Raise Problem (404) if there is none."""
     revisions = Revision.objects.select_related("publication__author", "zone").filter(zone=zone)
     found = revisions.filter(number=number).first() if number < 2**31 else None
     if found is None:
@@ -222,14 +225,15 @@ def revision_of(zone: Zone, number: int) -> Revision:
 
 
 def patches_of_undo(actor: Actor, revisions: Iterable[Revision]) -> list[Patch]:
-    """Return a patch for each zone with the inverse of its revisions, which are in the order of their numbers."""
+    """Return a patch for each zone that undoes its revisions. Revisions must be sorted by zone, then by number."""
     return [_patch_of_undo(actor, list(of_zone)) for _, of_zone in groupby(revisions, key=lambda one: one.zone_id)]
 
 
 def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
-    """Return a patch for the inverse of revisions of one zone; refused where it is not as they left it.
+    """Return a patch that undoes revisions of one zone.
 
-    Raise CannotUndo; and RightMissing for RRsets that the actor may not see, since a refusal would show them.
+    The patch is refused if an RRset has changed since these revisions. Raise CannotUndo if a revision isn't a change of
+    RRsets. Raise RightMissing for RRsets that the actor is not allowed to see, because a conflict would reveal them.
     """
     zone = revisions[0].zone
     for found in revisions:
@@ -259,7 +263,10 @@ def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
 
 
 def _stored_changes(revisions: Sequence[Revision]) -> "QuerySet[StoredChange]":
-    """Return the changes, at most one more than can be undone. Parts of a write never share a name."""
+    """Return the stored changes of revisions, at most one more than can be undone.
+
+    Revisions of one zone in the same write never share a name.
+    """
     found = StoredChange.objects.filter(revision__in=revisions)
     return found.order_by("revision__number", "owner_key", "type")[: MOST_UNDONE + 1]
 
@@ -275,7 +282,7 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
 
 
 def _undo_deletion(request: Request, publication: Publication, changes: Sequence[Revision]) -> HttpResponse:
-    """Undo what the publication changed, if anything, then bring back the zones that it deleted."""
+    """Undo the other changes of the publication, if any, then restore the zones that it deleted."""
     actor, body = actor_in(request), read(UndoSerializer, request.data)
     if body["into"] == "draft":
         raise CannotUndo("A draft cannot bring zones back; undo it as a publication.")
@@ -296,7 +303,10 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
 
 
 def _patch_of_state(zone: Zone, number: int) -> Patch:
-    """Return a patch for what the zone was at this revision, good only while the zone is at its present one."""
+    """Return a patch that restores the zone to this revision.
+
+    The patch is refused if the zone's current revision has changed when the patch is published.
+    """
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     since_then = _changes(first[: MOST_UNDONE + 1])
@@ -308,7 +318,10 @@ def _patch_of_state(zone: Zone, number: int) -> Patch:
 
 
 def _changes(rows: Iterable[StoredChange]) -> list[Change]:
-    """Return the changes in these rows, without serials that only moved."""
+    """Return the changes in these rows, without SOA changes that only change the serial.
+
+    Raise Problem if there are more than MOST_UNDONE.
+    """
     found = list(rows)
     if len(found) > MOST_UNDONE:
         raise Problem("too-large", f"At most {MOST_UNDONE} RRsets can be taken back at once; use a draft.")
@@ -316,7 +329,10 @@ def _changes(rows: Iterable[StoredChange]) -> list[Change]:
 
 
 def _editable(actor: Actor, found: Revision) -> Revision:
-    """Return the revision, if its zone may be edited and is alive. Raise Unknown or Forbidden."""
+    """Return the revision if the actor is allowed to edit its zone.
+
+    Raise Unknown or Forbidden if not, CannotUndo if the zone is in the trash.
+    """
     access.zone_for_editing(actor, found.zone.name)
     if found.zone.deleted_at is not None:
         raise CannotUndo(f"{found.zone.name} is in the trash; restore it from there.")
@@ -328,5 +344,5 @@ def _terms(body: dict[str, Any]) -> Terms:
 
 
 def _answer_drafted(request: Request) -> HttpResponse:
-    """Answer that nothing was published; the draft has it."""
+    """Return the response for changes that went into the draft: no publication, and the draft's URL."""
     return answer_publication(request, None, {"zones": [], "warnings": []}, headers={"Location": "/api/v2/draft"})

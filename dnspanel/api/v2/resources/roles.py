@@ -1,4 +1,7 @@
-"""Roles that administrators made, beside the built-in ones. For people that manage people."""
+"""Resources of custom roles, which administrators create in addition to the built-in roles.
+
+They need the permission `people`.
+"""
 
 from typing import Any
 
@@ -26,7 +29,7 @@ RIGHTS = [(str(right), str(right)) for right in Right]
 
 
 class RoleSerializer(Shape):
-    """A role that was created here: its rights over zones and its permissions."""
+    """A custom role: its rights over zones and its permissions."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=own_roles.LONGEST_NAME)
@@ -39,7 +42,7 @@ class RoleSerializer(Shape):
 
 
 class Roles(V2View):
-    """All own roles."""
+    """All custom roles."""
 
     unconditional = True
 
@@ -47,7 +50,7 @@ class Roles(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List roles.
 
-        Roles that were created here. The built-in ones are in the documentation. Needs the permission `people`.
+        Lists custom roles. The built-in roles are in the documentation. Needs the permission `people`.
         """
         access.require(actor_in(request), Permission.PEOPLE)
         return page_by_id(request, page_request(request, int), OwnRole.objects.all(), each_as(role_json))
@@ -56,8 +59,8 @@ class Roles(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a role.
 
-        Saves a role with rights and permissions. A person gets it by `own_role` of `changeUser`. Needs the permission
-        `people`; nobody can put more into a role than they have.
+        Saves a role with rights and permissions. Use `own_role` of `changeUser` to give the role to a person. Needs the
+        permission `people`. You cannot put more into a role than you have.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
@@ -67,13 +70,13 @@ class Roles(V2View):
 
 
 class OneRole(V2View):
-    """An own role."""
+    """A custom role."""
 
     @extend_schema(operation_id="getRole", responses=RoleSerializer)
     def get(self, request: Request, role_id: int) -> HttpResponse:
         """Read a role.
 
-        Answers with its rights and permissions. Needs the permission `people`.
+        Returns its rights and permissions. Needs the permission `people`.
         """
         return answer_with_tag(role_json(_role_for(actor_in(request), role_id)))
 
@@ -81,7 +84,7 @@ class OneRole(V2View):
     def patch(self, request: Request, role_id: int) -> HttpResponse:
         """Change a role.
 
-        Everyone who has the role has its new rights at once. Members that are left out stay as they are. Needs the
+        Everyone with the role gets its new rights at once. Fields that the request body omits stay unchanged. Needs the
         permission `people`.
         """
         actor = actor_in(request)
@@ -96,7 +99,7 @@ class OneRole(V2View):
     def delete(self, request: Request, role_id: int) -> HttpResponse:
         """Delete a role.
 
-        409 while someone has the role. Needs the permission `people`.
+        Returns 409 while someone has the role. Needs the permission `people`.
         """
         actor = actor_in(request)
         role = _role_for(actor, role_id)
@@ -106,7 +109,7 @@ class OneRole(V2View):
 
 
 def role_json(role: OwnRole) -> dict[str, Any]:
-    """Return a role as it is answered."""
+    """Return the JSON form of a custom role."""
     return {
         "id": role.pk,
         "name": role.name,

@@ -1,4 +1,7 @@
-"""RRsets of a zone: listed, read, and published one at a time. Many at a time are in `changes`."""
+"""Resources of a zone's RRsets: list and read them, and change one at a time.
+
+The module `changes` changes many in one request.
+"""
 
 from typing import Any
 
@@ -64,9 +67,9 @@ class RRsetList(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List RRsets.
 
-        The RRsets of a zone in canonical order. Needs the right `read`; a token that is limited to names or types gets
-        only those. A page can have fewer items than `limit` while more follow: go on until `next` is null. `q` compares
-        at most 30,000 RRsets for each page.
+        Lists the RRsets of a zone in canonical order. Needs the right `read`. A token that is limited to names or types
+        gets only those. A page can have fewer items than `limit` although more follow, so read pages until `next` is
+        null. `q` compares at most 30,000 RRsets for each page.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -86,14 +89,14 @@ class RRsetList(V2View):
 
 
 class RRsetDetail(V2View):
-    """One RRset: everything at one name and type."""
+    """An RRset: all records with one name and type."""
 
     @extend_schema(operation_id="getRRset", parameters=[IF_CHANGED], responses={200: RRsetSerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset.
 
-        Answers with the published records of this name and type. Needs the right `read`. Send the `ETag` as `If-Match`
-        to change only what you have read.
+        Returns the published records of this name and type. Needs the right `read`. Send the `ETag` as `If-Match` to
+        change only what you have read.
         """
         zone, key = at_path(request, zone_name, owner, type_name)
         found = _stored_rrset(zone, key)
@@ -111,9 +114,9 @@ class RRsetDetail(V2View):
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Create or replace an RRset.
 
-        Publishes these records as one revision, in place of all that the name had of this type. Needs the right `add`
-        for a new RRset and `change` for an existing one. `If-Match` writes only if the RRset is still as you read it,
-        `If-None-Match: *` only if it does not exist.
+        Publishes these records as one revision, and replaces all existing records of this name and type. Needs the
+        right `add` for a new RRset and `change` for an existing one. `If-Match` writes only if the RRset hasn't changed
+        since you read it, `If-None-Match: *` only if the RRset does not exist.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         faults = Faults()
@@ -129,8 +132,8 @@ class RRsetDetail(V2View):
         """Change an RRset.
 
         Changes the TTL, the comment or single records, and publishes the result as one revision. Needs the right
-        `change`. `add` and `remove` work under the zone's lock, so that changes by others at the same time are not
-        lost. Removing the last record deletes the RRset.
+        `change`. `add` and `remove` keep changes that others make at the same time, because they are applied while the
+        zone is locked. Removing the last record deletes the RRset.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         step = read_patch(request.data, key)
@@ -140,8 +143,8 @@ class RRsetDetail(V2View):
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Delete an RRset.
 
-        Removes all records of this name and type and publishes that as one revision. Needs the right `remove`. 404 if
-        the RRset does not exist.
+        Removes all records of this name and type and publishes the zone as one revision. Needs the right `remove`.
+        Returns 404 if the RRset does not exist.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
 
@@ -154,7 +157,7 @@ class RRsetDetail(V2View):
 
 
 def conditional_patch(zone: Zone, key: Key, step: Step, condition: Condition, mine: Any) -> Patch:
-    """Return a patch for one RRset that holds only under a condition, which is checked under the zone's lock."""
+    """Return a patch for one RRset with a condition. The condition is checked while the zone is locked."""
 
     def decide(at_name: CurrentRRsets) -> Changes:
         current = at_name.get(key)
@@ -165,7 +168,7 @@ def conditional_patch(zone: Zone, key: Key, step: Step, condition: Condition, mi
 
 
 def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: Any) -> HttpResponse:
-    """Publish one RRset; the answer has it as it is by then."""
+    """Publish a change to one RRset and return the response with the resulting RRset."""
     patch = conditional_patch(zone, key, step, condition_in(request), mine)
     try:
         outcome = publish(request, [patch], terms_of_query(request))
@@ -181,14 +184,20 @@ def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: A
 
 
 def _place_in(body: Any, *, is_of_this_name: bool) -> str | None:
-    """Return the pointer to what breaks a rule: the values that were sent, or all of the body; a deletion has none."""
+    """Return the pointer to the part of the body that breaks a rule.
+
+    This is the member with the records, or the whole body. Return None for a deletion, which has no body.
+    """
     if not isinstance(body, dict) or not body:
         return None
     return next((f"/{name}" for name in ("rdata", "add", "remove") if is_of_this_name and name in body), "")
 
 
 def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
-    """Return the RRset after the publication, and its tag; read again only if the plan does not say."""
+    """Return the RRset after the publication, and its ETag.
+
+    Read the RRset from the database only if the plan doesn't include it.
+    """
     if not outcome.plans:
         return _stored_rrset(zone, key)
     plan = outcome.plans[0]
@@ -204,7 +213,7 @@ def at_path(
 ) -> tuple[Zone, Key]:
     """Return the zone and the RRset's key in a path.
 
-    Raise Unknown, RightMissing, or Problem for what cannot be there.
+    Raise Unknown or RightMissing if the actor lacks access, Problem for an invalid name or type.
     """
     actor = actor_in(request)
     zone = access.zone_for_editing(actor, zone_name) if to_change else access.zone_for_reading(actor, zone_name)
@@ -220,13 +229,13 @@ def at_path(
 
 
 def require_published(zone: Zone, key: Key) -> None:
-    """Raise Problem if there is no such RRset."""
+    """Raise Problem unless the RRset is published."""
     if _stored_rrset(zone, key) is None:
         raise absent(key)
 
 
 def _stored_rrset(zone: Zone, key: Key) -> tuple[RRset, str] | None:
-    """Return the RRset and its tag, if there is one."""
+    """Return the published RRset and its ETag, or None without one."""
     rows = StoredRRset.objects.filter(zone=zone, owner_key=relative_key(key[0], zone.name), type=key[1])
     row = rows.values_list(*_COLUMNS).first()
     if row is None:
@@ -262,7 +271,7 @@ def _filter_rrsets(request: Request, zone: Zone) -> QuerySet[StoredRRset]:
 
 
 def _key_in(after: tuple[Any, ...]) -> StoredKey:
-    """Return the key in a cursor. Raise Problem."""
+    """Return the RRset key in a cursor. Raise Problem if the cursor is invalid."""
     if not after:
         return BEFORE_ALL
     try:

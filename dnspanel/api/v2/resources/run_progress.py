@@ -1,4 +1,4 @@
-"""The common part of runs over many zones in API v2: a person that may read one sees how far it is."""
+"""The common part of the run resources in API v2: the progress of a run over many zones."""
 
 from dataclasses import asdict
 from typing import Any
@@ -11,7 +11,7 @@ from dnspanel.zones.runs import run_turns
 
 
 class TakenBackBatchSerializer(Shape):
-    """A publication of a run that was taken back: the canary could not answer with it."""
+    """A publication of a run that was taken back, because the canary could not serve it."""
 
     sequence = serializers.IntegerField(read_only=True)
     zones = serializers.IntegerField(read_only=True, help_text="How many zones it had changed.")
@@ -19,7 +19,7 @@ class TakenBackBatchSerializer(Shape):
 
 
 class RunProgress(Shape):
-    """How far a run is."""
+    """The progress of a run."""
 
     id = serializers.IntegerField(read_only=True)
     state = serializers.ChoiceField(choices=RunState.choices, read_only=True)
@@ -35,7 +35,7 @@ class RunProgress(Shape):
 
 
 def progress_json(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
-    """Return the fields of RunProgress, and what was counted."""
+    """Return the JSON fields of RunProgress, with the counts of the run."""
     return {
         "id": run.pk,
         "state": run.state,
@@ -51,8 +51,8 @@ def progress_json(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
 
 
 def what_stays(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
-    """Return what of a run a condition is about.
+    """Return the values that the ETag of a run covers.
 
-    Its progress moves by itself, so a client that read it can cancel it.
+    Progress is not covered, so a client can cancel a run with the ETag that it has read.
     """
     return {"id": run.pk, "ended": run.ended_at is not None}
