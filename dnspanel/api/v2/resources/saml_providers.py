@@ -1,4 +1,4 @@
-"""SAML providers for the sign-in of people, for administrators that may do everything."""
+"""Resources of SAML providers for signing in, for administrators with the permission `people`."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ _ATTRIBUTE = {"max_length": saml.LONGEST_ATTRIBUTE, "required": False}
 
 
 class SamlAttributesSerializer(Shape):
-    """The names of the provider's attributes, by Name or FriendlyName."""
+    """The names of the provider's attributes, as Name or FriendlyName."""
 
     subject = Text(**_ATTRIBUTE, allow_blank=True, help_text="Never changes. Empty: the NameID.")
     mail = Text(**_ATTRIBUTE)
@@ -41,7 +41,10 @@ class SamlAttributesSerializer(Shape):
 
 
 class SamlProviderSerializer(ProviderShape):
-    """A SAML provider. `slug` and `issuer` cannot be changed later."""
+    """A SAML provider.
+
+    `slug` and `issuer` cannot be changed later.
+    """
 
     metadata_url = Text(max_length=rows.LONGEST_URL, default="", allow_blank=True, help_text="Read now and then.")
     metadata = Text(
@@ -81,8 +84,8 @@ class SamlProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a SAML provider.
 
-        Lets people sign in at this provider. The panel reads the metadata at their URL, or takes those in the body; 422
-        if it cannot use them. Needs the permission `people`.
+        Lets people sign in at this provider. The panel reads the provider's metadata from its URL, or from the request
+        body. If it cannot use the metadata, the status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -101,7 +104,7 @@ class OneSamlProvider(V2View):
     def get(self, request: Request, provider_id: int) -> HttpResponse:
         """Read a SAML provider.
 
-        Answers with its settings and rules, and with what the provider must know of the panel. Needs the permission
+        Returns its settings and rules, and the URLs of the panel that the provider needs. Needs the permission
         `people`.
         """
         return answer_with_tag(saml_json(provider_to_change(request, provider_id, ProviderKind.SAML)[1]))
@@ -110,8 +113,8 @@ class OneSamlProvider(V2View):
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
         """Change a SAML provider.
 
-        Changes its settings, or switches it on or off. Members that are left out stay as they are. Needs the permission
-        `people`.
+        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged. Needs the
+        permission `people`.
         """
         actor, _ = provider_to_change(request, provider_id, ProviderKind.SAML)
         values = read(SamlProviderSerializer, request.data, partial=True)
@@ -130,7 +133,7 @@ class OneSamlProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete a SAML provider.
 
-        Deletes its links to accounts and the rights that its rules gave. Accounts stay. Needs the permission `people`.
+        Also deletes its links to accounts and the rights from its rules. Accounts stay. Needs the permission `people`.
         """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.SAML)
         with written_provider(request, provider_id, ProviderKind.SAML, saml_json):
@@ -139,7 +142,7 @@ class OneSamlProvider(V2View):
 
 
 def saml_json(provider: SignInProvider) -> dict[str, Any]:
-    """Return a provider as it is answered."""
+    """Return the JSON form of a SAML provider."""
     return {
         "id": provider.pk,
         **{name: getattr(provider, name) for name in _TERMS},

@@ -1,4 +1,4 @@
-"""Directories that keep people here over SCIM, for administrators that may do everything."""
+"""Resources of SCIM directories, which manage accounts here, for administrators with the permission `people`."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -30,7 +30,7 @@ _TERMS = tuple(verbs.DirectoryTerms.__dataclass_fields__)
 
 
 class ScimDirectorySerializer(Shape):
-    """A directory that manages accounts here by SCIM."""
+    """A directory that manages accounts here over SCIM."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=verbs.LONGEST_NAME)
@@ -55,19 +55,25 @@ class ScimDirectorySerializer(Shape):
 
 
 class NewScimDirectorySerializer(ScimDirectorySerializer):
-    """A new directory; its secret is shown only now."""
+    """A new directory with its secret.
+
+    The secret is shown only once.
+    """
 
     secret = serializers.CharField(read_only=True, allow_null=True)
 
 
 class ScimSecretSerializer(serializers.Serializer):
-    """The new secret. The old one has stopped working."""
+    """The new secret of a directory.
+
+    The old secret has stopped working.
+    """
 
     secret = serializers.CharField(allow_null=True, help_text="Shown only now.")
 
 
 class ScimDirectories(OneSecretView):
-    """All directories."""
+    """All SCIM directories."""
 
     unconditional = True
 
@@ -75,7 +81,8 @@ class ScimDirectories(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List SCIM directories.
 
-        Directories that create and change accounts here by SCIM, without their secrets. Needs the permission `people`.
+        Lists directories that create and change accounts here over SCIM, without their secrets. Needs the permission
+        `people`.
         """
         access.require(actor_in(request), Permission.PEOPLE)
         found = ScimDirectory.objects.select_related("account")
@@ -87,7 +94,7 @@ class ScimDirectories(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a SCIM directory.
 
-        Answers with its secret, once. The secret works for SCIM only. Needs the permission `people`.
+        Returns its secret, only once. The secret works for SCIM only. Needs the permission `people`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
@@ -98,13 +105,13 @@ class ScimDirectories(OneSecretView):
 
 
 class OneScimDirectory(V2View):
-    """A directory."""
+    """A SCIM directory."""
 
     @extend_schema(operation_id="getScimDirectory", responses=ScimDirectorySerializer)
     def get(self, request: Request, directory_id: int) -> HttpResponse:
         """Read a SCIM directory.
 
-        Answers with its settings and rules, without its secret. Needs the permission `people`.
+        Returns its settings and rules, without its secret. Needs the permission `people`.
         """
         return answer_with_tag(directory_json(_directory_to_change(request, directory_id)[1]))
 
@@ -114,8 +121,8 @@ class OneScimDirectory(V2View):
     def patch(self, request: Request, directory_id: int) -> HttpResponse:
         """Change a SCIM directory.
 
-        Members that are left out stay as they are. Rights that its rules give are recalculated at once. Needs the
-        permission `people`.
+        Fields that the request body omits stay unchanged. The panel recalculates the rights from its rules at once.
+        Needs the permission `people`.
         """
         actor, _ = _directory_to_change(request, directory_id)
         values = read(ScimDirectorySerializer, request.data, partial=True)
@@ -129,8 +136,7 @@ class OneScimDirectory(V2View):
     def delete(self, request: Request, directory_id: int) -> HttpResponse:
         """Delete a SCIM directory.
 
-        Deletes the directory, its secret and the rights that its rules gave. Accounts stay. Needs the permission
-        `people`.
+        Deletes the directory, its secret and the rights from its rules. Accounts stay. Needs the permission `people`.
         """
         actor, directory = _directory_to_change(request, directory_id)
         with _guard_write(request, directory_id):
@@ -139,13 +145,13 @@ class OneScimDirectory(V2View):
 
 
 class ScimDirectoryRotation(OneSecretView):
-    """The secret of a directory."""
+    """The replacement of a directory's secret."""
 
     @extend_schema(operation_id="rotateScimDirectorySecret", request=None, responses={201: ScimSecretSerializer})
     def post(self, request: Request, directory_id: int) -> HttpResponse:
         """Replace the secret of a SCIM directory.
 
-        Answers with the new secret, once. The old one stops working at once. Needs the permission `people`.
+        Returns the new secret, only once. The old secret stops working at once. Needs the permission `people`.
         """
         actor, directory = _directory_to_change(request, directory_id)
         with _guard_write(request, directory_id):
@@ -154,7 +160,7 @@ class ScimDirectoryRotation(OneSecretView):
 
 
 def directory_json(directory: ScimDirectory) -> dict[str, Any]:
-    """Return a directory as it is answered."""
+    """Return the JSON form of a SCIM directory, without its secret."""
     return {
         "id": directory.pk,
         **{name: getattr(directory, name) for name in _TERMS},
@@ -171,14 +177,17 @@ def _terms(values: dict[str, Any]) -> verbs.DirectoryTerms:
 
 
 def _guard_write(request: Request, directory_id: int) -> AbstractContextManager[None]:
-    """Guard a write of this directory by `conditional_write`."""
+    """Guard a write of this directory with `conditional_write`."""
     return conditional_write(
         request, f"scim-directory/{directory_id}", lambda: directory_json(verbs.directory_by_id(directory_id))
     )
 
 
 def _directory_to_change(request: Request, directory_id: int) -> tuple[Actor, ScimDirectory]:
-    """Return the caller, if they may manage people, and the directory. Raise Forbidden or DirectoryUnknown."""
+    """Return the caller and the directory.
+
+    Raise Forbidden without the permission `people`, DirectoryUnknown for an unknown id.
+    """
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)
     return actor, verbs.directory_by_id(directory_id)

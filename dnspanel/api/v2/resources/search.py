@@ -1,4 +1,4 @@
-"""Search over all zones: zones first, then RRsets; in the language of the panel's search box."""
+"""The resource that searches all zones, with the syntax of the panel's search box. Zones come first, then RRsets."""
 
 from datetime import datetime
 from typing import Any
@@ -27,7 +27,7 @@ Found = tuple[dict[str, Any], tuple[Any, ...]]  # what is displayed, and the cur
 
 
 class Search(V2View):
-    """Zones and RRsets wherever they are."""
+    """The search for zones and RRsets."""
 
     @extend_schema(
         operation_id="searchZonesAndRRsets",
@@ -41,8 +41,8 @@ class Search(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Search zones and RRsets.
 
-        Zones come first, by name, then RRsets. Only what the token can read is found. A page can have fewer items than
-        `limit` while more follow: go on until `next` is null.
+        Lists zones first, by name, then RRsets. Finds only zones and RRsets that the token can read. A page can have
+        fewer items than `limit` although more follow, so read pages until `next` is null.
         """
         actor = actor_in(request)
         kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))
@@ -68,7 +68,7 @@ class Search(V2View):
 
 
 def _zones(actor: Actor, text: str, requested: PageRequest) -> tuple[list[Found], str]:
-    """Return zones, and the name up to which was looked if there may be more behind it."""
+    """Return the zones of a page. If there may be more, also return the last name that was searched, otherwise ""."""
     zone_names = zones_to_search(actor, text).values_list("name", flat=True)
     after = requested.after[1] if requested.after else ""
     found = zones_fitting(zone_names, parse(text), now=timezone.now(), after=after, limit=requested.limit + 1)

@@ -1,4 +1,7 @@
-"""The rules on which roles and teams need a second factor. For people that manage people."""
+"""The resource of the rules that require two-factor authentication for roles and teams.
+
+It needs the permission `people`.
+"""
 
 from typing import Any
 
@@ -23,7 +26,7 @@ _MOST_TEAMS = 1_000
 
 
 class SecondFactorRuleSerializer(serializers.Serializer):
-    """One rule."""
+    """A rule that requires two-factor authentication for a role or a team."""
 
     role = serializers.CharField(allow_null=True, help_text="As in `roles`; null where it is about a team.")
     team = serializers.IntegerField(allow_null=True)
@@ -32,7 +35,7 @@ class SecondFactorRuleSerializer(serializers.Serializer):
 
 
 class SecondFactorRulesSerializer(Shape):
-    """Who must have two-factor authentication: people with one of the roles or in one of the teams."""
+    """The roles and teams whose members must have two-factor authentication."""
 
     roles = serializers.ListField(
         child=Text(max_length=24),
@@ -46,14 +49,14 @@ class SecondFactorRulesSerializer(Shape):
 
 
 class SecondFactorRules(V2View):
-    """The rules, all of them."""
+    """All rules for two-factor authentication."""
 
     @extend_schema(operation_id="getSecondFactorRules", responses=SecondFactorRulesSerializer)
     def get(self, request: Request) -> HttpResponse:
         """Read who must have two-factor authentication.
 
-        Answers with the roles and teams that must have it, since when, and the days they have to set it up. Needs the
-        permission `people`.
+        Returns the roles and teams that must have it, the start of each rule, and the number of days to set it up.
+        Needs the permission `people`.
         """
         access.require(actor_in(request), Permission.PEOPLE)
         return answer_with_tag(_json())
@@ -64,7 +67,7 @@ class SecondFactorRules(V2View):
     def put(self, request: Request) -> HttpResponse:
         """Set who must have two-factor authentication.
 
-        Replaces all rules. A rule that stays keeps its first day. Needs an administrator's token without limits.
+        Replaces all rules. A rule that already exists keeps its start. Needs an administrator's token without limits.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)

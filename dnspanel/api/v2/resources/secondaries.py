@@ -1,4 +1,4 @@
-"""Secondaries: other name servers that transfer zones from here, and how far each is."""
+"""Resources of secondaries, which are other name servers that transfer zones from here, and of their zones."""
 
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
@@ -96,19 +96,25 @@ class SecondarySerializer(Shape):
 
 
 class NewSecondarySerializer(SecondarySerializer):
-    """A new secondary; the secret of its key is shown only now."""
+    """A new secondary with the secret of its TSIG key.
+
+    The secret is shown only once.
+    """
 
     secret = serializers.CharField(read_only=True, allow_null=True)
 
 
 class SecondarySecretSerializer(serializers.Serializer):
-    """The new secret. The old one works for a day more."""
+    """The new secret of a secondary's TSIG key.
+
+    The old secret works for another day.
+    """
 
     secret = serializers.CharField(allow_null=True)
 
 
 class SecondaryZoneSerializer(serializers.Serializer):
-    """A zone of a secondary, and how far the secondary is with it."""
+    """A zone of a secondary, and the serial that the secondary serves."""
 
     zone = serializers.CharField()
     serial = serializers.IntegerField(help_text="As it is published.")
@@ -146,7 +152,7 @@ class Secondaries(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List secondaries.
 
-        Other name servers that transfer zones from here. Needs the permission `fleet`.
+        A secondary is another name server that transfers zones from here. Needs the permission `fleet`.
         """
         page = page_request(request, int)
         found = access.secondaries_visible_to(actor_in(request))
@@ -156,8 +162,8 @@ class Secondaries(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a secondary.
 
-        Answers with its TSIG secret, once. It can transfer its zones at once, and gets NOTIFY. Needs the permission
-        `nodes` and the right `read` for all zones.
+        Returns its TSIG secret, only once. The secondary can transfer its zones at once, and receives NOTIFY. Needs the
+        permission `nodes` and the right `read` for all zones.
         """
         actor = access.require_set_up(actor_in(request))
         terms = Terms(**read(SecondarySerializer, request.data))
@@ -175,8 +181,8 @@ class OneSecondary(V2View):
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """Read a secondary.
 
-        Answers with its addresses, its zones, its key and whether it is in sync, without the secret. Needs the
-        permission `fleet`.
+        Returns its addresses, its zones, its key without the secret, and whether it is in sync. Needs the permission
+        `fleet`.
         """
         return answer_with_tag(secondary_json(access.secondary_for(actor_in(request), secondary_id)))
 
@@ -184,8 +190,8 @@ class OneSecondary(V2View):
     def patch(self, request: Request, secondary_id: int) -> HttpResponse:
         """Change a secondary.
 
-        Changes its settings, or switches it on or off. Members that are left out stay as they are. Needs the permission
-        `nodes` and the right `read` for all zones.
+        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged. Needs the
+        permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         values = read(SecondarySerializer, request.data, partial=True)
@@ -198,7 +204,8 @@ class OneSecondary(V2View):
     def delete(self, request: Request, secondary_id: int) -> HttpResponse:
         """Delete a secondary.
 
-        It cannot transfer zones any more, at once. Needs the permission `nodes` and the right `read` for all zones.
+        The server can no longer transfer zones with this key. Needs the permission `nodes` and the right `read` for all
+        zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         with _guard_write(request, actor, secondary_id):
@@ -207,7 +214,7 @@ class OneSecondary(V2View):
 
 
 class SecondaryNotification(V2View):
-    """NOTIFY to a secondary."""
+    """The sending of NOTIFY to a secondary."""
 
     unconditional = True
 
@@ -215,7 +222,8 @@ class SecondaryNotification(V2View):
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Send NOTIFY to a secondary.
 
-        Sends NOTIFY soon, for each of its zones. Needs the permission `nodes` and the right `read` for all zones.
+        The panel soon sends NOTIFY for each of the secondary's zones. Needs the permission `nodes` and the right `read`
+        for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         set_up_secondaries.notify_now(secondary=secondary, by=actor, now=timezone.now())
@@ -225,14 +233,14 @@ class SecondaryNotification(V2View):
 
 
 class SecondaryRotation(OneSecretView):
-    """The secret of a secondary's key."""
+    """The replacement of a secondary's TSIG secret."""
 
     @extend_schema(operation_id="rotateSecondaryKey", request=None, responses={201: SecondarySecretSerializer})
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Replace the TSIG secret of a secondary.
 
-        Answers with the new secret, once. The old one works for a day more, so that the server can be configured. Needs
-        the permission `nodes` and the right `read` for all zones.
+        Returns the new secret, only once. The old secret works for another day, which leaves time to configure the
+        server. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         with _guard_write(request, actor, secondary_id):
@@ -251,8 +259,8 @@ class SecondaryZones(V2View):
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """List the zones of a secondary.
 
-        Each with the serial that it has and its last transfer. Only zones that the token can read. Needs the permission
-        `fleet`.
+        Each zone has the serial on the secondary and the last transfer. Only zones that the token can read are listed.
+        Needs the permission `fleet`.
         """
         actor = actor_in(request)
         secondary = access.secondary_for(actor, secondary_id)
@@ -269,14 +277,14 @@ def _to_change(request: Request, secondary_id: int) -> tuple[Actor, Secondary]:
 
 
 def _guard_write(request: Request, actor: Actor, secondary_id: int) -> AbstractContextManager[None]:
-    """Guard a write of this secondary by `conditional_write`."""
+    """Guard a write of this secondary with `conditional_write`."""
     return conditional_write(
         request, f"secondary/{secondary_id}", lambda: secondary_json(access.secondary_for(actor, secondary_id))
     )
 
 
 def secondary_json(secondary: Secondary) -> dict[str, Any]:
-    """Return a secondary as it is answered, without its secret."""
+    """Return the JSON form of a secondary, without its secret."""
     terms = asdict(set_up_secondaries.terms_of(secondary))
     return {
         "id": secondary.pk,
@@ -292,7 +300,7 @@ def secondary_json(secondary: Secondary) -> dict[str, Any]:
 
 
 def member_json(member: Member) -> dict[str, Any]:
-    """Return a zone of a secondary as it is answered."""
+    """Return the JSON form of a zone of a secondary."""
     return {
         "zone": member.zone_name,
         "serial": member.zone.serial if member.zone else 0,

@@ -1,4 +1,4 @@
-"""OpenID Connect providers for the sign-in of people, for administrators that may do everything."""
+"""Resources of OpenID Connect providers for signing in, for administrators with the permission `people`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,10 @@ _TERMS = tuple(providers.ProviderTerms.__dataclass_fields__)
 
 
 class SignInRuleSerializer(Shape):
-    """Members of the group get this role: in the panel, in a team, or one created here (`role` is member then)."""
+    """A rule that gives a role to the members of a group.
+
+    The role applies to the whole panel or to a team. For a custom role, `role` must be member.
+    """
 
     group = Text(max_length=LONGEST_GROUP, help_text="Name of the group at the provider.")
     role = Choice(choices=Role.choices)
@@ -37,7 +40,7 @@ class SignInRuleSerializer(Shape):
 
 
 class ProviderShape(Shape):
-    """What providers of every kind have."""
+    """The fields that providers of every kind have."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=40, help_text="Name on the sign-in button.")
@@ -60,7 +63,10 @@ class ProviderShape(Shape):
 
 
 class SignInProviderSerializer(ProviderShape):
-    """An OpenID Connect provider. `slug` and `issuer` cannot be changed later."""
+    """An OpenID Connect provider.
+
+    `slug` and `issuer` cannot be changed later.
+    """
 
     issuer = Text(max_length=rows.LONGEST_URL, help_text="Issuer, exactly as the provider writes it.")
     client_id = Text(max_length=255, help_text="Id of the panel at the provider.")
@@ -71,7 +77,7 @@ class SignInProviderSerializer(ProviderShape):
 
 
 class SignInProviders(V2View):
-    """All sign-in providers."""
+    """All OpenID Connect providers."""
 
     unconditional = True
 
@@ -79,7 +85,7 @@ class SignInProviders(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List OpenID Connect providers.
 
-        Needs the permission `people`. Secrets are never in answers.
+        Needs the permission `people`. Responses never include secrets.
         """
         access.require(actor_in(request), Permission.PEOPLE)
         page = page_request(request, int)
@@ -93,8 +99,8 @@ class SignInProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an OpenID Connect provider.
 
-        Lets people sign in at this provider. The panel reads the provider's configuration first; 422 if that fails.
-        Needs the permission `people`.
+        Lets people sign in at this provider. The panel first reads the provider's configuration. If that fails, the
+        status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -106,13 +112,13 @@ class SignInProviders(V2View):
 
 
 class OneSignInProvider(V2View):
-    """A sign-in provider."""
+    """An OpenID Connect provider."""
 
     @extend_schema(operation_id="getSignInProvider", responses=SignInProviderSerializer)
     def get(self, request: Request, provider_id: int) -> HttpResponse:
         """Read an OpenID Connect provider.
 
-        Answers with its settings and rules, without its secret. Needs the permission `people`.
+        Returns its settings and rules, without its secret. Needs the permission `people`.
         """
         return answer_with_tag(provider_json(provider_to_change(request, provider_id, ProviderKind.OIDC)[1]))
 
@@ -122,8 +128,8 @@ class OneSignInProvider(V2View):
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
         """Change an OpenID Connect provider.
 
-        Changes its settings, or switches it on or off. Members that are left out stay as they are. Needs the permission
-        `people`.
+        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged. Needs the
+        permission `people`.
         """
         actor, _ = provider_to_change(request, provider_id, ProviderKind.OIDC)
         values = read(SignInProviderSerializer, request.data, partial=True)
@@ -142,7 +148,7 @@ class OneSignInProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete an OpenID Connect provider.
 
-        Deletes its links to accounts and the rights that its rules gave. Accounts stay. Needs the permission `people`.
+        Also deletes its links to accounts and the rights from its rules. Accounts stay. Needs the permission `people`.
         """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.OIDC)
         with written_provider(request, provider_id, ProviderKind.OIDC, provider_json):
@@ -151,7 +157,7 @@ class OneSignInProvider(V2View):
 
 
 def provider_json(provider: SignInProvider) -> dict[str, Any]:
-    """Return a provider as it is answered."""
+    """Return the JSON form of an OpenID Connect provider, without its secret."""
     return {
         "id": provider.pk,
         **{name: getattr(provider, name) for name in _TERMS},
@@ -166,7 +172,7 @@ def _terms(values: dict[str, Any]) -> providers.ProviderTerms:
 
 
 def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the values of these names, as the terms of a provider have them."""
+    """Return the values with these names, with rules and mail domains in the form that provider terms need."""
     terms = {name: values[name] for name in names}
     terms["rules"] = tuple(map(Rule.from_json, terms["rules"]))
     terms["mail_domains"] = tuple(terms["mail_domains"])
@@ -176,14 +182,17 @@ def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any
 def written_provider(
     request: Request, provider_id: int, kind: ProviderKind, json: Callable[[SignInProvider], dict[str, Any]]
 ) -> Any:
-    """Guard a write of this provider by `conditional_write`."""
+    """Guard a write of this provider with `conditional_write`."""
     return conditional_write(
         request, f"sign-in-provider/{provider_id}", lambda: json(rows.provider_by_id(provider_id, kind))
     )
 
 
 def provider_to_change(request: Request, provider_id: int, kind: ProviderKind) -> tuple[Actor, SignInProvider]:
-    """Return the caller, if they may manage people, and the provider. Raise Forbidden or ProviderUnknown."""
+    """Return the caller and the provider.
+
+    Raise Forbidden without the permission `people`, ProviderUnknown for an unknown id.
+    """
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)
     return actor, rows.provider_by_id(provider_id, kind)

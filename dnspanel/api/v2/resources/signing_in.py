@@ -1,4 +1,7 @@
-"""The sign-in of people: second factors, sessions, links that set a password. For people that may manage people."""
+"""Resources of how a person signs in: two-factor authentication, sessions and password links.
+
+Changes need the permission `people`.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -43,13 +46,13 @@ class SessionSerializer(serializers.Serializer):
 
 
 class SessionsSerializer(serializers.Serializer):
-    """The sessions of a person, the latest first."""
+    """The sessions of a person, most recent first."""
 
     data = SessionSerializer(many=True)
 
 
 class PasswordLinkSerializer(Shape):
-    """A link with which a person sets a password, once."""
+    """A link that lets a person set a password once."""
 
     link = serializers.URLField(
         read_only=True, allow_null=True, help_text="Shown once: a repeated request with the same key has null here."
@@ -58,14 +61,14 @@ class PasswordLinkSerializer(Shape):
 
 
 class SecondFactor(V2View):
-    """A person's second factor."""
+    """A person's two-factor authentication."""
 
     @extend_schema(operation_id="getSecondFactor", responses=SecondFactorSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Read the two-factor authentication of a person.
 
-        Answers with the methods that the person has set up. A token without the permission `people` can read its
-        owner's only.
+        Returns the methods that the person has set up. A token without the permission `people` can read its owner's
+        only.
         """
         return answer_with_tag(_second_factor_json(user_for(actor_in(request), user_id)))
 
@@ -73,8 +76,8 @@ class SecondFactor(V2View):
     def delete(self, request: Request, user_id: int) -> HttpResponse:
         """Reset the two-factor authentication of a person.
 
-        Deletes the person's authenticator app, passkeys and recovery codes, and ends their sessions. The password is
-        enough until they set it up again. Needs the permission `people`.
+        Deletes the person's authenticator app, passkeys and recovery codes, and ends their sessions. Until the person
+        sets up two-factor authentication again, they sign in with only their password. Needs the permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -85,13 +88,14 @@ class SecondFactor(V2View):
 
 
 class Sessions(V2View):
-    """A person's sessions; the newest 100."""
+    """A person's most recent 100 sessions."""
 
     @extend_schema(operation_id="listSessions", responses=SessionsSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """List the sessions of a person.
 
-        Where the person is signed in now. A token without the permission `people` can read its owner's only.
+        Lists the browsers in which the person is signed in now. A token without the permission `people` can read its
+        owner's only.
         """
         return answer_with_tag(_sessions_json(user_for(actor_in(request), user_id)))
 
@@ -99,7 +103,8 @@ class Sessions(V2View):
     def delete(self, request: Request, user_id: int) -> HttpResponse:
         """End the sessions of a person.
 
-        Signs the person out everywhere. They can sign in again; tokens stay valid. Needs the permission `people`.
+        Signs the person out everywhere. The person can sign in again; their tokens stay valid. Needs the permission
+        `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -118,8 +123,8 @@ class PasswordLink(OneSecretView):
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Create a password link for a person.
 
-        Answers with a link to set a new password. It works once, within a day, and only until the person signs in.
-        Two-factor authentication stays. Needs the permission `people`.
+        Returns a link to set a new password. The link works once, within a day, and only until the person signs in.
+        Two-factor authentication stays set up. Needs the permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)

@@ -1,4 +1,4 @@
-"""Teams and their members, for people that may manage people; every person sees the teams that they are in."""
+"""Resources of teams and their members, for callers with the permission `people`. People see their own teams."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class MemberSerializer(serializers.Serializer):
 
 
 class TeamSerializer(Shape):
-    """People who look after the same zones."""
+    """A team: people who manage the same zones."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=64)
@@ -56,7 +56,7 @@ class Teams(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List teams.
 
-        All teams; without the permission `people`, those of the token's owner.
+        Lists all teams. Without the permission `people`, lists only teams of the token's owner.
         """
         page = page_request(request, int)
         return page_by_id(request, page, teams_visible_to(actor_in(request)), each_as(team_json))
@@ -65,7 +65,7 @@ class Teams(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a team.
 
-        It has no members and no zones at first. Needs the permission `people`.
+        The new team has no members and no zones. Needs the permission `people`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
@@ -75,13 +75,13 @@ class Teams(V2View):
 
 
 class OneTeam(V2View):
-    """One team."""
+    """A team."""
 
     @extend_schema(operation_id="getTeam", responses=TeamSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read a team.
 
-        Answers with its members. Without the permission `people`, only for teams of the token's owner.
+        Returns the team with its members. Without the permission `people`, only for teams of the token's owner.
         """
         return answer_with_tag(team_json(team_for(actor_in(request), team_id)))
 
@@ -89,7 +89,7 @@ class OneTeam(V2View):
     def patch(self, request: Request, team_id: int) -> HttpResponse:
         """Rename a team.
 
-        Members, zones and grants stay as they are. Needs the permission `people`.
+        Members, zones and grants do not change. Needs the permission `people`.
         """
         actor, team = _to_change(request, team_id)
         values = read(TeamSerializer, request.data, partial=True)
@@ -102,8 +102,8 @@ class OneTeam(V2View):
     def delete(self, request: Request, team_id: int) -> HttpResponse:
         """Delete a team.
 
-        Its zones stay, and have no team after that. Its members lose what they had by the team. Needs the permission
-        `people`.
+        Zones of the team stay, without a team. Members lose the rights that they had from the team. Needs the
+        permission `people`.
         """
         actor, team = _to_change(request, team_id)
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
@@ -118,7 +118,7 @@ class TeamMember(V2View):
     def put(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
         """Add a team member or change their role.
 
-        The person has what the team gives at once. Answers with the team. Needs the permission `people`.
+        The person gets the rights from the team at once. Returns the team. Needs the permission `people`.
         """
         actor, team = _to_change(request, team_id)
         values = read(MembershipSerializer, request.data)
@@ -131,7 +131,7 @@ class TeamMember(V2View):
     def delete(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
         """Remove a team member.
 
-        The person loses what they had by the team at once. Needs the permission `people`.
+        The person loses the rights from the team at once. Needs the permission `people`.
         """
         actor, team = _to_change(request, team_id)
         person = people.person_by_id(user_id)
@@ -141,7 +141,9 @@ class TeamMember(V2View):
 
 
 def teams_visible_to(actor: Actor) -> "QuerySet[Team]":
-    """Select all teams for people that may manage people; else the actor's own, for a token those that its
+    """Select the teams that the actor is allowed to see.
+
+    An actor with the permission `people` sees all teams. Others see their own teams; a token sees only those that its
     scope names.
     """
     found = Team.objects.prefetch_related("memberships__user")
@@ -154,7 +156,7 @@ def teams_visible_to(actor: Actor) -> "QuerySet[Team]":
 
 
 def team_for(actor: Actor, team_id: int) -> Team:
-    """Return the team, for an actor that may know about it. Raise TeamUnknown."""
+    """Return the team with this id. Raise TeamUnknown if the actor is not allowed to see it."""
     team = teams_visible_to(actor).filter(pk=team_id).first()
     if team is None:
         raise TeamUnknown
@@ -162,7 +164,7 @@ def team_for(actor: Actor, team_id: int) -> Team:
 
 
 def team_json(team: Team) -> dict[str, Any]:
-    """Return a team as it is answered."""
+    """Return the JSON form of a team, with its members."""
     members = sorted(team.memberships.all(), key=lambda member: member.user.username.lower())
     return {
         "id": team.pk,

@@ -1,4 +1,4 @@
-"""Runs of templates: zones are brought to a template's newest version, or a dry run says what that would do."""
+"""Resources of template runs, which update zones to a template's newest version, or preview that in a dry run."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ _OUTCOMES = [str(outcome) for outcome in Outcome]
 
 
 class TemplateRunSerializer(RunProgress):
-    """A run that applies a template to the zones that follow it, or to those of a search."""
+    """A run that applies a template to the zones that follow it, or to the zones of a search."""
 
     template = Integer(required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of the template.")
     version = serializers.IntegerField(read_only=True)
@@ -86,7 +86,7 @@ class TemplateRunSerializer(RunProgress):
 
 
 class TemplateRunZoneSerializer(serializers.Serializer):
-    """What a run found or did in a zone."""
+    """The outcome of a template run in one zone."""
 
     zone = serializers.CharField()
     outcome = serializers.ChoiceField(choices=[(outcome, outcome) for outcome in _OUTCOMES])
@@ -94,7 +94,7 @@ class TemplateRunZoneSerializer(serializers.Serializer):
 
 
 class TemplateRuns(V2View):
-    """One's own runs."""
+    """The caller's own template runs."""
 
     unconditional = True
 
@@ -102,7 +102,7 @@ class TemplateRuns(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List runs of templates.
 
-        The newest first. A token sees the runs that it started. Needs the permission `read`.
+        The newest run comes first. A token sees the runs that it started. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -116,7 +116,7 @@ class TemplateRuns(V2View):
 
         Starts a dry run over the zones of a search, or carries out a dry run (`dry_run_of`), in several publications.
         Needs the rights `add`, `change` or `remove` in each zone. Records that were edited by hand stay, unless the run
-        overwrites them. Zones that it refuses are listed with the reason. Read the run until its state is `done`.
+        overwrites them. Zones that the run refuses are listed with the reason. Read the run until its state is `done`.
         """
         actor, now, form_id = actor_in(request), timezone.now(), form_id_of(request)
         access.require(actor, Permission.READ)
@@ -144,13 +144,14 @@ class TemplateRuns(V2View):
 
 
 class OneTemplateRun(V2View):
-    """A run."""
+    """A template run."""
 
     @extend_schema(operation_id="getTemplateRun", responses=TemplateRunSerializer)
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """Read a run of a template.
 
-        Answers with its state, its progress and how many zones had each outcome. A token sees the runs that it started.
+        Returns its state, its progress and the number of zones with each outcome. A token sees the runs that it
+        started.
         """
         run = runs.run_for(actor_in(request), template_run_id)
         return answer(template_run_json(run), headers={"ETag": tag_of(what_stays(run))})
@@ -159,7 +160,7 @@ class OneTemplateRun(V2View):
     def delete(self, request: Request, template_run_id: int) -> HttpResponse:
         """Cancel a run of a template.
 
-        Stops a run that is under way. What it has published stays.
+        Stops a run that isn't finished. Changes that the run has already published stay.
         """
         actor = actor_in(request)
         run = runs.run_for(actor, template_run_id)
@@ -171,7 +172,7 @@ class OneTemplateRun(V2View):
 
 
 class TemplateRunZones(V2View):
-    """What a run found or did, zone by zone."""
+    """The outcomes of a template run, zone by zone."""
 
     @extend_schema(
         operation_id="listTemplateRunZones",
@@ -181,8 +182,8 @@ class TemplateRunZones(V2View):
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """List the zones of a run of a template.
 
-        What the run found or did in each zone. It lists the first 200 zones that change and the first 1,000 conflicts
-        and refusals; all are counted in the run.
+        Returns the outcome of the run in each zone. It lists the first 200 zones that change and the first 1,000
+        conflicts and refusals. The counts of the run include all zones.
         """
         page, run = page_request(request, int), runs.run_for(actor_in(request), template_run_id)
         found = TemplateRunZone.objects.filter(run=run)
@@ -192,7 +193,7 @@ class TemplateRunZones(V2View):
 
 
 def template_run_json(run: TemplateRun) -> dict[str, Any]:
-    """Return a run as it is answered."""
+    """Return the JSON form of a template run."""
     return {
         "template": run.template_id,
         "version": run.version,

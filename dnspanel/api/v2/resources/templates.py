@@ -1,4 +1,4 @@
-"""Templates: records with variables, their versions, and one of them applied to a zone."""
+"""Resources of templates, which are zone records with variables: their versions, and applying one to a zone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -60,7 +60,7 @@ from replication.errors import BadName, NameOutside
 
 
 class TemplateVariableSerializer(Shape):
-    """A variable of a text."""
+    """A variable in the text of a template."""
 
     name = Text(max_length=32)
     label = Text(default="", allow_blank=True, max_length=LONGEST_LABEL, help_text="Name for people.")
@@ -79,7 +79,7 @@ class TemplateVariableSerializer(Shape):
 
 
 class TemplateVersionSerializer(Shape):
-    """A version of a template: lines of a zone file with `{{ variables }}`."""
+    """A version of a template, as lines of a zone file with `{{ variables }}`."""
 
     number = serializers.IntegerField(read_only=True)
     text = Text(max_length=LONGEST_TEXT)
@@ -90,7 +90,10 @@ class TemplateVersionSerializer(Shape):
 
 
 class TemplateSerializer(Shape):
-    """A template; `version` is the number of its newest version."""
+    """A template.
+
+    `version` is the number of its newest version.
+    """
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=edit_template.LONGEST_NAME)
@@ -118,7 +121,7 @@ class NewTemplateSerializer(Shape):
 
 
 class TemplateUseSerializer(TermsSerializer):
-    """Which template to apply, and its values."""
+    """The template to apply, and the values of its variables."""
 
     template = Integer(min_value=1, max_value=LARGEST_ID, help_text="Id of the template or of the set of name servers.")
     version = Integer(default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: the newest.")
@@ -134,7 +137,10 @@ class TemplateUseSerializer(TermsSerializer):
 
 
 class TemplateStepSerializer(ChangeSerializer):
-    """What a template does to an RRset. A conflict stays as it is unless it is overwritten."""
+    """The change that a template makes to an RRset.
+
+    A conflict stays unchanged unless it is overwritten.
+    """
 
     act = serializers.ChoiceField(
         choices=[(str(act), str(act)) for act in Act if act is not Act.SAME], help_text="What it does to the RRset."
@@ -143,19 +149,19 @@ class TemplateStepSerializer(ChangeSerializer):
 
 
 class TemplateStepsSerializer(PlansSerializer):
-    """What a template would do."""
+    """The changes that a template would make."""
 
     steps = TemplateStepSerializer(many=True)
 
 
 class TemplateAppliedSerializer(WrittenSerializer):
-    """What was published, and what the template does."""
+    """The publication of an applied template, and the changes that the template made."""
 
     steps = TemplateStepSerializer(many=True, required=False, help_text=LOST)
 
 
 class Templates(V2View):
-    """The templates that the caller sees."""
+    """The templates that the caller can see."""
 
     unconditional = True
 
@@ -163,7 +169,7 @@ class Templates(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List templates.
 
-        Templates of the whole panel and of teams that the token can see. Needs the permission `read`.
+        Lists panel-wide templates and the templates of teams that the token can see. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -173,8 +179,8 @@ class Templates(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a template.
 
-        Saves it as version 1. Needs the right `templates` over the team's zones, or over all zones for a template of
-        the whole panel. Errors in the text name line and column.
+        Saves the template as version 1. Needs the right `templates` over the team's zones, or over all zones for a
+        panel-wide template. Errors in the text include the line and column.
         """
         actor = actor_in(request)
         access.require(actor, Permission.READ)
@@ -190,13 +196,13 @@ class Templates(V2View):
 
 
 class OneTemplate(V2View):
-    """One template."""
+    """A template."""
 
     @extend_schema(operation_id="getTemplate", responses=TemplateSerializer)
     def get(self, request: Request, template_id: int) -> HttpResponse:
         """Read a template.
 
-        Answers with its name, its team and the number of its newest version. The text is in `getTemplateVersion`. Needs
+        Returns its name, its team and the number of its newest version. Use `getTemplateVersion` to get the text. Needs
         the permission `read`.
         """
         return answer_with_tag(template_json(_door(request, template_id)))
@@ -205,8 +211,8 @@ class OneTemplate(V2View):
     def patch(self, request: Request, template_id: int) -> HttpResponse:
         """Change a template's name, description or team.
 
-        Members that are left out stay as they are. A new text is a new version: `createTemplateVersion`. Needs the
-        right `templates`.
+        Fields that the request body omits stay unchanged. To change the text, create a new version with
+        `createTemplateVersion`. Needs the right `templates`.
         """
         template, actor = _door(request, template_id), actor_in(request)
         patch = read(TemplateSerializer, request.data, partial=True)
@@ -222,7 +228,7 @@ class OneTemplate(V2View):
     def delete(self, request: Request, template_id: int) -> HttpResponse:
         """Delete a template.
 
-        Zones keep the records that came from it, and do not follow it any more. Needs the right `templates`.
+        Zones keep the records from the template, but no longer follow it. Needs the right `templates`.
         """
         template = _door(request, template_id)
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
@@ -239,7 +245,7 @@ class TemplateVersions(V2View):
     def get(self, request: Request, template_id: int) -> HttpResponse:
         """List the versions of a template.
 
-        The oldest first, with text and variables. Needs the permission `read`.
+        Lists the versions with text and variables, oldest first. Needs the permission `read`.
         """
         page, template = page_request(request, int), _door(request, template_id)
         found = TemplateVersion.objects.filter(template=template, number__gt=page.after[0] if page.after else 0)
@@ -254,8 +260,8 @@ class TemplateVersions(V2View):
     def post(self, request: Request, template_id: int) -> HttpResponse:
         """Publish a new version of a template.
 
-        No zone changes: `createTemplateRun` brings zones to it. A text that equals the newest version creates none and
-        answers with that one. Needs the right `templates`.
+        This does not change any zone; use `createTemplateRun` to update zones. If the text equals the newest version,
+        no version is created and the response is the newest version. Needs the right `templates`.
         """
         template = _door(request, template_id)
         values = read(TemplateVersionSerializer, request.data)
@@ -270,19 +276,19 @@ class TemplateVersions(V2View):
 
 
 class OneTemplateVersion(V2View):
-    """One version of a template."""
+    """A version of a template."""
 
     @extend_schema(operation_id="getTemplateVersion", responses=TemplateVersionSerializer)
     def get(self, request: Request, template_id: int, number: int) -> HttpResponse:
         """Read a version of a template.
 
-        Answers with its text, its variables and its author. Needs the permission `read`.
+        Returns its text, its variables and its author. Needs the permission `read`.
         """
         return answer_with_tag(version_json(use.using(_door(request, template_id), {}, number).version))
 
 
 class ZoneTemplateUse(V2View):
-    """A template that is applied to a zone."""
+    """The application of a template to a zone."""
 
     unconditional = True  # what was proposed is published for the revision that it was proposed for
 
@@ -301,8 +307,8 @@ class ZoneTemplateUse(V2View):
         """Apply a template to a zone.
 
         Publishes the template's records in the zone as one revision. Needs the rights `add`, `change` or `remove`.
-        Records that the zone has from elsewhere, or that someone edited since, are conflicts; they stay unless
-        `overwrite` is true. A snippet adds its records at one name.
+        Records from other sources, and records that someone has edited since, are conflicts. Conflicts stay unchanged
+        unless `overwrite` is true. A snippet adds its records at one name.
         """
         actor, now = actor_in(request), timezone.now()
         zone = access.zone_for_editing(actor, zone_name)
@@ -331,7 +337,7 @@ class ZoneTemplateUse(V2View):
 
 
 def template_json(template: ZoneTemplate) -> dict[str, Any]:
-    """Return a template as it is answered."""
+    """Return the JSON form of a template."""
     return {
         "id": template.pk,
         "name": template.name,
@@ -345,7 +351,7 @@ def template_json(template: ZoneTemplate) -> dict[str, Any]:
 
 
 def version_json(version: TemplateVersion) -> dict[str, Any]:
-    """Return a version as it is answered."""
+    """Return the JSON form of a template version."""
     return {
         "number": version.number,
         "text": version.text,
@@ -357,7 +363,7 @@ def version_json(version: TemplateVersion) -> dict[str, Any]:
 
 
 def step_json(step: Step) -> dict[str, Any]:
-    """Return a step as it is answered."""
+    """Return the JSON form of a change that a template makes."""
     return {**change_json(step.change), "act": str(step.act), "message": step.message}
 
 
@@ -368,7 +374,7 @@ def _door(request: Request, template_id: int) -> ZoneTemplate:
 
 
 def team_of_body(team_id: int | None) -> Team | None:
-    """Return the team that a body names. Raise TemplateRefused for an unknown one."""
+    """Return the team that the body names. Raise TemplateRefused if it is unknown."""
     if team_id is None:
         return None
     team = Team.objects.filter(pk=team_id).first()
