@@ -84,8 +84,9 @@ class Gap(Transient):
 
 
 class UnknownSealingKey(Transient):
-    """A DNSSEC key is sealed with a key of this number that the node doesn't have. Trying again works after it was
-    sent.
+    """A DNSSEC key is sealed with a key of this number that the node doesn't have.
+
+    Trying again works after it was sent.
     """
 
     def __init__(self, *, sealing_key: int) -> None:
@@ -104,8 +105,9 @@ class NodeUnreachable(Transient):
 
 
 class WrongClock(NodeUnreachable):
-    """The agent refuses the panel's certificate, because it is not valid by the agent's clock. `clock` is the agent's
-    time.
+    """The agent refuses the panel's certificate, because it is not valid by the agent's clock.
+
+    `clock` is the agent's time.
     """
 
     def __init__(self, *, host: str, port: int, clock: float, now: float) -> None:
@@ -187,8 +189,9 @@ class NameOutside(BadName):
 
 
 class BadRdata(Permanent):
-    """`text` is not rdata of `type`. `reason` is a message for the person who typed it; `detail` doesn't quote the
-    text.
+    """`text` is not rdata of `type`.
+
+    `reason` is a message for the person who typed it; `detail` doesn't quote the text.
     """
 
     def __init__(self, *, type: int, text: str, reason: str, detail: str = "") -> None:
@@ -329,8 +332,9 @@ class NodeAhead(Permanent):
 
 
 class Refused(Permanent):
-    """The agent refused permanently. `error` names the error class that the agent raised, and the message is the
-    agent's.
+    """The agent refused permanently.
+
+    `error` names the error class that the agent raised, and the message is the agent's.
     """
 
     def __init__(self, *, error: str, message: str) -> None:

@@ -26,13 +26,12 @@ Key = TypeVar("Key", bound=Hashable)
 def push_to_all(
     requests: Mapping[Key, tuple[NodeClient, bytes]],
 ) -> Iterator[dict[Key, Ack | ReplicationError]]:
-    """Send sealed segments to many nodes, as `NodeClient.push` does with `may_defer`. Yield answers as soon as they
-    arrive.
+    """Send sealed segments to many nodes, as `NodeClient.push` does with `may_defer`.
 
-    Answers that arrived together are yielded together, until every node has one. An error is the agent's refusal, or
-    NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the node may have applied the segments;
-    sending them again is harmless. No other code is allowed to use the clients until then. Each client must be
-    connected.
+    Yield answers as soon as they arrive. Answers that arrived together are yielded together, until every node has one.
+    An error is the agent's refusal, or NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the
+    node may have applied the segments; sending them again is harmless. No other code is allowed to use the clients
+    until then. Each client must be connected.
     """
     exchanges = {key: _Exchange(client, body) for key, (client, body) in requests.items()}
     waiting = dict(exchanges)

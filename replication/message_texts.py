@@ -79,10 +79,10 @@ class Text(str):
         return self  # so that an error's text is still one
 
     def format(self, *args: object, **values: object) -> str:
-        """Format the message with these values, which are given by name. Texts among the values are rendered again with
-        it.
+        """Format the message with these values, which are given by name.
 
-        With positional values the result is a plain string, which stays in its language.
+        Texts among the values are rendered again with it. With positional values the result is a plain string, which
+        stays in its language.
         """
         if args:
             return str.format(self, *args, **values)

@@ -355,8 +355,9 @@ def ask(
 
 
 def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> bytes:
-    """Encode one question with EDNS, as a resolver sends it to PowerDNS. `dnssec` encodes that of a validating
-    resolver.
+    """Encode one question with EDNS, as a resolver sends it to PowerDNS.
+
+    `dnssec` encodes that of a validating resolver.
     """
     head = _HEADER.pack(id_ & 0xFFFF, 0, 1, 0, 0, 1)
     return head + names.to_wire(name) + _TAIL.pack(type, 1) + (_OPT_DNSSEC if dnssec else _OPT)

@@ -175,8 +175,9 @@ def _is_worth_a_transfer(store: Store, zone_id: int, changed: int) -> bool:
 
 
 def _questions(store: Store, record_keys: Iterable[bytes], known: frozenset[bytes]) -> Iterator[bytes]:
-    """Yield the question (name, type and class in wire form) for each row. Rows of zones that are not served are
-    skipped.
+    """Yield the question (name, type and class in wire form) for each row.
+
+    Rows of zones that are not served are skipped.
     """
     zone_wires: dict[bytes, bytes | None] = {}
     for key in record_keys:

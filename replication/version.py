@@ -104,8 +104,9 @@ def _git_directory(checkout: Path) -> Path:
 
 
 def _ref(directory: Path, name: str) -> str:
-    """Return the commit of a branch, or "" if it isn't in the files. A worktree has its branches in the main
-    repository.
+    """Return the commit of a branch, or "" if it isn't in the files.
+
+    A worktree has its branches in the main repository.
     """
     common = directory
     with contextlib.suppress(OSError):

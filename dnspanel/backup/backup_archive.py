@@ -67,8 +67,9 @@ class Manifest:
 
 
 def refuse_another_key(manifest: Manifest, own: Collection[str]) -> None:
-    """Raise WrongKey if the archive's master key has none of these fingerprints. The first one is that of the key in
-    use.
+    """Raise WrongKey if the archive's master key has none of these fingerprints.
+
+    The first one is that of the key in use.
     """
     if manifest.master_key not in own:
         raise WrongKey(archive=manifest.master_key, ours=next(iter(own)))

@@ -1,10 +1,13 @@
 """The errors that stop a backup or a restore, as one tree. Every message is for the person at the terminal.
 
-BackupError ├── ProgramFailed         a program of PostgreSQL is missing or failed ├── BadArchive            not an
-archive of ours, damaged, or of a newer panel ├── WrongKey              PANEL_MASTER_KEY is not the one of the archive
-├── DatabaseInUse         the panel's processes are still connected ├── DatabaseNotEmpty      a restore would replace
-existing data ├── ZoneNotInArchive      the archive has no zone with this name └── ZoneNotRestorable     one zone cannot
-be restored
+BackupError
+├── ProgramFailed         a program of PostgreSQL is missing or failed
+├── BadArchive            not an archive of this panel, damaged, or of a newer panel
+├── WrongKey              PANEL_MASTER_KEY is not the one of the archive
+├── DatabaseInUse         the panel's processes are still connected
+├── DatabaseNotEmpty      a restore would replace existing data
+├── ZoneNotInArchive      the archive has no zone with this name
+└── ZoneNotRestorable     one zone cannot be restored
 """
 
 from dnspanel.texts import gettext
@@ -23,7 +26,7 @@ class ProgramFailed(BackupError):
 
 
 class BadArchive(BackupError):
-    """Not an archive of ours, damaged, or of a newer panel. Nothing was changed."""
+    """The file is not an archive of a panel, is damaged, or comes from a newer panel. Nothing was changed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(gettext("This archive cannot be used: {reason} Nothing was changed.").format(reason=reason))

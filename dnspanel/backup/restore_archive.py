@@ -63,9 +63,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
 
 
 def refuse_other_age(manifest: Manifest) -> None:
-    """Raise BadArchive if the archive comes from a newer panel, or from one that is too old for this panel's
-    migrations.
-    """
+    """Raise BadArchive if the archive comes from a newer panel, or from one that is too old to migrate."""
     on_disk = MigrationLoader(None).disk_migrations
     known = {*on_disk, *(each for migration in on_disk.values() for each in migration.replaces)}
     apps = {app for app, _ in known}
@@ -149,8 +147,9 @@ def _refuse_database(target: Target, *, replace: bool) -> None:
 
 
 def _hold_sql(reason: str, now: datetime) -> str:
-    """Return SQL that sets the hold. It runs in the restore's transaction, so no process sees a database without the
-    hold.
+    """Return SQL that sets the hold.
+
+    It runs in the restore's transaction, so no process sees a database without the hold.
     """
     quoted = [psycopg.sql.Literal(value).as_string(None) for value in (format_text(reason), now.isoformat())]
     return f"UPDATE zones_loghead SET held_reason = {quoted[0]}, held_since = {quoted[1]};"

@@ -74,7 +74,7 @@ _REQUIRED: dict[str, type] = {
 
 
 class BadConfig(Exception):
-    """An unusable configuration. `faults` lists every error in the configuration."""
+    """The configuration can't be used. `faults` lists every error in it."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("\n".join(faults))

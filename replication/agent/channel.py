@@ -342,5 +342,5 @@ IDENTITY_PUTS: Mapping[str, Callable[[PanelServer, bytes], None]] = {
 
 
 def bad_request(message: str) -> bytes:
-    """Return a refusal of a request outside this protocol."""
+    """Return the body of a refusal for a request outside this protocol."""
     return encode_message({"error": "BadRequest", "message": message, "position": None})

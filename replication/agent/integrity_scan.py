@@ -191,8 +191,9 @@ class IntegrityScanner:
 
 
 def share_of(reading_seconds: float) -> float:
-    """Return the share of time that a check with this reading time spends reading, so that the average is
-    AVERAGE_SHARE.
+    """Return the share of time that a check with this reading time spends reading.
+
+    The average share over checks and pauses is AVERAGE_SHARE.
     """
     lasts = reading_seconds / AVERAGE_SHARE - PAUSE_SECONDS
     return min(SHARE, reading_seconds / lasts) if lasts > 0 else SHARE

@@ -161,8 +161,9 @@ class AgentNode:
         logger.info("stopped node=%s position=%s", self._config.identity.node, self._store.position() or "none")
 
     def _check_powerdns(self, stop: threading.Event) -> None:
-        """Check once a second whether PowerDNS answers. This runs in a thread, because a broken PowerDNS can block the
-        check.
+        """Check once a second whether PowerDNS answers.
+
+        This runs in a thread, because a broken PowerDNS can block the check.
         """
         while not stop.is_set() and not self.starts_anew:
             self.applier.check_powerdns()

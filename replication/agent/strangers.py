@@ -29,8 +29,9 @@ class Strangers:
         return len(self._waiting)
 
     def add(self, connection: socket.socket, address: str) -> None:
-        """Add a waiting connection. If there are too many then, close the oldest one of its network, or of all
-        networks.
+        """Add a waiting connection.
+
+        If there are too many then, close the oldest one of its network, or of all networks.
         """
         network = network_of(address)
         with self._lock:

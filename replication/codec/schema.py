@@ -80,7 +80,7 @@ class Schema:
 
     @property
     def all_dbis(self) -> tuple[Dbi, ...]:
-        """Every table that PowerDNS expects, in number order."""
+        """Every table that PowerDNS expects, ordered by number."""
         return tuple(self.specs)
 
     def dbi(self, dbi: Dbi) -> DbiSpec:

@@ -83,17 +83,16 @@ class Denial:
         return FULL if auth else HASHED if ordername else PRESENT
 
     def has_same_hashes(self, other: "Denial") -> bool:
-        """Return True if both write helper rows, with the same hash for each name."""
+        """Return True if both denials write helper rows, with the same hash for each name."""
         one, two = self._nsec3, other._nsec3
         if one is None or two is None or not self.has_helpers or not other.has_helpers:
             return False
         return (one.salt, one.iterations) == (two.salt, two.iterations)
 
     def helper_rows(self, rel: bytes) -> tuple[Row, ...]:
-        """Return the helper rows from a name's hash to the name and back. Names that look like hashes get only the
-        first row.
+        """Return the helper rows from a name's hash to the name and back.
 
-        The denial must be NSEC3.
+        Names that look like hashes get only the first row. The denial must be NSEC3.
         """
         assert self._nsec3 is not None
         return helper_rows(self._zone, rel, self._nsec3)

@@ -19,7 +19,7 @@ NAMES_IN_RDATA: dict[int, tuple[int, int, int]] = {
 
 
 class BadCompression(ValueError):
-    """An error: a name can't be expanded. Its text is the reason, as a clause."""
+    """A name can't be expanded. The text of the error is the reason, as a clause."""
 
 
 def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> tuple[bytes, int]:

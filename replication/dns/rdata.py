@@ -90,9 +90,10 @@ def from_wire(type: int, wire: bytes) -> str:
 def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> list[bytes]:
     """Return the wire forms of an RRset for nodes, from its canonical texts.
 
-    They keep the texts' capital letters, unless PowerDNS may have to sign a type that PowerDNS signs differently from
-    how validators check it. Such types are sent in lowercase, and texts that differ only in capitals are sent once.
-    `comes_signed`: the RRset was signed elsewhere, in exactly this form.
+    Capital letters in names are kept, with one exception: PowerDNS signs names of all types in lowercase, but
+    validators check some types unchanged. Types of that kind are sent in lowercase if PowerDNS has to sign them, and
+    texts that differ only in capitals are sent once. `comes_signed` means that the RRset was signed elsewhere, in
+    exactly this form.
     """
     if type not in SIGNED_IN_LOWER_CASE:
         return [to_wire(type, text) for text in texts]
@@ -174,8 +175,9 @@ WITH_NAMES = frozenset(_NAMES_AT)
 
 
 def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
-    """Return a canonical rdata with each host or mailbox name replaced by `rename`. The caller must parse the result
-    again.
+    """Return a canonical rdata with each host or mailbox name replaced by `rename`.
+
+    The caller must parse the result again.
     """
     fields: tuple[int, ...] = _OTHER_NAMES.get(type, ())
     if targets(type, text):
@@ -236,8 +238,9 @@ def _has_an(type: int) -> bool:
 
 
 def _encode_generic(type: int, text: str) -> bytes:
-    r"""Encode the generic form of RFC 3597, `\# length hex`. Known types are decoded, so that malformed rdata is
-    refused.
+    r"""Encode the generic form of RFC 3597, `\# length hex`.
+
+    Known types are decoded, so that malformed rdata is refused.
     """
     fields = text.split()
     try:
@@ -312,8 +315,9 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
 
 
 def _check_comment(line: str, comment: str | None) -> None:
-    """Raise ValueError if a comment has no space before it. `0 issue ca.test;policy=x` lacks quotes and would lose its
-    end.
+    """Raise ValueError if a comment has no space before it.
+
+    `0 issue ca.test;policy=x` lacks quotes and would lose its end.
     """
     if comment is not None and not line.rstrip("\r\n").removesuffix(";" + comment)[-1:].isspace():
         raise ValueError(gettext("an unquoted “;” begins a comment: put the text that contains it in double quotes"))

@@ -1,3 +1,4 @@
-"""A stock dnsdist in front of nodes: its configuration, and its rotation, which depends on the nodes' answers over
-DNS.
+"""A stock dnsdist in front of nodes: its configuration, and the nodes that it is allowed to ask.
+
+A node is in rotation if its position, as proved over DNS, is new enough.
 """

@@ -99,8 +99,9 @@ class FrontAgent:
         os.close(self._lock_file)
 
     def serve(self, stop: threading.Event) -> None:
-        """Serve the panel, and keep rotation and cache right until `stop` is set. Starting or stopping doesn't affect
-        dnsdist.
+        """Serve the panel, and keep rotation and cache right until `stop` is set.
+
+        Starting or stopping doesn't affect dnsdist.
         """
         self._write()
         logger.info("started front=%s position=%s", self._config.identity.node, self._taken or "none")

@@ -99,7 +99,10 @@ class Front:
 
     @property
     def means(self) -> Means:
-        """The installed release and kernel features, cached until the next start. Raises NotServed or BadBytes."""
+        """The installed release and kernel features, cached until another dnsdist is started.
+
+        Raises NotServed or BadBytes.
+        """
         if self._means is None:
             release = self._dnsdist.release()
             queues, reason = xdp.queues_for(self._config.xdp_interface, release)
@@ -118,11 +121,11 @@ class Front:
         return self._render(self.means)
 
     def write(self) -> bool:
-        """Write dnsdist's configuration. Return True if a running dnsdist was stopped so that it restarts with the
-        file.
+        """Write dnsdist's configuration.
 
-        If only the nodes changed, the next look sends them to the running dnsdist. Raise BadBytes, and change nothing,
-        if the installed dnsdist would not start with the configuration.
+        Return True if a running dnsdist was stopped so that it restarts with the file. If only the nodes changed, the
+        next look sends them to the running dnsdist. Raise BadBytes, and change nothing, if the installed dnsdist would
+        not start with the configuration.
         """
         self._check_tls()
         text, path = self.conf(), self.conf_path
@@ -333,8 +336,9 @@ class Front:
 
     @property
     def _refused_path(self) -> Path:
-        """The file with the reason why dnsdist could not use AF_XDP at its last start. It exists only after such a
-        failure.
+        """The file with the reason why dnsdist could not use AF_XDP at its last start.
+
+        It exists only after such a failure.
         """
         return self._config.state_dir / "no-af-xdp"
 
@@ -354,8 +358,9 @@ class Front:
         path.unlink()
 
     def _check_queues(self) -> None:
-        """Check that the installed dnsdist can open the interface's queues, and that they are free again. Raise
-        BadBytes.
+        """Check that the installed dnsdist can open the interface's queues. Raise BadBytes.
+
+        Wait for another process that uses the queues, and afterwards until the queues are free again.
         """
         give_up_at = time.monotonic() + BUSY_SECONDS
         while True:

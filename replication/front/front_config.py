@@ -109,8 +109,9 @@ class FrontConfig:
 
     @property
     def rotation_dir(self) -> Path:
-        """The directory that dnsdist reads after its Lua configuration. Its `rotation.conf` lists backends out of
-        rotation.
+        """The directory that dnsdist reads after its Lua configuration.
+
+        Its `rotation.conf` lists backends out of rotation.
         """
         return self.state_dir / "rotation"
 

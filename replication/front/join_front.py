@@ -101,8 +101,9 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
 
 
 def write_units(joining: Joining, config: FrontConfig) -> None:
-    """Write this release's unit of the front, and the drop-in that makes dnsdist.service use the front's
-    configuration.
+    """Write this release's unit of the front, and the drop-in for dnsdist.service.
+
+    The drop-in makes dnsdist use the front's configuration.
     """
     values = {
         "python": sys.executable,

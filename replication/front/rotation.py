@@ -45,8 +45,9 @@ class Verdict:
     is_in: bool
 
     def is_older(self, floor: Position | None) -> bool:
-        """Return True if the backend is in rotation but lacks `floor`. Then clients can get an older answer than
-        before.
+        """Return True if the backend is in rotation but lacks `floor`.
+
+        Then clients can get an older answer than before.
         """
         if floor is None or self.position is None or self.position.epoch != floor.epoch:
             return False

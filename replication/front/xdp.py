@@ -36,8 +36,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def queues_for(interface: str, release: Release) -> tuple[int, str]:
-    """Return the number of the interface's queues that dnsdist can read with AF_XDP, or 0 with the reason if it
-    can't.
+    """Return the number of the interface's queues that dnsdist can read with AF_XDP.
+
+    If there are none, return 0 and the reason.
     """
     if not interface:
         return 0, ""

@@ -87,8 +87,9 @@ class Check:
         self._state.share, self.is_done = 1.0, True
 
     def zones(self, zone_ids: Iterable[int]) -> Steps:
-        """Check only these zones: their records and, if both files are at one position, their entries in the list of
-        zones.
+        """Check only these zones: their records, and their entries in the list of zones.
+
+        The entries are skipped if the two files have no common position.
         """
         for zone_id in zone_ids:
             with self._records.env.begin() as txn:
@@ -102,8 +103,9 @@ class Check:
         self.is_done = True
 
     def _adopt(self) -> bool:
-        """Start the digests of zones in a file of an older release. Return False while the files have no common
-        position.
+        """Start the digests of zones in a file of an older release.
+
+        Return False while the files have no common position.
         """
         with self._records.env.begin() as txn:
             if is_complete(txn, self._records):

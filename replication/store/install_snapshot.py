@@ -190,8 +190,9 @@ class Installation:
         return _differences(self._rows(dbi, of_snapshot=True), self._rows(dbi), put_all)
 
     def _name_of(self, change: RowChange) -> bytes:
-        """Return the name in an index key. Changes of one name share a transaction, so that a new id replaces the old
-        one.
+        """Return the name in an index key.
+
+        Changes of one name share a transaction, so that a new id replaces the old one.
         """
         return change.key[:-4] if self._schema.has_header else change.key
 
@@ -253,11 +254,11 @@ def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[R
 
 
 class _Rows:
-    """The rows of one table, read in windows, each in a separate transaction, so that no read transaction stays open
-    long.
+    """The rows of one table, read in windows.
 
-    Our own rows, which are after all zones in the table of records, are left out. With an opener, DNSSEC keys are
-    returned in the form to write.
+    Each window is read in a separate transaction, so that no read transaction stays open long. Our own rows, which are
+    after all zones in the table of records, are left out. With an opener, DNSSEC keys are returned in the form to
+    write.
     """
 
     def __init__(

@@ -56,8 +56,9 @@ def ranges_of(paths: Collection[str]) -> list[Range]:
 
 
 def release(ranges: Iterable[Range]) -> None:
-    """Release the pages of these ranges from resident memory until they are touched again. The files must still be
-    open.
+    """Release the pages of these ranges from resident memory until they are touched again.
+
+    The files must still be open.
     """
     for start, end in ranges:
         _libc.madvise(start, end - start, _MADV_DONTNEED)

@@ -62,7 +62,7 @@ class Plan:
     missing: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)  # put where nothing is
 
     def write(self, txn: Any, release_pages: Callable[[], None]) -> None:
-        """Write the plan in a transaction that sees the state from which the plan was made. Raise NotAlone."""
+        """Write the plan in a transaction that sees the same state as the planning did. Raise NotAlone."""
         for table, rows, behind in self.appended:
             with txn.cursor(db=table) as cursor:
                 put_before(cursor, rows, behind)
@@ -179,7 +179,7 @@ class Waiting:
         self._actions.append(_Removed(zone))
 
     def put_one_by_one(self) -> bool:
-        """Split all runs into single rows, because a row of a run may have met another row.
+        """Split all runs into single rows, after a row of a run has met another row.
 
         Return False if there are no runs.
         """
@@ -189,8 +189,9 @@ class Waiting:
         return bool(runs)
 
     def plan(self, txn: Any) -> Plan:
-        """Plan the writes, based on the data that this transaction sees. Raise BadSegment, UnknownSealingKey or
-        BadBytes.
+        """Plan the writes, based on the data that this transaction sees.
+
+        Raise BadSegment, UnknownSealingKey or BadBytes.
         """
         planner = _Planner(txn, self._database, self._schema, self._opener, self._header)
         for number, action in enumerate(self._actions, 1):

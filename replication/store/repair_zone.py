@@ -56,8 +56,9 @@ _OPS_OF_ZONE = 2
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """The differences that a repair found and fixed. `differences` describes the first ones; `keys` are keys of
-    records.
+    """The differences that a repair found and fixed.
+
+    `differences` describes the first ones; `keys` are keys of records.
     """
 
     mark: ZoneMark

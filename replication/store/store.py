@@ -98,8 +98,9 @@ _RESIDENT_FILE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The result of `apply`. `already` is True if the store already had the whole segment; the other numbers are 0
-    then.
+    """The result of `apply`.
+
+    `already` is True if the store already had the whole segment; the other numbers are 0 then.
     """
 
     position: Position

@@ -105,10 +105,9 @@ class Changes:
 
 
 def digests_by_zone(dbi: Dbi, rows: Sequence[tuple[bytes, bytes]]) -> dict[bytes, int]:
-    """Return the sums of the digests of rows, grouped by the first four bytes of their keys, which are a record's zone
-    id.
+    """Return the sums of the digests of rows, grouped by the first four bytes of their keys.
 
-    The rows must be in key order.
+    For records these bytes are the zone id. The rows must be in key order.
     """
     if rows[0][0][:4] == rows[-1][0][:4] or dbi is not Dbi.RECORDS:
         return {rows[0][0][:4]: rows_digest(dbi, rows)}
@@ -144,8 +143,9 @@ def put_digest(txn: Any, records: Database, zone_id: int, running: Running | Non
 
 
 def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
-    """Record that these zones were written without hashing their rows. The next reader of the rows computes their
-    digests.
+    """Record that these zones were written without hashing their rows.
+
+    The next reader of the rows computes their digests.
     """
     txn.put(UNHASHED_KEY, os.urandom(8), db=records.own)
     with txn.cursor(db=records.zones) as cursor:

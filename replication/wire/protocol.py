@@ -104,8 +104,9 @@ class ComputedTypes:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read computed types. Raise BadBytes if they or the resolver's address are invalid: they are written into
-        pdns.conf.
+        """Read computed types.
+
+        Raise BadBytes if they or the resolver's address are invalid: they are written into pdns.conf.
         """
         try:
             resolver, lua = message["resolver"], message["lua"]
@@ -159,7 +160,7 @@ class Unanswered(NamedTuple):
 
 
 def encode_unproven(zones: Iterable[str]) -> str:
-    """Encode the value of the header UNPROVEN."""
+    """Encode zone names as the value of the header UNPROVEN."""
     return ",".join(quote(zone) for zone in zones)
 
 
@@ -357,8 +358,8 @@ class Top:
 class Sample(NamedTuple):
     """PowerDNS's counters over one interval of about a second, as differences, never totals.
 
-    `seconds` is 0 for a gap, which means that there is nothing to compare with: PowerDNS was just started, or did not
-    answer before. A sample is a tuple, because an hour of samples is kept. It is sent as a JSON array in this order.
+    `seconds` is 0 for a gap: PowerDNS was just started, or did not answer before, so there is nothing to compare with.
+    A sample is a tuple, because an hour of samples is kept. It is sent as a JSON array in this order.
     """
 
     at: int  # unix time
@@ -429,8 +430,9 @@ def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[
 
 
 def decode_clock(body: bytes) -> float | None:
-    """Return the clock time of an agent that refuses the panel's certificate as not valid, or None for other
-    answers.
+    """Return the clock time in the answer of an agent that refuses the panel's certificate as not valid.
+
+    Return None for other answers.
     """
     try:
         message = decode_message(body)

@@ -172,10 +172,9 @@ class Segment:
         return self._body().marks(self.mark_count, every)
 
     def serials(self) -> Iterator[tuple[int, int | None]]:
-        """Return an iterator over zone id and serial of each mark, without decoding names. Deleted zones have the
-        serial None.
+        """Return an iterator over zone id and serial of each mark, without decoding names.
 
-        Raise BadSegment.
+        Deleted zones have the serial None. Raise BadSegment.
         """
         return self._body().serials(self.mark_count)
 
@@ -311,8 +310,9 @@ def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segm
 
 
 def open_segments(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Iterator[Segment]:
-    """Yield each of the concatenated segments in `source`. Each signature is checked just before its segment is
-    yielded.
+    """Yield each of the concatenated segments in `source`.
+
+    Each signature is checked just before its segment is yielded.
     """
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     keys = [Ed25519PublicKey.from_public_bytes(key) for key in public_keys]

@@ -104,8 +104,9 @@ def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list
 
 
 def _find_broken_links(conn: Connection, sequence: int, links: Sequence[_Link]) -> dict[_Link, str]:
-    """Return the links that are broken at this sequence, each with the reason. Zones that are not served then are
-    skipped.
+    """Return the links that are broken at this sequence, each with the reason.
+
+    Zones that are not served then are skipped.
     """
     ids = {id for link in links for id in (link.zone_id, link.parent_id)}
     served = {id for (id,) in conn.execute(_SERVED, (list(ids), sequence))}

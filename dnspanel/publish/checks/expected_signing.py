@@ -116,8 +116,9 @@ def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bo
 
 
 def helper_bodies(apex: dns.name.Name, name: dns.name.Name, chain: Chain) -> Iterator[tuple[bytes | None, bytes]]:
-    """Yield the helper rows between a name and its hash: the hash's label, or None for the name itself, and the
-    body.
+    """Yield the helper rows between a name and its hash.
+
+    Each has the label of the hash, or None for the row at the name itself, and the body.
     """
     hashed = chain.hash(name)
     relative = name.relativize(apex).labels

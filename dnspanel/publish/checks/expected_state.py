@@ -211,7 +211,9 @@ def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> d
 
 
 def _key(zone_id: int, name: dns.name.Name, apex: dns.name.Name, type: int) -> bytes:
-    """Return a record key: zone id, labels below the apex in reverse order, each ended by a zero byte, a zero byte,
+    """Return a record key.
+
+    It consists of zone id, labels below the apex in reverse order, each ended by a zero byte, another zero byte, and
     type.
     """
     labels = name.relativize(apex).labels

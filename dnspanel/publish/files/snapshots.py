@@ -62,7 +62,10 @@ class Since:
 
 
 def is_due(since: Since) -> bool:
-    """Return True if another snapshot is due."""
+    """Return True if another snapshot is due.
+
+    It is due if there is none, if a segment is damaged, or if the log since the newest snapshot is too long or too old.
+    """
     if not since.segments:
         return False
     if since.snapshot_bytes is None or since.damaged:

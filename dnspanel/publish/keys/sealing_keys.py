@@ -30,7 +30,7 @@ def sealing_key(*, now: datetime) -> sealed.SealingKey:
 
 
 def all_sealing_keys() -> list[sealed.SealingKey]:
-    """Return every sealing key that may still be in use, newest first."""
+    """Return every sealing key, newest first, because any of them can still be in use."""
     return [_decrypt_key(key.pk, bytes(key.secret_encrypted)) for key in SealingKey.objects.order_by("-pk")]
 
 

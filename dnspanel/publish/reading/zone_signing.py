@@ -179,8 +179,9 @@ class _Plan:
 
 
 def _metadata_rows(name: str, state: SigningState, schema: Schema) -> dict[str, Rows]:
-    """Return the rows of each kind of metadata, in this order: presigned, NSEC3 parameters, narrow answers, the
-    rest.
+    """Return the rows of each kind of metadata, in order.
+
+    The order is presigned, NSEC3 parameters, narrow answers, then all other kinds.
     """
     first = (PRESIGNED, NSEC3PARAM, NSEC3NARROW)
     kinds = sorted(state.metadata, key=lambda kind: (*(kind != each for each in first), kind))

@@ -42,7 +42,7 @@ class Bucket(S3Storage):  # type: ignore[misc]
         super().__init__(client_config=config, **options)
 
     def put(self, name: str, content: bytes) -> None:
-        """Store the object. The same bytes may already be stored."""
+        """Store the object. Storing the same bytes again does no harm."""
         self.save(name, ContentFile(content))
 
     def exists(self, name: str) -> bool:

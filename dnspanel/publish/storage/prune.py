@@ -60,8 +60,7 @@ class Pruned:
 
 
 def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
-    """Delete every segment that the newest snapshot includes and that no node needs, and all but the newest two
-    snapshots.
+    """Delete segments that the newest snapshot includes and no node needs, and all but the newest two snapshots.
 
     `needed` has the lowest sequence of a node in the current epoch, for each schema. A schema that is missing there has
     no node. Segments older than LOG_DAYS are deleted in any case, and so are segments that only lead to a damaged one.

@@ -44,11 +44,11 @@ _MAX_ANSWER = 1 << 20
 
 
 class NotEnrolled(Permanent):
-    """An error: the panel refused the enrollment, or it isn't the panel that made the code."""
+    """The panel refused the enrollment, or it isn't the panel that made the code."""
 
 
 class PanelUnreachable(Transient):
-    """An error: the panel did not answer."""
+    """The panel did not answer the enrollment."""
 
 
 @dataclass(frozen=True, slots=True)

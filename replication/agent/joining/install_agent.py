@@ -1,6 +1,4 @@
-"""The steps of `join` for both nodes and fronts: options, files owned by a user, systemd units, and starting the
-units.
-"""
+"""The steps of `join` for both nodes and fronts: options, files, systemd units, and starting the units."""
 
 import argparse
 import os
@@ -21,7 +19,7 @@ Say = Callable[[str], None]
 
 
 class CannotJoin(Permanent):
-    """An error: the server can't join in its current state. `faults` lists every reason."""
+    """The server can't join in its current state. `faults` lists every reason."""
 
     def __init__(self, *, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
@@ -63,7 +61,10 @@ def describe_differences(path: Path, values: Mapping[str, tuple[object, object]]
 
 
 def refuse_unfit(*, user: str, program: str, packages: str) -> None:
-    """Raise CannotJoin unless the program can be set up here: the packages must have created its user."""
+    """Raise CannotJoin unless the program can be set up here.
+
+    The program and its user must exist, and this process must run as root or as that user.
+    """
     faults = []
     account = None
     try:
@@ -79,8 +80,9 @@ def refuse_unfit(*, user: str, program: str, packages: str) -> None:
 
 
 def make_directories(directory: Path, names: Iterable[str], *, config: Path, user: str) -> None:
-    """Create the directory and its subdirectories, accessible only to the user, and the directory of the
-    configuration.
+    """Create the directory and its subdirectories, and the directory of the configuration.
+
+    The first two are accessible only to the user.
     """
     for path in (directory, *(directory / name for name in names)):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)

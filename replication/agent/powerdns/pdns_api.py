@@ -1,6 +1,4 @@
-"""The part of PowerDNS's HTTP API on loopback that an agent uses: statistics, and adding new zones to the zone
-cache.
-"""
+"""The part of PowerDNS's HTTP API on loopback that an agent uses: statistics and new zones."""
 
 import http.client
 from collections.abc import Iterator

@@ -19,9 +19,9 @@ LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 @dataclass(frozen=True, slots=True)
 class PdnsSettings:
-    """The settings that differ between nodes. `schema` selects the releases that can read the result: 4 → 4.7, 5 → 4.8
-    and
-    4.9, 6 → 5.0 and later.
+    """The settings that differ between nodes.
+
+    `schema` selects the releases that can read the result: 4 → 4.7, 5 → 4.8 and 4.9, 6 → 5.0 and later.
     """
 
     schema: int

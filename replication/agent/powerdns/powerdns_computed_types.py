@@ -58,8 +58,9 @@ def pdns_conf_of(config: AgentConfig, *, schema: int) -> str:
 
 
 class ComputedTypesKeeper:
-    """A keeper that configures ALIAS and LUA, and checks their answers. `running` is None while PowerDNS doesn't
-    answer.
+    """A keeper that configures ALIAS and LUA, and checks their answers.
+
+    `running` is None while PowerDNS doesn't answer.
     """
 
     def __init__(
@@ -147,8 +148,9 @@ class ComputedTypesKeeper:
         self.prove(lacking)
 
     def prove(self, record_keys: Iterable[bytes]) -> tuple[Unanswered, ...]:
-        """Query the computed records among these rows, store those without a good answer, and return all such
-        records.
+        """Query the computed records among these rows, and return all records without a good answer.
+
+        The records without a good answer are also stored, to query them again later.
         """
         requested = {key for key in record_keys if verify.is_computed(key)}
         if not requested:

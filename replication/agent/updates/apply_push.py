@@ -216,11 +216,10 @@ class Applier:
         return replace(self._with_applied(acked), unanswered=self.prove_computed(()))
 
     def read_list(self) -> None:
-        """Make PowerDNS read its list of zones if there are new zones and reading is due. Then prove and acknowledge
-        them.
+        """Make PowerDNS read its list of zones if there are new zones and reading is due.
 
-        Pushes continue in the meantime. After a failure the next call tries again, and `ack` raises the failure until
-        then.
+        Then prove and acknowledge them. Pushes continue in the meantime. After a failure the next call tries again, and
+        `ack` raises the failure until then.
         """
         if not self._is_time_to_read():
             return
@@ -400,10 +399,10 @@ class Applier:
         return replace(self._with_applied(self._acked), unanswered=unanswered)
 
     def _prove(self, touched: Touched, end: Ack | None = None) -> Ack:
-        """Purge and verify these changes and those that wait for PowerDNS's list. Return the ack of the store's
-        position.
+        """Purge and verify these changes and those that wait for PowerDNS's list.
 
-        If `end` is given, the changes only reach up to `end`, and `end` is acknowledged instead. Raise NotServed.
+        Return the ack of the store's position. If `end` is given, the changes only reach up to `end`, and `end` is
+        acknowledged instead. Raise NotServed.
         """
         for waiting in (self._unlisted, self._listing):
             if waiting.prefixes:

@@ -76,11 +76,10 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """Return the largest number of plain rows of a push for which all names are queried. Above it, a sample is
-        queried.
+        """Return the largest number of plain rows in a push for querying all their names.
 
-        Nothing waits for the canary after a large push, so the canary is asked for everything that one person
-        publishes. A change of many zones at once is an import, which has too many names.
+        If there are more, a sample is queried. Nothing waits for the canary after a large push, so the canary is asked
+        for everything that one person publishes. A change of many zones at once is an import, which has too many names.
         """
         if self._purger.has_caches():
             return MOST_PLAIN_OF_NODES

@@ -310,8 +310,9 @@ class Purger:
             raise NotServed(question="purge on the control socket", expected="a number", found=reply[:80] or "nothing")
 
     def _flush(self, old: Targets) -> bool:
-        """Purge a few names, with all names below them, over HTTP. Return False if there are too many or PowerDNS
-        refuses.
+        """Purge a few names, with all names below them, over HTTP.
+
+        Return False if there are too many or PowerDNS refuses.
         """
         return 0 < len(old) <= MAX_SINGLE and self._zone_cache.flush(target.removesuffix("$") for target in old)
 

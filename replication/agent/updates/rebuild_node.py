@@ -125,8 +125,9 @@ class Rebuild:
             self._start_reading()
 
     def _start_reading(self) -> threading.Thread:
-        """Start a process that reads every row. `probed` is set when it ends; if it failed, the files are quarantined
-        first.
+        """Start a process that reads every row.
+
+        If a row can't be read, quarantine the files. Then, or if all rows were read, set `probed`.
         """
         path = os.path.realpath(self._config.lmdb_path)
         command = [sys.executable, "-m", "replication.agent.probe", path]
@@ -166,8 +167,8 @@ class Rebuild:
     def place(self, path: Path, schema: int, position: Position) -> None:
         """Replace the node's files with the files at `path`, and stop PowerDNS so that it starts with them.
 
-        Their DNSSEC keys are unsealed first. Raise BadSnapshot if the files aren't what they should be,
-        UnknownSealingKey, or DiskFull. After an error the node's files are unchanged.
+        Their DNSSEC keys are unsealed first. Raise BadSnapshot if the files are at another position, UnknownSealingKey,
+        or DiskFull. After an error the node's files are unchanged.
         """
         beside = _beside(self._config.lmdb_path)
         try:

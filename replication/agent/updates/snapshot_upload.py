@@ -117,7 +117,9 @@ class Snapshots:
 
     @property
     def progress(self) -> tuple[str, int, int] | None:
-        """The snapshot being received: its id, the received chunks, and all chunks."""
+        """The snapshot being received: its id, the number of received chunks, and that of all chunks. None if there is
+        none.
+        """
         reception = self._reception
         if reception is None:
             return None

@@ -49,8 +49,9 @@ _SELF_CONTAINED = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.TXT, rdtypes.CAA))
 
 @dataclass(frozen=True, slots=True)
 class ZoneChange:
-    """The change that one push makes in an existing zone: the rows, and the body of the SOA's row before the first
-    change.
+    """The change that one push makes in an existing zone.
+
+    It consists of the rows, and the body of the SOA's row before the first change.
     """
 
     zone_id: int

@@ -17,7 +17,7 @@ MAX_STALE_NAMES = 1_000
 
 
 def no_zone(prefix: bytes) -> bool:
-    """Match no zone."""
+    """Return False for every prefix, so that no zone is excluded."""
     return False
 
 
@@ -49,8 +49,9 @@ class Touched:
         return touched
 
     def add_changes(self, segment: Segment, store: Store) -> None:
-        """Add the marks of a segment that is about to be applied, as `add_marks` does, and the changed names of its
-        zones.
+        """Add the marks of a segment as `add_marks` does, and the changed names of its zones.
+
+        Call this before the segment is applied.
         """
         known = set(self.zones)
         marks = self.add_marks(segment)
