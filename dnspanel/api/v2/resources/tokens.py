@@ -1,4 +1,7 @@
-"""API tokens: a token sees itself, or with the permission to manage people all; it only makes narrower ones."""
+"""Resources of API tokens. With the permission `people` a token sees all tokens, without it only itself.
+
+A token can only create tokens with the same or fewer rights.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -36,7 +39,7 @@ STATES = [(state, state) for state in ("alive", "expired", "revoked", "unused")]
 
 
 class TermsSerializer(Shape):
-    """The purpose and the rights of a token."""
+    """The purpose, the rights and the limits of a token."""
 
     purpose = Text(max_length=100, help_text="What it is for; lists and the history show it.")
     scope = ScopeSerializer(many=True, default=list, max_length=MOST_GRANTS)
@@ -76,7 +79,10 @@ class TokenSerializer(TermsSerializer):
 
 
 class NewTokenSerializer(TokenSerializer):
-    """A new token; its secret is shown only now."""
+    """A new token with its secret.
+
+    The secret is shown only once.
+    """
 
     secret = serializers.CharField(
         read_only=True, allow_null=True, help_text="null when the request is repeated with its Idempotency-Key."
@@ -84,7 +90,7 @@ class NewTokenSerializer(TokenSerializer):
 
 
 class RotationSerializer(Shape):
-    """How long the old token still works."""
+    """The time for which the old token still works."""
 
     overlap_seconds = Integer(
         default=86_400,
@@ -95,7 +101,7 @@ class RotationSerializer(Shape):
 
 
 class Tokens(OneSecretView):
-    """All tokens that one may know about."""
+    """All tokens that the caller is allowed to see."""
 
     unconditional = True
 
@@ -107,8 +113,8 @@ class Tokens(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List tokens.
 
-        With the permission `people`, everyone's tokens; without it, the token itself only. The newest first; revoked
-        ones are included.
+        With the permission `people`, lists everyone's tokens; without it, the token itself only. The list includes
+        revoked tokens, newest first.
         """
         page, actor, now = page_request(request, int), actor_in(request), timezone.now()
         found = verbs.tokens_visible_to(actor).filter(kind=TokenKind.API)
@@ -118,8 +124,8 @@ class Tokens(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a token.
 
-        Answers with the secret, once. The token can do no more than its owner and the token that creates it. A token
-        for someone else needs the permission `people`.
+        Returns the secret, only once. The new token cannot have more rights than its owner and the token that creates
+        it. A token for someone else needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         values = read(TokenSerializer, request.data)
@@ -129,14 +135,14 @@ class Tokens(OneSecretView):
 
 
 class OneToken(V2View):
-    """A token. Its terms do not change: make another one, and revoke this."""
+    """A token. The terms of a token never change; create a new token and revoke the old one."""
 
     @extend_schema(operation_id="getToken", responses=TokenSerializer)
     def get(self, request: Request, token_id: int) -> HttpResponse:
         """Read a token.
 
-        Answers with its scope, its limits and its last use, without the secret. A token without the permission `people`
-        can read itself only.
+        Returns its scope, its limits and its last use, without the secret. A token without the permission `people` can
+        read itself only.
         """
         actor = actor_in(request)
         return answer_with_tag(_token_json(actor, token_id))
@@ -145,8 +151,8 @@ class OneToken(V2View):
     def delete(self, request: Request, token_id: int) -> HttpResponse:
         """Revoke a token.
 
-        The token stops working at once, and so do tokens that it created. It stays in lists, because the history names
-        it. A token without the permission `people` can revoke itself only.
+        The token stops working at once, and so do tokens that it created. Lists still include the token, because the
+        history refers to it. A token without the permission `people` can revoke itself only.
         """
         actor = actor_in(request)
         token = token_for(actor, token_id)
@@ -156,14 +162,14 @@ class OneToken(V2View):
 
 
 class TokenRotation(OneSecretView):
-    """The successor of a token."""
+    """The rotation of a token."""
 
     @extend_schema(operation_id="rotateToken", request=RotationSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request, token_id: int) -> HttpResponse:
         """Rotate a token.
 
-        Answers with a new token that has the same scope and limits; its secret is shown once. The old one works for
-        `overlap_seconds` more. A token without the permission `people` can rotate itself only.
+        Returns a new token with the same scope and limits, with its secret, only once. The old token still works for
+        `overlap_seconds`. A token without the permission `people` can rotate itself only.
         """
         actor, now = actor_in(request), timezone.now()
         token = token_for(actor, token_id)
@@ -175,7 +181,7 @@ class TokenRotation(OneSecretView):
 
 
 def _owner(actor: Actor, user_id: int) -> User:
-    """Return the owner of a new token. Raise Forbidden for another person if the actor does not manage people."""
+    """Return the owner of a new token. Raise Forbidden for another person without the permission `people`."""
     if user_id == actor.user.pk:
         return actor.user
     access.require(actor, Permission.PEOPLE)
@@ -183,9 +189,9 @@ def _owner(actor: Actor, user_id: int) -> User:
 
 
 def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms.TokenTerms:
-    """Return terms that were checked for their shape.
+    """Return token terms from values that a serializer has checked.
 
-    Raise ValidationError for zones that the actor may not know about.
+    Raise ValidationError for zones that the actor is not allowed to see.
     """
     return token_terms.TokenTerms(
         purpose=values["purpose"],
@@ -201,13 +207,13 @@ def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms
 
 
 def _usual_end(actor: Actor, now: datetime) -> datetime:
-    """Return the usual end: in 90 days, or with the token that makes it."""
+    """Return the default expiry time: in 90 days, or earlier if the creating token expires before."""
     ends = [default_end(now), actor.token.expires_at if actor.token else None]
     return min(end for end in ends if end is not None)
 
 
 def token_for(actor: Actor, token_id: int, kind: TokenKind = TokenKind.API) -> Token:
-    """Return the token of this id, for an actor that may know about it. Raise TokenUnknown."""
+    """Return the token with this id. Raise TokenUnknown if the actor is not allowed to see it."""
     token = verbs.token_for(actor, token_id)
     if token.kind != kind:
         raise TokenUnknown
@@ -215,7 +221,7 @@ def token_for(actor: Actor, token_id: int, kind: TokenKind = TokenKind.API) -> T
 
 
 def tokens_json(actor: Actor, tokens: Sequence[Token], now: datetime) -> list[dict[str, Any]]:
-    """Return tokens as they are answered, without their secrets."""
+    """Return the JSON form of tokens, without their secrets."""
     scopes = iter(scopes_json(actor, [Grant.from_json(grant) for token in tokens for grant in token.scope]))
     return [_json(token, [next(scopes) for _ in token.scope], now) for token in tokens]
 
@@ -244,7 +250,7 @@ def _json(token: Token, scope: list[dict[str, Any]], now: datetime) -> dict[str,
 
 
 def state_of(token: Token, now: datetime) -> str:
-    """Return in one word whether the token works."""
+    """Return the state of the token: "alive", "revoked", "expired" or "unused"."""
     try:
         verbs.refuse_dead(token, now)
     except TokenDead:

@@ -1,4 +1,7 @@
-"""TSIG keys: tokens that sign DNS messages (RFC 8945), for dynamic updates and zone transfers."""
+"""Resources of TSIG keys, which are tokens that sign DNS messages (RFC 8945).
+
+Dynamic updates and zone transfers use them.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -54,7 +57,10 @@ class TsigKeySerializer(TermsSerializer):
 
 
 class NewTsigKeySerializer(TsigKeySerializer):
-    """A new TSIG key; its secret is shown only now."""
+    """A new TSIG key with its secret.
+
+    The secret is shown only once.
+    """
 
     key = Text(
         default="",
@@ -69,7 +75,7 @@ class NewTsigKeySerializer(TsigKeySerializer):
 
 
 class TsigKeys(OneSecretView):
-    """All TSIG keys that one may know about."""
+    """All TSIG keys that the caller is allowed to see."""
 
     unconditional = True
 
@@ -77,7 +83,7 @@ class TsigKeys(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List TSIG keys.
 
-        All keys, the newest first, without their secrets. A token without the permission `people` sees none.
+        Lists all keys, newest first, without their secrets. A token without the permission `people` sees none.
         """
         page, actor = page_request(request, int), actor_in(request)
         return page_by_id(
@@ -88,7 +94,7 @@ class TsigKeys(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a TSIG key.
 
-        Answers with the secret, once. The key can do no more than its owner and the token that creates it.
+        Returns the secret, only once. The key cannot have more rights than its owner and the token that creates it.
         """
         actor, now = actor_in(request), timezone.now()
         values = read(NewTsigKeySerializer, request.data)
@@ -112,8 +118,7 @@ class OneTsigKey(V2View):
     def get(self, request: Request, key_id: int) -> HttpResponse:
         """Read a TSIG key.
 
-        Answers with its name, its algorithm, its scope and its last use, without the secret. Needs the permission
-        `people`.
+        Returns its name, its algorithm, its scope and its last use, without the secret. Needs the permission `people`.
         """
         return answer_with_tag(_key_json(actor_in(request), key_id))
 
@@ -121,7 +126,7 @@ class OneTsigKey(V2View):
     def delete(self, request: Request, key_id: int) -> HttpResponse:
         """Revoke a TSIG key.
 
-        The key stops working at once. Its name is free again. Needs the permission `people`.
+        The key stops working at once. Its name can be used again. Needs the permission `people`.
         """
         actor = actor_in(request)
         key = token_for(actor, key_id, TokenKind.TSIG)

@@ -1,6 +1,6 @@
-"""People: their accounts, their rights and the sources of these.
+"""Resources of people: their accounts, their rights, and the sources of these rights.
 
-For people that may manage people; every person sees themselves.
+Without the permission `people`, a caller sees only their own account.
 """
 
 from typing import Any
@@ -87,7 +87,7 @@ class ServiceAccountSerializer(Shape):
 
 
 class HandOverSerializer(Shape):
-    """What to hand over, and to which account."""
+    """The objects to hand over, and the account that receives them."""
 
     to = Integer(help_text="Id of the account that gets it.")
     tokens = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED, help_text="Ids of tokens.")
@@ -103,13 +103,13 @@ class HandOverSerializer(Shape):
 
 
 class HandedOverSerializer(serializers.Serializer):
-    """How many tokens, webhooks, drafts and publish hooks were handed over."""
+    """The number of tokens, webhooks, drafts and publish hooks that were handed over."""
 
     handed_over = serializers.IntegerField(help_text="How many were handed over.")
 
 
 class InvitationSerializer(Shape):
-    """A link that creates one account, once."""
+    """A link that creates one account. It works once."""
 
     role = Choice(choices=Role.choices)
     link = serializers.URLField(
@@ -119,7 +119,7 @@ class InvitationSerializer(Shape):
 
 
 class ReasonSerializer(serializers.Serializer):
-    """What gives a right."""
+    """The source of a right: a role, a team or a grant."""
 
     source = serializers.ChoiceField(choices=REASONS)
     id = serializers.IntegerField(allow_null=True, help_text="Of the team or the grant.")
@@ -127,7 +127,7 @@ class ReasonSerializer(serializers.Serializer):
 
 
 class VerdictSerializer(serializers.Serializer):
-    """One right, and what gives it."""
+    """The answer for one right, with the sources of the right."""
 
     right = serializers.ChoiceField(
         choices=[(str(right), str(right)) for right in Right], help_text="The right over the zone."
@@ -137,7 +137,7 @@ class VerdictSerializer(serializers.Serializer):
 
 
 class ActSinceSerializer(serializers.Serializer):
-    """An entry of the audit log that may have changed the answer."""
+    """A later entry of the audit log that could have changed a right."""
 
     id = serializers.IntegerField()
     at = serializers.DateTimeField(help_text="When it was done.")
@@ -147,7 +147,7 @@ class ActSinceSerializer(serializers.Serializer):
 
 
 class SinceSerializer(serializers.Serializer):
-    """Whether the answer was the same at a time in the past."""
+    """The comparison of a person's rights now with a time in the past."""
 
     at = serializers.DateTimeField(help_text="The time that was asked about.")
     certain = serializers.BooleanField(help_text="Nothing that decides this was changed since.")
@@ -156,7 +156,7 @@ class SinceSerializer(serializers.Serializer):
 
 
 class RightsSerializer(serializers.Serializer):
-    """The rights of a person in a zone, and what gives them."""
+    """The rights of a person in a zone, and their sources."""
 
     user = serializers.CharField()
     zone = serializers.CharField()
@@ -167,13 +167,13 @@ class RightsSerializer(serializers.Serializer):
 
 
 class Users(V2View):
-    """Everybody with an account."""
+    """All people and service accounts."""
 
     @extend_schema(operation_id="listUsers", parameters=PAGED, responses=page_of(UserSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List people.
 
-        People and service accounts. A token without the permission `people` sees its owner only.
+        Lists people and service accounts. A token without the permission `people` sees its owner only.
         """
         subject = page_request(request, int)
         found = _visible_to(actor_in(request)).order_by("pk").filter(pk__gt=subject.after[0] if subject.after else 0)
@@ -182,7 +182,7 @@ class Users(V2View):
 
 
 class ServiceAccounts(V2View):
-    """Accounts of programs."""
+    """Service accounts, which are accounts for programs."""
 
     unconditional = True
 
@@ -192,8 +192,8 @@ class ServiceAccounts(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a service account.
 
-        An account with which nobody signs in. It owns tokens, so that they do not end with the person who created them.
-        Needs the permission `people`.
+        A service account cannot sign in. It owns tokens, so that they stay valid when the person who created them
+        leaves. Needs the permission `people`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
@@ -204,7 +204,7 @@ class ServiceAccounts(V2View):
 
 
 class HandOver(V2View):
-    """What a person who leaves has."""
+    """The transfer of an account's tokens and other objects to another account."""
 
     unconditional = True
 
@@ -212,8 +212,9 @@ class HandOver(V2View):
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Hand over what an account owns.
 
-        Gives the listed tokens, webhooks, drafts and publish hooks to another account: all of them, or none. A token
-        takes its webhooks with it; its secret stays until it is rotated. Needs the permission `people`.
+        Gives the listed tokens, webhooks, drafts and publish hooks to another account: all of them, or none. The
+        webhooks of a token move with it. A token's secret stays valid until it is rotated. Needs the permission
+        `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -239,8 +240,8 @@ class OneUser(V2View):
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Read a person.
 
-        Answers with the role, the state of the account and the last sign-in. A token without the permission `people`
-        can read its owner only.
+        Returns the role, the state of the account and the last sign-in. A token without the permission `people` can
+        read its owner only.
         """
         return answer_with_tag(user_json(user_for(actor_in(request), user_id)))
 
@@ -248,8 +249,8 @@ class OneUser(V2View):
     def patch(self, request: Request, user_id: int) -> HttpResponse:
         """Change the role or state of a person.
 
-        Gives the person another role, or closes or opens the account. `same_person_as` says that two accounts are of
-        one person, who then cannot approve their own requests; the person cannot undo that. Needs the permission
+        Gives the person another role, or closes or opens the account. `same_person_as` marks two accounts as those of
+        one person, who then cannot approve their own requests. The person cannot remove this mark. Needs the permission
         `people`.
         """
         actor = actor_in(request)
@@ -262,7 +263,7 @@ class OneUser(V2View):
 
 
 class UserRights(V2View):
-    """What a person may do with a zone."""
+    """The rights of a person in a zone."""
 
     @extend_schema(
         operation_id="getUserRights",
@@ -280,9 +281,9 @@ class UserRights(V2View):
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Check what a person can do in a zone.
 
-        Answers for each right whether the person has it, and which role, team or grant gives it. Without `name` and
-        `type` a right counts if the person has it for some RRset. With `at` it also says whether that was so at a time
-        in the past. A token without the permission `people` can ask about its owner only.
+        Returns for each right whether the person has it, and the role, team or grant that gives it. Without `name` and
+        `type`, a right counts if the person has it for at least one RRset. With `at`, also returns whether the rights
+        were the same at a time in the past. A token without the permission `people` can ask about its owner only.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -312,7 +313,7 @@ class UserRights(V2View):
 
 
 class Invitations(OneSecretView):
-    """Invitations."""
+    """Invitations, which are links that create an account."""
 
     unconditional = True
 
@@ -320,7 +321,7 @@ class Invitations(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Invite a person.
 
-        Answers with a link that creates one account with this role. The link works once, within two days. Needs the
+        Returns a link that creates one account with this role. The link works once, within two days. Needs the
         permission `people`.
         """
         actor = actor_in(request)
@@ -333,7 +334,7 @@ class Invitations(OneSecretView):
 
 
 def user_json(user: User) -> dict[str, Any]:
-    """Return a person as answered."""
+    """Return the JSON form of a person or service account."""
     return {
         "id": user.pk,
         "username": user.username,
@@ -375,7 +376,7 @@ def _visible_to(actor: Actor) -> "QuerySet[User]":
 
 
 def user_for(actor: Actor, user_id: int) -> User:
-    """Return the person with this id, if the actor may know about them. Raise PersonUnknown."""
+    """Return the person with this id. Raise PersonUnknown if the actor is not allowed to see them."""
     user = _visible_to(actor).filter(pk=user_id).first()
     if user is None:
         raise PersonUnknown
@@ -401,7 +402,10 @@ def _since(since: Since) -> dict[str, Any]:
 
 
 def _subject(request: Request, actor: Actor) -> tuple[Zone, explain_rights.Subject]:
-    """Return what the query asks about, in a zone that the asker may know about. Raise Problem or Unknown."""
+    """Return the zone in the query, and the subject of the question: the zone or one of its RRsets.
+
+    Raise Problem for an invalid query, Unknown for a zone that the caller is not allowed to see.
+    """
     query = request.query_params
     if not query.get("zone"):
         raise bad_parameter("zone", "Name a zone.")

@@ -1,4 +1,7 @@
-"""Names of a set of name servers that lie in zones here: whose addresses they keep, the glue, and the parents."""
+"""Resources of vanity names, which are names of a name server set inside zones of this panel.
+
+They show the addresses that the panel maintains, the glue, and the check at the parent zone.
+"""
 
 from typing import Any
 
@@ -29,7 +32,7 @@ from dnspanel.zones.rights import access
 
 
 class ParentPointSerializer(serializers.Serializer):
-    """What the parent zone has, or what is still to do there."""
+    """One check at the parent zone, and the records to change there."""
 
     code = serializers.CharField(help_text="parent: the delegation; glue.")
     verdict = serializers.ChoiceField(
@@ -41,14 +44,14 @@ class ParentPointSerializer(serializers.Serializer):
 
 
 class VanityNameSerializer(serializers.Serializer):
-    """A name server of the set, and the addresses of its nodes."""
+    """A vanity name of the set, and the addresses of its nodes."""
 
     name = serializers.CharField()
     addresses = serializers.ListField(child=serializers.CharField(), help_text="Also the glue for the registrar.")
 
 
 class VanityPlaceSerializer(Shape):
-    """A zone that contains names of a set of name servers."""
+    """A zone that contains names of a name server set."""
 
     zone = serializers.CharField()
     names = VanityNameSerializer(many=True)
@@ -60,28 +63,28 @@ class VanityPlaceSerializer(Shape):
 
 
 class VanityPlaces(V2View):
-    """The zones that names of a set lie in."""
+    """The zones that contain names of a name server set."""
 
     @extend_schema(operation_id="listVanityAddresses", responses=page_of(VanityPlaceSerializer))
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones with names of a set.
 
-        Zones of this panel in which name servers of the set have their names, if the names have nodes and the token can
-        read the zone. Needs the permission `read`.
+        Lists zones of this panel that contain names of the set's name servers, if the names have nodes and the token
+        can read the zone. Needs the permission `read`.
         """
         places = places_of(_set(request, set_id), actor_in(request))
         return page_answer(request, [place_json(place) for place in places])
 
 
 class VanityPlace(V2View):
-    """A zone that names of a set lie in."""
+    """A zone that contains names of a name server set."""
 
     @extend_schema(operation_id="getVanityAddresses", responses=VanityPlaceSerializer)
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Read the names of a set in a zone.
 
-        Answers with the names of the set in this zone, the addresses of their nodes, and whether the panel maintains
-        them. Needs the right `read`.
+        Returns the names of the set in this zone, the addresses of their nodes, and whether the panel maintains these
+        addresses. Needs the right `read`.
         """
         template = _set(request, set_id)
         zone = access.zone_for_reading(actor_in(request), zone_name)
@@ -93,9 +96,9 @@ class VanityPlace(V2View):
     def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Maintain the addresses of name servers in a zone.
 
-        Publishes A and AAAA records with the addresses of the nodes at these names, and keeps them current from then
-        on, in your name. Needs the rights `add`, `change` and `remove` for these records. The answer has the reason if
-        they cannot be published; the panel tries again.
+        Publishes A and AAAA records with the addresses of the nodes at these names. From then on the panel keeps the
+        records current, in your name. Needs the rights `add`, `change` and `remove` for these records. If the panel
+        cannot publish the records, the response has the reason and the panel tries again.
         """
         actor, template = actor_in(request), _set(request, set_id)
         zone = access.zone_for_editing(actor, zone_name)
@@ -107,7 +110,7 @@ class VanityPlace(V2View):
     def delete(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Stop maintaining the addresses of name servers.
 
-        The records stay as they are. Needs the right to change records of the zone.
+        The published records stay. Needs the right to change records of the zone.
         """
         actor, template = actor_in(request), _set(request, set_id)
         zone = access.zone_for_editing(actor, zone_name)
@@ -117,7 +120,7 @@ class VanityPlace(V2View):
 
 
 class VanityParent(V2View):
-    """The parent of a zone that names of a set lie in."""
+    """The check at the parent of a zone with vanity names."""
 
     unconditional = True
 
@@ -141,7 +144,7 @@ class VanityParent(V2View):
 
 
 def place_json(place: Place) -> dict[str, Any]:
-    """Return a zone with names of a set as it is answered."""
+    """Return the JSON form of a zone with vanity names."""
     kept = place.kept
     points = [] if kept is None else kept.points
     return {

@@ -1,4 +1,4 @@
-"""Webhooks: their receivers and events, and what came of each delivery."""
+"""Resources of webhooks: their URLs, their events, and the results of deliveries."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ EVENTS = [(str(kind), kind.label) for kind in SUBSCRIBABLE]
 
 
 class WebhookSerializer(Shape):
-    """A webhook: a URL that gets events."""
+    """A webhook, which is a URL that receives events."""
 
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=Format.choices, default=Format.EVENTS, help_text="Cannot be changed later.")
@@ -78,13 +78,19 @@ class WebhookSerializer(Shape):
 
 
 class NewWebhookSerializer(WebhookSerializer):
-    """A new webhook; the secret that signs its requests is shown only now."""
+    """A new webhook with the secret that signs its requests.
+
+    The secret is shown only once.
+    """
 
     secret = serializers.CharField(read_only=True, allow_null=True)
 
 
 class SecretSerializer(serializers.Serializer):
-    """The new secret. For a day requests are signed with both."""
+    """The new secret of a webhook.
+
+    For a day requests are signed with both secrets.
+    """
 
     secret = serializers.CharField(allow_null=True)
 
@@ -110,7 +116,7 @@ class DeliverySerializer(serializers.Serializer):
 
 
 class Webhooks(OneSecretView):
-    """All webhooks that one may know about."""
+    """All webhooks that the caller is allowed to see."""
 
     unconditional = True
 
@@ -118,8 +124,8 @@ class Webhooks(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List webhooks.
 
-        Your own webhooks, the newest first; with the permission `people`, everyone's. A token with limits sees those
-        that it created.
+        Lists your own webhooks, newest first. With the permission `people`, lists everyone's webhooks. A token with
+        limits sees those that it created.
         """
         page = page_request(request, int)
         found = access.webhooks_visible_to(actor_in(request))
@@ -129,8 +135,9 @@ class Webhooks(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a webhook.
 
-        The answer has the secret that signs its requests, once. `webhooks` of this document has the requests. Needs the
-        permission `read` or `fleet`, and a token that is not limited to names or types.
+        The response has the secret that signs its requests, only once. The section `webhooks` of this document
+        describes the requests. Needs the permission `read` or `fleet`, and a token that is not limited to names or
+        types.
         """
         actor, now = actor_in(request), timezone.now()
         access.require_webhooks(actor)
@@ -150,7 +157,7 @@ class OneWebhook(V2View):
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
         """Read a webhook.
 
-        Answers with its URL, its events and its state, without the secret.
+        Returns its URL, its events and its state, without the secret.
         """
         return answer_with_tag(webhook_json(access.webhook_for(actor_in(request), webhook_id)))
 
@@ -158,7 +165,8 @@ class OneWebhook(V2View):
     def patch(self, request: Request, webhook_id: int) -> HttpResponse:
         """Change a webhook.
 
-        Changes its settings, or switches it on or off. Members that are left out stay as they are. Its secret stays.
+        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged, and so does
+        the secret.
         """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
@@ -173,7 +181,7 @@ class OneWebhook(V2View):
     def delete(self, request: Request, webhook_id: int) -> HttpResponse:
         """Delete a webhook.
 
-        Deletes the webhook and the log of its deliveries. Deliveries that wait are not sent.
+        Deletes the webhook and the log of its deliveries. Waiting deliveries are not sent.
         """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
@@ -193,7 +201,7 @@ class WebhookTest(V2View):
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Test a webhook.
 
-        Sends a `ping` event soon. Answers with the delivery; read it with `listWebhookDeliveries` to see whether it
+        The panel soon sends a `ping` event. Returns the delivery. Use `listWebhookDeliveries` to see whether it
         arrived.
         """
         actor = actor_in(request)
@@ -202,13 +210,13 @@ class WebhookTest(V2View):
 
 
 class WebhookRotation(OneSecretView):
-    """The secret of a webhook."""
+    """The replacement of a webhook's secret."""
 
     @extend_schema(operation_id="rotateWebhookSecret", request=None, responses={201: SecretSerializer})
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Replace the secret of a webhook.
 
-        Answers with the new secret, once. For a day requests are signed with both.
+        Returns the new secret, only once. For a day requests are signed with both secrets.
         """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
@@ -235,7 +243,7 @@ class Deliveries(V2View):
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
         """List the deliveries of a webhook.
 
-        The newest first, with the answer of the receiver. They are kept for 30 days.
+        Lists the deliveries of the last 30 days, newest first, with the receiver's response.
         """
         webhook = access.webhook_for(actor_in(request), webhook_id)
         page = page_request(request, int)
@@ -246,7 +254,7 @@ class Deliveries(V2View):
 
 
 class Replay(V2View):
-    """A delivery once more."""
+    """The repetition of a delivery."""
 
     unconditional = True
 
@@ -254,7 +262,7 @@ class Replay(V2View):
     def post(self, request: Request, webhook_id: int, delivery_id: int) -> HttpResponse:
         """Send a delivery again.
 
-        Sends the same event with the same id soon, as a new delivery, which is in the answer.
+        The panel soon sends the same event with the same id as a new delivery. Returns the new delivery.
         """
         actor = actor_in(request)
         delivery = access.delivery_for(actor, delivery_id)
@@ -264,7 +272,7 @@ class Replay(V2View):
 
 
 def webhook_json(webhook: Webhook) -> dict[str, Any]:
-    """Return a webhook as it is answered, without its secret."""
+    """Return the JSON form of a webhook, without its secret."""
     return {
         "id": webhook.pk,
         "format": webhook.format,
@@ -287,7 +295,7 @@ def webhook_json(webhook: Webhook) -> dict[str, Any]:
 
 
 def delivery_json(delivery: Delivery) -> dict[str, Any]:
-    """Return a delivery as it is answered."""
+    """Return the JSON form of a delivery."""
     return {
         "id": delivery.pk,
         "event": delivery.event.kind,
@@ -306,7 +314,7 @@ def delivery_json(delivery: Delivery) -> dict[str, Any]:
 
 
 def _waits(request: Request, delivery: Delivery) -> HttpResponse:
-    """Answer with a delivery that is not sent yet, and the address of the log in which its result will be."""
+    """Return the response (202) with a waiting delivery. `Location` is the log that will have the result."""
     webhook_path = request.path.partition(f"/{delivery.webhook_id}/")[0]
     return answer(
         delivery_json(delivery), 202, headers={"Location": f"{webhook_path}/{delivery.webhook_id}/deliveries"}

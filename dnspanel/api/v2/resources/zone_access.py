@@ -1,4 +1,4 @@
-"""Rights in a zone, and what gives them: of people and tokens that the reader may know."""
+"""Resources that list the people and tokens with rights in a zone, and the sources of these rights."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -30,7 +30,10 @@ ABOUT_RRSET = [
 
 
 class RightsHereSerializer(Shape):
-    """Rights over the zone, and what gives them; for the named owner names and types, if there are any."""
+    """Rights over the zone from one source.
+
+    They can be limited to owner names and record types.
+    """
 
     rights = serializers.ListField(child=serializers.CharField())
     source = serializers.ChoiceField(choices=["role", "team", "grant", "scope"])
@@ -49,7 +52,10 @@ class PersonHereSerializer(Shape):
 
 
 class TokenHereSerializer(Shape):
-    """A token with rights over the zone: those of its scope that its owner has, too."""
+    """A token with rights over the zone.
+
+    A token has only those rights of its scope that its owner has too.
+    """
 
     token = TokenNameSerializer()
     owned_by = ActorSerializer()
@@ -67,9 +73,9 @@ class ZonePeople(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the people with rights in a zone.
 
-        With the role, team or grant that gives each right. A token without the permission `people` sees its owner only.
-        With `name` and `type` the rights are those over this RRset; people without any are left out. Needs the right
-        `read`.
+        Each person has their rights, with the role, team or grant that gives them. A token without the permission
+        `people` sees its owner only. With `name` and `type`, lists only rights over this RRset, and omits people
+        without any. Needs the right `read`.
         """
         page, actor = page_request(request, str), actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -89,8 +95,8 @@ class ZoneTokens(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the tokens with rights in a zone.
 
-        Tokens whose owners have no rights there any more are left out. A token without the permission `people` sees
-        itself only. Needs the right `read`.
+        Omits tokens whose owners no longer have rights in the zone. A token without the permission `people` sees itself
+        only. Needs the right `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -106,9 +112,9 @@ class ZoneTokens(V2View):
 
 
 def subject_in(query: Mapping[str, str], zone: Zone) -> Subject:
-    """Return what a query asks about in the zone: an RRset by `name` and `type`, or no one in particular.
+    """Return the subject of a query: the RRset in `name` and `type`, or the zone without them.
 
-    Raise Problem.
+    Raise Problem if only one of the two is given or one is invalid.
     """
     name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
     if bool(name) != bool(type_):

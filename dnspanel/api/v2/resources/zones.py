@@ -1,4 +1,4 @@
-"""Zones: listed, created, read, set, deleted, and brought back from the trash."""
+"""Resources of zones: list, create, read, change, clone, delete and restore from the trash."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -67,7 +67,7 @@ _COLUMNS = (
 
 
 class ZoneList(V2View):
-    """All zones."""
+    """All zones that the caller can read."""
 
     unconditional = True
 
@@ -84,9 +84,9 @@ class ZoneList(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List zones.
 
-        All zones that the token can read, by name. `q` takes words and the filters of the search; every word must be in
-        the name. With filters for RRsets a page can have fewer items than `limit` while more zones follow: go on until
-        `next` is null.
+        Lists all zones that the token can read, by name. `q` takes words and the filters of the search. The name of a
+        zone must contain every word. With filters for RRsets a page can have fewer items than `limit` although more
+        zones follow, so read pages until `next` is null.
         """
         requested, actor = page_request(request, str), actor_in(request)
         with searching_for(search := search_parameter(request)):
@@ -112,10 +112,11 @@ class ZoneList(V2View):
         """Create a zone.
 
         Creates the zone and publishes it as revision 1. Needs the right `create-zone`. Without `rrsets` the zone has an
-        SOA record and the NS records of `nameservers`, of a set of name servers, or of the panel's default.
+        SOA record and NS records. The NS records come from `nameservers`, from a set of name servers, or from the
+        panel's default.
 
-        The zone is created as a whole or not at all. More than 2,000 RRsets are published in several publications;
-        `publications` names them all, and name servers answer with the first ones before the last.
+        If a record is refused, the zone is not created. More than 2,000 RRsets are published in several publications;
+        `publications` lists all of them. Name servers answer with the first publications before the last one.
         """
         actor = actor_in(request)
         rrsets, body = new_rrsets(request)
@@ -137,14 +138,14 @@ class ZoneList(V2View):
 
 
 class ZoneDetail(V2View):
-    """One zone."""
+    """A zone."""
 
     @extend_schema(operation_id="getZone", parameters=[IF_CHANGED], responses={200: ZoneSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a zone.
 
-        Answers with the zone's settings, serial and revision, without its RRsets. Needs the right `read`. The `ETag`
-        changes with each revision and each change of a setting.
+        Returns the zone's settings, serial and revision, without its RRsets. Needs the right `read`. The `ETag` changes
+        with each revision and each change of a setting.
         """
         zone_body = zone_json(access.zone_for_reading(actor_in(request), zone_name), actor_in(request))
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
@@ -158,8 +159,8 @@ class ZoneDetail(V2View):
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change a zone's tags, team or default TTL.
 
-        Members that are left out stay as they are. Needs the right `settings`. Nothing is published: name servers do
-        not know these settings.
+        Fields that the request body omits stay unchanged. Needs the right `settings`. Nothing is published, because
+        name servers do not use these settings.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)
@@ -184,11 +185,11 @@ class ZoneDetail(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a zone.
 
-        Moves the zone to the trash for 30 days; nodes stop answering for it. Needs the right `delete-zone`. Restore it
-        with `restoreZone`.
+        Moves the zone to the trash for 30 days; nodes stop answering for it. Needs the right `delete-zone`. Use
+        `restoreZone` to restore the zone.
 
-        Deleting more than 25 zones, and more than 1 % of all zones, within ten minutes needs `confirm`, unless the
-        token is allowed to delete many. To delete several zones in one publication, use `deleteZones`.
+        Deletions within ten minutes need `confirm` if they exceed both 25 zones and 1 % of all zones, unless the token
+        is allowed to delete many. To delete several zones in one publication, use `deleteZones`.
         """
         actor = actor_in(request)
         terms = terms_of_query(request)
@@ -205,7 +206,7 @@ class ZoneDetail(V2View):
 
 
 class ZoneClones(V2View):
-    """New zones with the records of one."""
+    """The cloning of a zone."""
 
     unconditional = True  # the source is read as of one moment, and not changed
 
@@ -218,9 +219,9 @@ class ZoneClones(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Clone a zone.
 
-        Creates one or more zones with the published RRsets of this one, including comments and disabled values. All new
-        zones are created in one publication, or none is. Names inside the zone become names inside the new zone, in
-        values too. DNSSEC keys, signatures and DS records are not copied.
+        Creates one or more zones with the published RRsets of this zone, including comments and disabled values. All
+        new zones are created in one publication, or none is. Names inside the zone become names inside the new zone,
+        also within values. DNSSEC keys, signatures and DS records are not copied.
 
         Needs the right `read` for the whole zone, and `create-zone`.
         """
@@ -240,7 +241,7 @@ class ZoneClones(V2View):
 
 
 def _new_names(typed: Sequence[str]) -> list[str]:
-    """Return the names in canonical form. Raise Problem that points at those that are none, or come twice."""
+    """Return the names in canonical form. Raise Problem with a pointer to each invalid or repeated name."""
     faults, found = Faults(), list[str]()
     for index, text in enumerate(typed):
         name = _canonical(text)
@@ -255,7 +256,7 @@ def _new_names(typed: Sequence[str]) -> list[str]:
 
 
 class Deletions(V2View):
-    """Many zones on their way into the trash."""
+    """The deletion of many zones."""
 
     unconditional = True  # each zone says at which revision it must be
 
@@ -269,7 +270,7 @@ class Deletions(V2View):
         """Delete zones.
 
         Moves all named zones to the trash in one publication, or none of them. Needs the right `delete-zone` for each.
-        Whether there are so many that `confirm` is needed is decided before the first zone is deleted.
+        The panel checks whether the number of zones needs `confirm` before it deletes the first zone.
         """
         actor = actor_in(request)
         body = read(DeletionsSerializer, request.data)
@@ -282,7 +283,10 @@ class Deletions(V2View):
 
 
 def _zones_to_delete(actor: Actor, named: Sequence[Mapping[str, Any]]) -> list[edit.ZoneToDelete]:
-    """Return the zones of the request, found by one query. Raise Problem that points at unknown ones."""
+    """Return the zones of the request, found by one query.
+
+    Raise Problem with a pointer to each name that is unknown or listed twice.
+    """
     canonical = [_canonical(each["zone"]) for each in named]
     found = {zone.name: zone for zone in access.zones_visible_to(actor).filter(name__in=filter(None, canonical))}
     faults = Faults()
@@ -307,7 +311,7 @@ def _canonical(text: str) -> str | None:
 
 
 class TrashList(V2View):
-    """Deleted zones."""
+    """The zones in the trash."""
 
     @extend_schema(
         operation_id="listDeletedZones",
@@ -320,8 +324,8 @@ class TrashList(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List deleted zones.
 
-        The zones in the trash that the token can read, the newest deletion first. Each has the time until which it can
-        be restored.
+        Lists the zones in the trash that the token can read, most recently deleted first. Each zone has the time until
+        which it can be restored.
         """
         requested, search = page_request(request, str), search_parameter(request)
         after = requested.after[0] if requested.after else ""
@@ -332,7 +336,7 @@ class TrashList(V2View):
 
 
 class TrashRestore(V2View):
-    """A zone on its way back."""
+    """The restoration of a zone from the trash."""
 
     unconditional = True  # a zone in the trash does not change
 
@@ -345,8 +349,8 @@ class TrashRestore(V2View):
     def post(self, request: Request, zone_id: int) -> HttpResponse:
         """Restore a zone.
 
-        Brings a zone back from the trash with its RRsets, settings and keys, and with a higher serial, in one
-        publication. Needs the right `delete-zone`.
+        Restores a zone from the trash with its RRsets, settings and keys, and with a higher serial, in one publication.
+        Needs the right `delete-zone`.
         """
         actor = actor_in(request)
         if zone_id >= 2**31:
@@ -364,7 +368,10 @@ class TrashRestore(V2View):
 
 
 def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
-    """Select the zones in which a search may look. What a token must not see of a zone is not searched either."""
+    """Select the zones that the actor's search is allowed to use.
+
+    A match must not reveal parts of a zone, or owners, that the actor isn't allowed to see.
+    """
     parsed = parse(search)
     visible = access.zones_seen_by(actor) if looks_inside(parsed) else access.zones_visible_to(actor)
     if any(term.filter is Filter.OWNER for term in parsed.terms) and not access.may_know_author(actor):
@@ -373,9 +380,9 @@ def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
 
 
 def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
-    """Return a zone.
+    """Return the JSON form of a zone. Needs one query.
 
-    The person that changed it last must be loaded, and is shown to actors that may know it. One query.
+    `zone.changed_by` must be loaded. The result has this person only if the actor is allowed to see authors.
     """
     changed_by = zone.changed_by.username if zone.changed_by else None
     return _rows_json(
@@ -398,7 +405,7 @@ def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
 
 
 def _rows_json(rows: Sequence[Any], actor: Actor) -> list[dict[str, Any]]:
-    """Return the zones, with the person that changed each last for actors that may know it."""
+    """Return the JSON form of zones, with the last author of each if the actor is allowed to see authors."""
     if not access.may_know_author(actor):
         return [_row_json(row, None) for row in rows]
     tokens = tokens_of_publications([row[-1] for row in rows])
@@ -450,7 +457,9 @@ def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """Return the team of this id, if the actor may choose it or it is the present one. Raise Problem."""
+    """Return the team with this id if the actor is allowed to choose it or it is the current team. Raise Problem if
+    not.
+    """
     if team_id is None:
         return None
     if team_id == present:
@@ -465,7 +474,10 @@ def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -
 
 
 def _zone_written(request: Request, publication: Publication, name: str, status: int) -> HttpResponse:
-    """Return the answer after a zone came to be: itself, and its address."""
+    """Return the response after a zone was created or restored: the publication, the zone and its URL.
+
+    Raise Problem if the zone has been deleted again since.
+    """
     actor = actor_in(request)
     zone = Zone.objects.select_related("changed_by").filter(name=name, deleted_at=None).first()
     if zone is None:
