@@ -1,4 +1,4 @@
-"""When a freeze holds: once, or again and again by an RFC 5545 rule, by the clocks of a place."""
+"""Compute when a freeze is in force: once, or repeatedly by an RFC 5545 rule in the local time of a time zone."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ LONGEST_RULE = 200
 
 
 def fault_of(repeats: str) -> str:
-    """Return the fault of a repeat rule as a sentence, or "" if it is valid and quick to compute."""
+    """Return a sentence that describes the fault of a repeat rule, or "" if the rule is valid and quick to compute."""
     if len(repeats) > LONGEST_RULE or not repeats.isascii():
         return gettext("A rule has at most {longest_rule} characters of ASCII.").format(longest_rule=LONGEST_RULE)
     parts: dict[str, str] = {}
@@ -60,7 +60,7 @@ def _fault_of_until(repeats: str, until: str) -> str:
 
 
 def frozen_until(freeze: Freeze, now: datetime) -> datetime | None:
-    """Return the end of the freeze that holds now, in UTC, or None if it does not hold."""
+    """Return the end of the freeze in UTC if it is in force now, or None."""
     begin = _begin_before(freeze, now)
     if begin is None:
         return None
@@ -69,7 +69,7 @@ def frozen_until(freeze: Freeze, now: datetime) -> datetime | None:
 
 
 def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
-    """Return the next beginning of the freeze after now, in UTC, or None."""
+    """Return the next start of the freeze after `now`, in UTC, or None."""
     if not freeze.repeats:
         return freeze.starts_at.astimezone(UTC) if freeze.starts_at > now else None
     place = ZoneInfo(freeze.time_zone)
@@ -78,7 +78,7 @@ def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
 
 
 def _begin_before(freeze: Freeze, now: datetime) -> datetime | None:
-    """Return the last beginning of the freeze up to now, or None."""
+    """Return the last start of the freeze up to `now`, in UTC, or None."""
     if not freeze.repeats:
         return freeze.starts_at.astimezone(UTC) if freeze.starts_at <= now else None
     place = ZoneInfo(freeze.time_zone)

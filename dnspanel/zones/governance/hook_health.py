@@ -1,4 +1,4 @@
-"""What publish hooks answered, and how they are by that: the newest replies of each are kept. Verbs."""
+"""Store the newest replies of publish hooks, and each hook's health. Verbs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,20 +20,20 @@ TROUBLE_FROM = 2
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A question and what came of it."""
+    """A question to a hook, and the answer."""
 
     question: Question
     answer: HookAnswer
 
     @property
     def hook(self) -> PublishHook:
-        """The hook as it was at the time of the question."""
+        """The hook as it was when the question was asked."""
         return self.question.hook
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How often a hook said what of late, and within how many milliseconds half of its answers came."""
+    """The numbers of a hook's recent answers by kind, and the median time of its answers in milliseconds."""
 
     yes: int
     no: int
@@ -46,17 +46,17 @@ class Summary:
 
 
 def summary_of(replies: Sequence[HookReply]) -> Summary:
-    """Summarize these replies."""
+    """Return the summary of the replies."""
     words = Counter(reply.word for reply in replies)
     times = [reply.ms for reply in replies if reply.word != HookReply.Word.SILENT]
     return Summary(words["yes"], words["no"], words["silent"], median(times) if times else None)
 
 
 def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = False, is_listed: bool = True) -> None:
-    """Update each hook's health and store the replies, the newest of each hook.
+    """Update each hook's health, and store the newest replies of each hook.
 
-    A reply of a hook that was changed or removed since does not count. Do not call it within another transaction: other
-    hooks would wait for that one.
+    A reply does not count if the hook was changed or removed after the question. Do not call it within another
+    transaction, which other hooks would have to wait for.
     """
     with transaction.atomic(durable=True):
         rows = PublishHook.objects.select_for_update(no_key=True).filter(pk__in={each.hook.pk for each in replies})
@@ -71,7 +71,10 @@ def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = Fal
 
 
 def troubled_hooks() -> list[PublishHook]:
-    """Return hooks that failed to answer twice or more in a row. Hooks that block publications then come first."""
+    """Return hooks that failed to answer TROUBLE_FROM times or more in a row.
+
+    Hooks that block publications while they are silent come first.
+    """
     found = PublishHook.objects.filter(failures__gte=TROUBLE_FROM).select_related("zone", "team")
     return list(found.order_by("-when_silent", "pk"))
 

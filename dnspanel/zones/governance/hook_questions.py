@@ -1,12 +1,12 @@
-"""The question to a publish hook about a publication: stable JSON, and a digest of all of it. Pure.
+"""The question to a publish hook about a publication: stable JSON, with a digest of the whole publication. Pure.
 
     {"event": "publication.ask", "digest": "…", "actor": {"kind": "user", "user": "alice", "token": null},
      "channel": "web", "reason": "…", "complete": true, "zones": [
        {"zone": "example.com.", "kind": "change", "revision": 8, "count": 1, "changes": [
         {"name": "www.example.com.", "type": "A", "before": null, "after": {"ttl": 300, …}}]}]}
 
-A test question also has `"test": true`. The digest covers all of it, including what a long question leaves out, but not
-serials, which change automatically.
+A test question also has `"test": true`. The digest covers everything, including the changes that a long question leaves
+out, but not serials, which change automatically.
 """
 
 import json
@@ -30,7 +30,7 @@ MOST_CHARACTERS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one hook is asked: `body` is the question as JSON, `zones` are the ids and names of those that it names."""
+    """A question to one hook: the JSON in `body`, and its zones (id → name)."""
 
     hook: PublishHook
     digest: str
@@ -40,7 +40,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """A hook's answer. `allow`: None if no valid answer came in time; then `reason` says what came.
+    """A hook's answer. `allow` is None if no valid answer came in time; `reason` then describes the failure.
 
     `fault` has the details, with the hook's host, for people who govern the hook.
     """
@@ -53,7 +53,7 @@ class HookAnswer:
 
     @property
     def word(self) -> str:
-        """yes, no or silent, as the audit log and `HookReply` have it."""
+        """The answer as a word for the audit log and `HookReply`: yes, no or silent."""
         return "silent" if self.allow is None else "yes" if self.allow else "no"
 
 
@@ -67,7 +67,7 @@ class Publisher:
 
 
 def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher: Publisher) -> Question:
-    """Return the question to this hook about these parts, which it covers."""
+    """Return the question to a hook about parts of a publication. The hook must cover their zones."""
     told: list[dict[str, Any]] = []
     full = sha256()
     full.update(_json([publisher.actor, publisher.channel, publisher.reason]).encode())
@@ -103,7 +103,7 @@ def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher
 
 
 def example_question(hook: PublishHook, author: Author) -> Question:
-    """Return a question marked as a test, about a zone that does not exist, to see whether the hook answers."""
+    """Return a test question about a zone that does not exist, to check whether the hook answers."""
     after = {"ttl": 300, "rdata": ["192.0.2.1"], "disabled": [], "comment": ""}
     change = {"name": "www.example.com.", "type": "A", "before": None, "after": after}
     body = {
@@ -136,7 +136,10 @@ def _changes(changes: Iterable[Change]) -> Iterable[dict[str, Any]]:
 
 
 def _content(rrset: RRset | None) -> Any:
-    """Return the RRset without its serial, which is not decided yet and moves while the hook answers."""
+    """Return the RRset as JSON, without the serial of a SOA.
+
+    The new serial is undecided, and can change while the hook answers.
+    """
     if rrset is None:
         return None
     rrset = replace(rrset, notes=rrset.notes.without_spellings)

@@ -1,4 +1,4 @@
-"""What a publication does to one zone, as rules and publish hooks look at it. Pure."""
+"""The effect of a publication on one zone, as input for rules and publish hooks. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,9 +18,9 @@ TAKE_DELEGATED = "take delegated"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a publication, or an act that leads to one, does to one zone.
+    """The effect of a publication, or of an act that leads to one, on one zone.
 
-    `kind` is that of its revision, or one of the above.
+    `kind` is the kind of its revision, or REPLACE, TAKE or TAKE_DELEGATED.
     """
 
     zone_id: int

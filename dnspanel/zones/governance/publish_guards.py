@@ -1,8 +1,8 @@
-"""What rules of approval, freezes and publish hooks refuse, and what passes them. Verbs.
+"""Check publications against rules of approval, freezes and publish hooks. Verbs.
 
-One place asks it for every face: `sequence_log.append_publication`, which finds out for nothing that no rule is about
-the zones. A zone that comes live takes names from the closest zone above it: the rules of that zone are asked, locks
-included. What passes rules without being asked has a `SystemRight`. docs/architecture/rules.md has the table.
+`sequence_log.append_publication` calls this module for every face. The check is cheap if no rule covers the zones. A
+new or restored zone takes names from the closest zone above it, so the rules and locks of that zone apply, too. A
+publication with a `SystemRight` can bypass rules: docs/architecture/rules.md has the table.
 """
 
 from collections import Counter
@@ -48,10 +48,9 @@ _DELEGATION = Counter({rdtypes.NS: 1})
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A publication's right to pass rules: the people who approved exactly this, and whether the author goes past
-    the rest.
+    """A publication's way past rules: its approvers, and whether the author bypasses rules that are not met.
 
-    `request` is the id of the published request.
+    The approvers (user ids) approved exactly these changes. `request` is the id of the published request.
     """
 
     approvers: frozenset[int] = frozenset()
@@ -64,9 +63,10 @@ NO_PASSAGE = Passage()
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What let a publication pass: the refusals that its author goes past, and the hooks (ids) that allowed it.
+    """The result of a passed check: the refusals that the author bypasses, and the hooks (ids) that allowed the
+    publication.
 
-    `over` are the ids of the zones that new ones take names from.
+    `over` are the ids of the zones above, which new zones take names from.
     """
 
     refusals: tuple[str, ...] = ()
@@ -80,9 +80,9 @@ NOTHING_PASSED = Passed()
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of approval, the freezes and the publish hooks that are about some zones; false without the former.
+    """The rules of approval, freezes and publish hooks that cover some zones. False without any of them.
 
-    `is_planned`: one of the requests that were asked about as well is there.
+    `is_planned` is True if one of the requests in the same query exists.
     """
 
     approval: tuple[ApprovalRule, ...] = ()
@@ -103,7 +103,7 @@ class Rules:
 
     @property
     def each(self) -> tuple[ZoneRule, ...]:
-        """All of them, hooks too."""
+        """All rules of approval, freezes and hooks."""
         return (*self.approval, *self.freezes, *self.hooks)
 
 
@@ -114,7 +114,7 @@ COMING = frozenset({RevisionKind.CREATE, RevisionKind.AWAIT, RevisionKind.RESTOR
 
 
 def rules_about(zones: Collection[Zone], *, planned: QuerySet[PublishRequest] | None = None) -> Rules:
-    """Return the rules that cover some of these zones, and whether one of these requests exists.
+    """Return the rules that cover some of the zones, and whether one of the `planned` requests exists.
 
     One query if there are none, at most five; none without zones.
     """
@@ -142,13 +142,13 @@ def _rules(which: Q, planned: QuerySet[PublishRequest] | None = None) -> Rules:
 
 
 def freezes_now(rules: Rules, now: datetime) -> list[tuple[Freeze, datetime]]:
-    """Return the freezes that hold now, and until when."""
+    """Return the freezes that are in force now, each with its end."""
     found = ((freeze, freeze_times.frozen_until(freeze, now)) for freeze in rules.freezes)
     return [(freeze, until) for freeze, until in found if until is not None]
 
 
 def about(zones: Iterable[Zone]) -> Q:
-    """Return the condition for rules or freezes that cover some of these zones."""
+    """Return the condition for rules, freezes and hooks that cover some of the zones."""
     of_all = list(zones)
     teams = {zone.team_id for zone in of_all if zone.team_id is not None}
     tags = {tag for zone in of_all for tag in zone.tags}
@@ -157,12 +157,12 @@ def about(zones: Iterable[Zone]) -> Q:
 
 
 def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed:
-    """Check the rules and return the refusals that the author goes past and the hooks' answers.
+    """Check the rules. Return the refusals that the author bypasses, and the hooks' answers.
 
-    Raise ApprovalNeeded or Frozen if a rule blocks this, HookRefused if a hook does, HookUnasked if a hook was not
-    asked about exactly this. Going past rules needs a reason, and the right GOVERN over each zone, else raise
-    RightMissing. No one goes past a hook. For a zone that comes live the rules of the closest zone above apply too, so
-    Locked is possible.
+    Raise ApprovalNeeded or Frozen if a rule blocks the publication, HookRefused if a hook does, and HookUnasked if a
+    hook was not asked about exactly these changes. Bypassing rules needs a reason, and the right GOVERN over each zone,
+    else raise RightMissing. No one can bypass a hook. For a zone that comes live, the rules of the closest zone above
+    apply too, so that Locked is possible.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
     over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
@@ -200,10 +200,10 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
 def reasons_over(
     zones_coming: Iterable[Zone], *, author: Author, reason: str, now: datetime, own: Collection[int] = ()
 ) -> dict[str, str]:
-    """Return why rules of the closest zones above keep the author from some of these zones, by their names.
+    """Return, by zone name, why rules of the closest zones above prevent the author from creating or restoring a zone.
 
-    Those without an id are not stored yet. `own` are the ids of further ones that come. For verbs that leave such zones
-    alone. Hooks are not asked.
+    New zones have no id yet. `own` are the ids of further zones of the same act. Used by verbs that skip such zones.
+    Hooks are not asked.
     """
     coming = {zone.name: zone for zone in zones_coming}
     above = nesting.zones_above(list(coming)) if coming else {}
@@ -221,7 +221,7 @@ def reasons_over(
 
 
 def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
-    """Return for each of these zones the closest one above it that does not come live with it, by their ids."""
+    """Return, by zone id, the closest zone above each zone. Leave out zones that come live in the same publication."""
     above = nesting.zones_above([zone.name for zone in coming]) if coming else {}
     found = Zone.objects.in_bulk({each.id for each in above.values()} - {zone.pk for zone in coming}) if above else {}
     return {zone.pk: found[each.id] for zone in coming if (each := above.get(zone.name)) and each.id in found}
@@ -230,7 +230,7 @@ def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
 def _refusals_over(
     rules: Rules, above: Zone, zone: Zone, author: Author, reason: str, now: datetime
 ) -> Iterator[KeptBack | Locked]:
-    """Yield what keeps the author from a zone below another one, locks first."""
+    """Yield the locks and rules of the zone above that block a new zone below it, locks first."""
     if lock := lock_against_taking(author, above, zone.name):
         yield Locked(above.name, lock)
     of_above = rules.of(above)
@@ -239,9 +239,9 @@ def _refusals_over(
 
 
 def _is_delegated(zone: Zone, above: Zone) -> bool:
-    """Return whether the zone above delegates this one to exactly the servers that the zone names itself.
+    """Return True if the zone above delegates the zone to exactly the name servers in the zone's own NS records.
 
-    That was published under the rules of the zone above. For other servers it would be another decision.
+    Such a delegation was published under the rules of the zone above. Other servers would be another decision.
     """
     if zone.pk is None:
         return False
@@ -254,7 +254,7 @@ def _is_delegated(zone: Zone, above: Zone) -> bool:
 
 
 def refuse_act(zone: Zone, kind: str, *, acting: Acting, past_rules: bool) -> Passed:
-    """Check all rules for an act of this kind on a whole zone, which is locked. Return what let it pass.
+    """Check all rules for an act of this kind on a whole zone, which must be locked. Return the result.
 
     Raise the errors of `refuse`, and Locked if a lock in the zone blocks the author. The caller opens a durable
     transaction within `publish_hooks.after_hooks`, and calls `record_act` in it.
@@ -269,7 +269,7 @@ def refuse_act(zone: Zone, kind: str, *, acting: Acting, past_rules: bool) -> Pa
 
 
 def record_act(passed: Passed, zone: Zone, *, author: Author, reason: str, now: datetime) -> None:
-    """Note what an act went past in the audit log and in the list of requests, and what hooks answered about it."""
+    """Record the bypassed rules of an act in the audit log and in the list of requests, and the hooks' answers."""
     if passed.refusals:
         _list_past_rules(author, reason, [zone.pk], now)
         _audit_past_rules(author, reason, before_full_stop(zone.name), passed.refusals, now)
@@ -285,7 +285,7 @@ def refused_zones(
     now: datetime,
     under: SystemRight | None = None,
 ) -> set[int]:
-    """Return the ids of the zones that rules prevent the author from changing, for callers that skip these."""
+    """Return the ids of the zones that rules prevent the author from changing, for callers that skip such zones."""
     if passes_rules(under):
         return set()
     return set(reasons_against(zones, parts, author=author, reason=reason, now=now))
@@ -294,7 +294,7 @@ def refused_zones(
 def reasons_against(
     zones: Collection[Zone], parts: Mapping[int, Part], *, author: Author, reason: str, now: datetime
 ) -> dict[int, str]:
-    """Return why rules keep the author from changing some of these zones so, by their ids."""
+    """Return, by zone id, why rules prevent the author from making the change in `parts`."""
     rules = rules_about(zones)
     if not rules:
         return {}
@@ -307,7 +307,7 @@ def reasons_against(
 def refusals(  # noqa: PLR0913  # a change, and who asks for it with whom
     rules: Rules, zone: Zone, part: Part, author: Author, reason: str, approvers: Sequence["Approver"], now: datetime
 ) -> Iterator[ApprovalNeeded | Frozen]:
-    """Yield what blocks this change of a zone, freezes first."""
+    """Yield the freezes and rules of approval that block this change of a zone, freezes first."""
     types = types_changed(part.changes)
     if part.kind in (RevisionKind.CREATE, RevisionKind.AWAIT) or (part.kind == RevisionKind.CHANGE and not types):
         return
@@ -346,7 +346,10 @@ def _freezes_of(rules: Rules, zone: Zone, now: datetime) -> Iterator[Frozen]:
 
 
 def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str], team_id: int | None) -> None:
-    """Raise RightMissing if one of these rules would no longer cover the zone with these tags and this team."""
+    """Raise RightMissing if a rule would no longer cover the zone with these tags and this team.
+
+    Authors with the right GOVERN over the zone are not refused.
+    """
     after = Zone(pk=zone.pk, tags=list(tags), team_id=team_id)
     of_zone = rules.of(zone)
     if any(not rule.covers(after) for rule in (*of_zone.approval, *of_zone.freezes, *of_zone.hooks)):
@@ -356,13 +359,13 @@ def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str
 
 
 def is_concerned(rule: ApprovalRule, types: Counter[int]) -> bool:
-    """Return True if the rule covers a change with these numbers of RRsets by type."""
+    """Return True if the rule covers a change. `types` has the number of changed RRsets by type."""
     return types.total() >= max(1, rule.min_changes) and (not rule.types or any(type in types for type in rule.types))
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """A person as rules look at them."""
+    """A person with their teams, as rules need them to accept an approval."""
 
     user: User
     teams: frozenset[int]
@@ -378,7 +381,7 @@ class Approver:
 
 
 def approvals_given(rule: ApprovalRule, approvers: Iterable[Approver]) -> int:
-    """Count the people who gave the rule's approval: two accounts of one person are one."""
+    """Count the people whose approval the rule accepts. Two accounts of one person count once."""
     return len({each.user.human_id for each in approvers if each.may_approve(rule)})
 
 
@@ -388,7 +391,7 @@ def approver(user: User) -> Approver:
 
 
 def approvers_text(rule: ApprovalRule) -> str:
-    """Describe who may approve, for people."""
+    """Describe the people who can approve, as a text for pages and messages."""
     who = [gettext("members of {name}").format(name=rule.approver_team.name)] if rule.approver_team is not None else []
     role = rule.approver_role or ("" if who else str(Role.ADMINISTRATOR))
     if role:
@@ -403,7 +406,7 @@ def approvers_text(rule: ApprovalRule) -> str:
 def record_passage(
     passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str], author: Author
 ) -> None:
-    """Mark the request as published. Record what went past rules in the audit log and in the list of requests."""
+    """Mark the request as published. Record bypassed rules in the audit log and in the list of requests."""
     state = RequestState.PAST_RULES if passed else RequestState.PUBLISHED
     by = publication.author
     if passage.request is not None:
@@ -420,7 +423,10 @@ def record_passage(
 def _list_past_rules(
     author: Author, reason: str, zone_ids: Sequence[int], now: datetime, publication: Publication | None = None
 ) -> None:
-    """Put what went past rules into the list of requests, where alerts look; without a publication if it was none."""
+    """Add an act that bypassed rules to the list of requests, which alerts read.
+
+    `publication` is None if the act published nothing.
+    """
     by, token = user_of(author), token_of(author)
     PublishRequest.objects.create(
         name=reason[:80],

@@ -1,8 +1,8 @@
-"""Publish hooks are asked before the transaction that publishes, about exactly what it will publish. Verbs.
+"""Ask publish hooks about exactly the changes that a transaction will publish, before that transaction. Verbs.
 
 `refuse` runs in that transaction, and raises HookUnasked with the questions if a hook did not answer about exactly
-this. After the rollback `after_hooks` asks the questions and runs the transaction again. Changes since then make
-another digest, which is asked again. An answer is kept as long as the act that it was asked for.
+these changes. After the rollback, `after_hooks` asks the questions and runs the transaction again. If the zones changed
+since, the digest differs, and the hook is asked again. Answers are kept until the act ends.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,17 +40,19 @@ _answers: ContextVar[Answers | None] = ContextVar("hook_answers", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a hook answered about what is being published."""
+    """A hook's answer about the current publication."""
 
     hook: PublishHook
     answer: HookAnswer
 
 
 def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
-    """Decorate an act with a durable transaction, so that hooks are asked between attempts. It raises HookRefused.
+    """Decorate an act with a durable transaction, so that hooks are asked between attempts.
 
-    Without a hook it runs once. The act must allow another run after its transaction was rolled back. Refusals by a
-    rule of approval or a freeze are in the audit log, once the outermost act is rolled back.
+    The act can raise HookRefused.
+
+    Without a hook the act runs once. It must allow another run after its transaction was rolled back. A refusal by a
+    rule of approval or a freeze is recorded in the audit log after the outermost act is rolled back.
     """
 
     @wraps(act)
@@ -78,10 +80,12 @@ def refuse(
     over: Mapping[int, Zone] = _NO_ZONES,
     acting: Acting,
 ) -> list[Given]:
-    """Return these hooks' answers about exactly these parts. A hook of the zone `over` is asked about the new zone.
+    """Return the hooks' answers about exactly these parts.
 
-    Raise HookRefused for a hook that says no, or is silent if that refuses; HookUnasked for a missing answer. In a
-    rehearsal no hook is asked: it might take the question for the act.
+    A hook of a zone in `over` is asked about the new zone below.
+
+    Raise HookRefused if a hook refuses, or is silent and its silence counts as a refusal. Raise HookUnasked for a
+    missing answer. A rehearsal asks no hooks, because a hook could take the question for the real act.
     """
     publisher = Publisher(actor_form_of(acting.author), acting.channel, acting.reason)
     known, given, unanswered = _answers.get() or {}, [], []
@@ -108,7 +112,7 @@ def refuse(
 
 
 def record_answers(given: Sequence[Given], *, target: str, author: Author, now: datetime) -> None:
-    """Write what the hooks answered into the audit log, in the transaction of what they were asked about."""
+    """Record the hooks' answers in the audit log, in the transaction of the act that they were asked about."""
     if given:
         audit.record(
             action="publication.hooks",
@@ -121,9 +125,9 @@ def record_answers(given: Sequence[Given], *, target: str, author: Author, now: 
 
 @contextmanager
 def _refusals_told() -> Iterator[None]:
-    """Record what rules refuse of the outermost act within the block.
+    """Record a refusal by a rule in the audit log, if the block is the outermost act.
 
-    The panel's own acts are retried, not recorded.
+    Refusals of the panel's own acts are not recorded, because the panel retries.
     """
     is_outermost = _answers.get() is None
     try:
@@ -158,7 +162,7 @@ def _kept_answers() -> Iterator[Answers]:
 
 
 def _ask(exc: HookUnasked, answers: Answers) -> None:
-    """Ask, outside of transactions; what is not a yes is in the audit log."""
+    """Ask the questions outside of transactions. Record every answer other than yes in the audit log."""
     if not exc.questions:
         return
     sent: list[tuple[Any, Any]] = hooks_questioned.send(sender=PublishHook, questions=exc.questions)
@@ -181,7 +185,7 @@ def _ask(exc: HookUnasked, answers: Answers) -> None:
 def _with_content(
     hooks: Sequence[PublishHook], parts: Sequence[Part], is_about: Callable[[PublishHook, int], bool]
 ) -> list[Part]:
-    """Return the parts that hooks are asked about. Parts that create zones have the zones' current RRsets."""
+    """Return the parts that hooks are asked about. Parts that create zones get the zones' current RRsets as changes."""
     kept = [part for part in parts if part.kind != RevisionKind.CHANGE or types_changed(part.changes)]
     created = {part.zone_id for part in kept if part.kind == RevisionKind.CREATE}
     covered = [pk for pk in created if any(is_about(hook, pk) for hook in hooks)]

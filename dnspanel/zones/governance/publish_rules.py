@@ -1,7 +1,7 @@
-"""Rules of approval and freezes: added and removed by people who govern their zones. Verbs.
+"""Add and remove rules of approval and freezes, for people who govern their zones. Verbs.
 
-A person who may remove a rule may publish past it as well. So both are one right, which editors of all zones do not
-have automatically.
+A person who is allowed to remove a rule can bypass it as well. So both are one right, which editors of all zones do not
+get automatically.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -34,7 +34,7 @@ AnyRule = TypeVar("AnyRule", bound=ZoneRule)
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The zones that a rule is about: one, those with a tag, those of a team, or all of them if nothing is said."""
+    """The zones that a rule covers: one zone, those with a tag, those of a team, or all zones if no field is set."""
 
     zone: Zone | None = None
     tag: str = ""
@@ -43,7 +43,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalTerms:
-    """What a rule of approval asks for."""
+    """The requirements of a rule of approval."""
 
     needed: int = 1
     types: Sequence[int] = ()
@@ -57,7 +57,7 @@ class ApprovalTerms:
 
 @dataclass(frozen=True, slots=True)
 class FreezeTimes:
-    """From when to when, and how that comes again."""
+    """The start and end of a freeze, and its repeat rule."""
 
     starts_at: datetime
     ends_at: datetime
@@ -66,7 +66,7 @@ class FreezeTimes:
 
 
 def may_govern(person: Person, scope: Scope) -> bool:
-    """Return True if this person may add and remove rules about these zones."""
+    """Return True if this person is allowed to add and remove rules with this scope."""
     actor = actor_of(person)
     if actor is None:
         return False
@@ -79,9 +79,9 @@ def may_govern(person: Person, scope: Scope) -> bool:
 def add_approval_rule(
     *, scope: Scope, terms: ApprovalTerms, reason: str, author: Author, now: datetime
 ) -> ApprovalRule:
-    """Require approval, or a ticket, for changes of these zones, including existing drafts and requests.
+    """Require approval, or a ticket, for changes of zones. The rule also applies to existing drafts and requests.
 
-    Raise RightMissing, and RuleRefused for invalid terms and beyond MOST.
+    Raise RightMissing, and RuleRefused for invalid terms or more than MOST rules.
     """
     _refuse_terms(terms)
     with transaction.atomic():
@@ -102,9 +102,9 @@ def add_approval_rule(
 
 
 def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author, now: datetime) -> Freeze:
-    """Forbid publications of these zones in these times.
+    """Block publications of zones during the given times.
 
-    Raise RightMissing, and RuleRefused for invalid times and beyond MOST.
+    Raise RightMissing, and RuleRefused for invalid times or more than MOST freezes.
     """
     _refuse_times(times, now)
     with transaction.atomic():
@@ -121,29 +121,29 @@ def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author,
 
 
 def lift_approval_rule(*, rule_id: int, author: Person, now: datetime) -> None:
-    """Remove the rule, so that changes that waited for it can be published. Raise RuleUnknown, RightMissing."""
+    """Remove a rule, so that changes that waited for approval can be published. Raise RuleUnknown, RightMissing."""
     lift(ApprovalRule, rule_id, "rule.lift", author, now)
 
 
 def lift_freeze(*, freeze_id: int, author: Person, now: datetime) -> None:
-    """Remove the freeze. Raise RuleUnknown, RightMissing."""
+    """Remove a freeze. Raise RuleUnknown, RightMissing."""
     lift(Freeze, freeze_id, "freeze.lift", author, now)
 
 
 def approval_rules(person: Person) -> list[ApprovalRule]:
-    """Return the rules of approval that this person may remove; at most MOST exist."""
+    """Return the rules of approval that this person is allowed to remove. At most MOST exist."""
     rules = ApprovalRule.objects.select_related("zone", "team", "approver_team", "placed_by").prefetch_related("tokens")
     return [rule for rule in rules.order_by("-pk") if may_govern(person, scope_of(rule))]
 
 
 def freezes(person: Person) -> list[Freeze]:
-    """Return the freezes that this person may remove; at most MOST exist."""
+    """Return the freezes that this person is allowed to remove. At most MOST exist."""
     found = Freeze.objects.select_related("zone", "team", "placed_by").order_by("-pk")
     return [freeze for freeze in found if may_govern(person, scope_of(freeze))]
 
 
 def rule_with_id(rules: Iterable[AnyRule], pk: int) -> AnyRule:
-    """Return the rule of these with this id. Raise RuleUnknown."""
+    """Return the rule with this id from a list. Raise RuleUnknown."""
     for rule in rules:
         if rule.pk == pk:
             return rule
@@ -151,12 +151,12 @@ def rule_with_id(rules: Iterable[AnyRule], pk: int) -> AnyRule:
 
 
 def scope_of(rule: ZoneRule) -> Scope:
-    """Return the zones that the rule covers."""
+    """Return the rule's scope."""
     return Scope(rule.zone, rule.tag, rule.team)
 
 
 def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST) -> None:
-    """Raise RightMissing if the author may not add such a rule, or RuleRefused if there are `most` already."""
+    """Raise RightMissing if the author is not allowed to add a rule, or RuleRefused if `most` rules exist already."""
     require_scope(scope, author)
     if model._default_manager.count() >= most:
         raise RuleRefused(
@@ -165,7 +165,7 @@ def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST)
 
 
 def require_scope(scope: Scope, author: Author) -> None:
-    """Raise RuleRefused for what is no scope, RightMissing if the author may not govern these zones."""
+    """Raise RuleRefused for an invalid scope, and RightMissing if the author is not allowed to govern its zones."""
     if (scope.zone is not None) + bool(scope.tag) + (scope.team is not None) > 1:
         raise RuleRefused("zone", gettext("Say one of them: a zone, a tag or a team."))
     if author is not None and not may_govern(author, scope):
@@ -173,12 +173,12 @@ def require_scope(scope: Scope, author: Author) -> None:
 
 
 def columns_of_rule(scope: Scope, reason: str, author: Author, now: datetime) -> dict[str, Any]:
-    """Return the columns common to all rules."""
+    """Return the columns that all kinds of rules share, with the author and the time."""
     return {**columns_of_scope(scope, reason), "placed_by": user_of(author), "placed_at": now}
 
 
 def columns_of_scope(scope: Scope, reason: str) -> dict[str, Any]:
-    """Return the columns with the covered zones and the reason. Raise RuleRefused."""
+    """Return the columns with the scope and the reason. Raise RuleRefused for an invalid reason."""
     return {"zone": scope.zone, "tag": scope.tag, "team": scope.team, "reason": _reason(reason)}
 
 
@@ -267,5 +267,5 @@ def _reason(text: str) -> str:
 
 
 def record(action: str, rule: ZoneRule, author: Author, now: datetime, **details: object) -> None:
-    """Record the act on this rule in the audit log."""
+    """Record an act on a rule in the audit log."""
     audit.record(action=action, by=author, now=now, target=rule.scope, reason=rule.reason, rule=rule.pk, **details)

@@ -1,6 +1,7 @@
-"""Ticket patterns of rules: plain text in which `#` means a number. Pure.
+"""Ticket patterns of rules: plain text where `#` matches a number. Pure.
 
-Regular expressions could be made slow by other people's text. This looks once at each character of each word.
+Regular expressions could be slow for text that other people write. Matching a pattern reads each character of each word
+once.
 """
 
 from itertools import pairwise
@@ -12,7 +13,7 @@ _AROUND = "()[]{}<>,.;:!?\"'`"
 
 
 def fault_of(pattern: str) -> str:
-    """Return the fault of a pattern as a sentence, or ""."""
+    """Return a sentence that describes the fault of a pattern, or ""."""
     if len(pattern) > LONGEST or not pattern.isprintable() or any(map(str.isspace, pattern)):
         return gettext("Use up to {longest} characters without spaces.").format(longest=LONGEST)
     if "#" not in pattern:
@@ -23,7 +24,7 @@ def fault_of(pattern: str) -> str:
 
 
 def ticket_in(text: str, pattern: str) -> str:
-    """Return the first word of the text that matches the pattern, without surrounding signs, or ""."""
+    """Return the first word of the text that matches the pattern, without surrounding punctuation, or ""."""
     words = (word.strip(_AROUND) for word in text.split())
     return next((word for word in words if _fits(word, pattern)), "")
 
