@@ -30,7 +30,7 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
-    """Give the node the snapshot that the PowerDNS installed on it needs. Raise WrongState."""
+    """Request a snapshot for the schema that the node's installed PowerDNS needs. Raise WrongState."""
     require_permission(by)
     if schema not in KNOWN or schema == node.schema or node.is_front:
         raise WrongState(node.name, gettext("cannot be rebuilt with schema {schema}").format(schema=schema))
@@ -41,7 +41,7 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
 
 
 def check_now(*, node: Node, now: datetime, by: Author) -> None:
-    """Have the node read every row that it serves and compare it; its page shows how far it is. Raise WrongState."""
+    """Request that the node reads and compares every row it serves; its page shows the progress. Raise WrongState."""
     require_permission(by)
     if node.is_front:
         raise WrongState(node.name, gettext("is a front, and has no rows"))

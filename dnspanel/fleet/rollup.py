@@ -1,10 +1,10 @@
-"""The numbers of a node over days: minutes for a day, hours for thirty days, each summed up once it is over.
+"""A node's history: minutes for one day and hours for thirty days, each summed when it is complete.
 
-    minutes:<node id>  a Redis stream like `live:<node id>`: entry id: the minute's end; field `s`: a `protocol.Sample`
-    hours:<node id>    the same of hours, summed up from the minutes
+    minutes:<node id>  a Redis stream like `live:<node id>`; entry id: end of the minute; field `s`: a `Sample`
+    hours:<node id>    the same with hours, summed from the minutes
 
-A minute is over when a sample behind it has come, so that what an agent tells after an outage still counts. What
-was not sampled is a gap.
+A minute is complete when a later sample has arrived, so that samples an agent sends after an outage still count. Times
+without samples are gaps.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ _SUMMED = (*telemetry.SUMMED, "udp6", "tcp6")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Steps of `seconds` seconds, `kept` of them."""
+    """Steps of `seconds` seconds. `kept` steps are stored."""
 
     name: str
     seconds: int
@@ -35,7 +35,7 @@ class Level:
         return f"{self.name}:{node_id}"
 
     def end_of(self, at: int) -> int:
-        """Return the end of the step in which a second falls."""
+        """Return the end of the step that contains a second."""
         return -(-at // self.seconds) * self.seconds
 
 
@@ -45,7 +45,7 @@ LEVELS = {"minute": MINUTES, "hour": HOURS}
 
 
 def roll_up(*, node_id: int) -> None:
-    """Keep every minute and every hour that is over, once. Raise RedisError."""
+    """Store every completed minute and hour once. Raise RedisError."""
     source = stream_key(node_id)
     for level in (MINUTES, HOURS):
         _roll_up(source, level.key(node_id), level)
@@ -53,9 +53,9 @@ def roll_up(*, node_id: int) -> None:
 
 
 def points_of(node_id: int, level: Level | None, *, after: float = 0.0) -> list[Point]:
-    """Return the node's points, oldest first, gaps marked; none while Redis is away.
+    """Return the node's points, oldest first, with gaps marked; empty while Redis is unreachable.
 
-    Without a level they are seconds, those after `after`.
+    `level` None gives the seconds after `after`.
     """
     if level is None:
         return telemetry.points(node_id, after=after)
@@ -89,7 +89,7 @@ def _roll_up(source: str, target: str, level: Level) -> None:
 
 
 def _sum_of(samples: Iterable[Sample], *, end: int) -> Sample:
-    """Return one sample for all: sums of what happened, the mean latency of the answers, the newest of the rest."""
+    """Return one sample with the sums of counters, the mean latency of answers, and the newest of all other values."""
     sums: Counter[str] = Counter()
     rcodes: Counter[str] = Counter()
     seconds, weighted = 0.0, 0.0

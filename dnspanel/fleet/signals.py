@@ -1,6 +1,4 @@
-"""Signals of what happened to nodes, sent to every receiver, never with content; and a question to receivers
-that know other servers.
-"""
+"""Signals about nodes for all receivers, without content, and a question to receivers that know other servers."""
 
 from django.dispatch import Signal
 

@@ -1,7 +1,7 @@
-"""Push: `celery worker -Q push --pool=threads`.
+"""Push tasks: `celery worker -Q push --pool=threads`.
 
-Tasks carry a node's id and close whatever difference they find; beat enqueues
-them for every node that is behind, in case no worker could be woken.
+Tasks get a node's id and close any difference they find. Beat enqueues them for every node that is behind, in case no
+worker could be woken.
 """
 
 import logging
@@ -69,14 +69,14 @@ logger = logging.getLogger(__name__)
 
 @shared_task(ignore_result=True)
 def push_node(node_id: int) -> None:
-    """Bring one node to the head of its schema. Twice, late or never does no harm."""
+    """Bring one node to the head of its schema. Late, missing or repeated runs do no harm."""
     with while_postgresql_answers():
         connections[node_id].push(lambda connection: _push(node_id, connection))
 
 
 @shared_task(ignore_result=True)
 def push_nodes(node_ids: list[int]) -> None:
-    """Bring several nodes to the head of their schema, together where they lack the same. As harmless."""
+    """Bring several nodes to the head of their schema, together if they lack the same. Repeated runs do no harm."""
     with while_postgresql_answers():
         _push_together(node_ids)
 
@@ -90,7 +90,7 @@ def push_late_nodes() -> None:
 
 @shared_task(ignore_result=True)
 def rotate_identities() -> None:
-    """Rotate certificates and signing keys, and end drains. Each finds out by itself how far it is."""
+    """Rotate certificates and signing keys, and end expired drains. Each part finds out its own progress."""
     with while_postgresql_answers():
         rotate.rotate_due(now=timezone.now())
         node_keys.spread_keys(now=timezone.now())
@@ -98,28 +98,28 @@ def rotate_identities() -> None:
 
 @shared_task(ignore_result=True)
 def set_up_computed_types() -> None:
-    """Have every node follow ALIAS and run LUA as it shall, one after the other."""
+    """Set up ALIAS and LUA on every node, one after another."""
     with while_postgresql_answers():
         node_computed_types.set_up(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def set_up_fronts() -> None:
-    """Give every front its settings. Twice, late or never does no harm."""
+    """Send every front its settings. Late, missing or repeated runs do no harm."""
     with while_postgresql_answers(), hold_lock(Lock.FRONTS) as mine:
         if mine:
             fronts.push_settings(now=timezone.now())
 
 
 def wake_fronts(**_: Any) -> None:
-    """Give fronts what is new of them and their nodes, where there are any. A dead broker costs a second."""
+    """Wake the task that sends fronts their settings, if there are fronts. A broker that is down costs a second."""
     if Node.objects.filter(is_front=True).exclude(state=NodeState.RETIRED).exists():
         wake(set_up_fronts)
 
 
 @shared_task(ignore_result=True)
 def look_at_unproven_zones() -> None:
-    """Ask nodes for zones that did not validate on them, and go on with those that do again."""
+    """Check zones that failed validation on nodes, and clear those that validate again."""
     with while_postgresql_answers(), hold_lock(Lock.UNPROVEN) as mine:
         if mine:
             bogus_zones.look(now=timezone.now())
@@ -127,7 +127,7 @@ def look_at_unproven_zones() -> None:
 
 @shared_task(ignore_result=True)
 def drive_rollovers() -> None:
-    """Look at every DNSSEC rollover that is under way, and take the steps that are due. Waits for others' servers."""
+    """Check every open DNSSEC rollover and take due steps. This waits for answers of other servers."""
     with while_postgresql_answers(), hold_lock(Lock.ROLLOVERS) as mine:
         if mine:
             drive.drive_rollovers(clock=timezone.now)
@@ -135,21 +135,21 @@ def drive_rollovers() -> None:
 
 @shared_task(ignore_result=True)
 def begin_due_rollovers() -> None:
-    """Begin the rollovers that automatic DNSSEC policies ask for."""
+    """Start the rollovers that automatic DNSSEC policies require."""
     with while_postgresql_answers():
         automatic.begin_due_rollovers(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def begin_first_ds() -> None:
-    """Begin the rollovers to the first DS of zones that were signed recently, where their DNSSEC policies say so."""
+    """Start rollovers to the first DS of recently signed zones, if their DNSSEC policies require it."""
     with while_postgresql_answers():
         automatic.begin_first_ds(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def reconcile_signalling_names() -> None:
-    """Give zones the signalling names that they should have (RFC 9615)."""
+    """Update the signalling names in all zones (RFC 9615)."""
     with while_postgresql_answers(), hold_lock(Lock.SIGNALLING_NAMES) as mine:
         if mine:
             signalling_names.reconcile(now=timezone.now())
@@ -157,7 +157,7 @@ def reconcile_signalling_names() -> None:
 
 @shared_task(ignore_result=True)
 def tidy_identities() -> None:
-    """Retire signing keys that nothing needs any more, and forget old events."""
+    """Retire signing keys that nothing needs any longer, and delete old events."""
     with while_postgresql_answers():
         node_keys.retire_when_possible(now=timezone.now())
         events.forget_events(now=timezone.now())

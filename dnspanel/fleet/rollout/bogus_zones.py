@@ -1,9 +1,8 @@
-"""Zones that a node does not prove to be signed well, though nothing that was published did that. Verbs.
+"""Zones whose signatures a node can't prove, although no publication is the cause. Verbs.
 
-A signer that is broken by itself (its clock, its program, what it signs with) must not hold up all other zones. The
-question is if the node fails also for the part of the zone that no publication has touched. If so, its pushes go on
-without that proof, until the zone validates on it again; content is still proved, and so is what changes how the
-zone is signed.
+A signer that is broken on its own (clock, program, keys) must not delay all other zones. The test is whether the node
+also fails for the part of the zone that no publication has touched. If so, its pushes continue without proof of this
+zone until the zone validates on it again. Content still needs proof, and so do changes of the zone's signing.
 """
 
 import contextlib
@@ -40,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 def zone_of(error: NotServed) -> Zone | None:
-    """Return the zone whose signatures or proofs an agent says are not good; None if it says something else."""
+    """Return the zone whose signatures an agent reports as invalid; None for any other error."""
     if not error.question.endswith(WITH_DNSSEC):
         return None
     name = error.question.split()[0]
@@ -49,11 +48,12 @@ def zone_of(error: NotServed) -> Zone | None:
 
 
 def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool = False) -> bool:
-    """Stop the zone that the error names from holding up this node, if nothing that was published is to blame.
+    """Let the node's pushes continue without proof of this zone, if no publication is the cause.
 
-    Return True if that was done now. It is done if the node fails for what no publication since its ack has
-    touched; or if all that they changed `is_exhausted`, taken back, and it still fails. It is never done if they
-    change how the zone is signed, or bring it, or if MOST zones are in this state already.
+    Return True if this was done now. The first possible reason is that the node fails for data that no publication
+    since its ack has touched. The second is that the node still fails after all changes of these publications were
+    reverted (`is_exhausted`). It is never done if the publications change how the zone is signed, or create or restore
+    the zone, or if MOST zones are in this state already.
     """
     zone = zone_of(error)
     if zone is None or _is_signed_anew(node, zone) or brought_by(node, zone) is not None:
@@ -79,7 +79,7 @@ def _keep(node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
 
 
 def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
-    """Return True if the node does not prove the part of the zone that no publication since its ack has touched."""
+    """Return True if the node fails to prove the part of the zone that no publication since its ack has touched."""
     since = Change.objects.filter(revision__zone=zone, revision__publication__gt=node.acked, name=zone.name)
     touched = {*since.values_list("type", flat=True), rdtypes.SOA}
     if rdtypes.DNSKEY in touched or brought_by(node, zone) is not None:
@@ -88,27 +88,28 @@ def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
 
 
 def fails_still(*, node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
-    """Return True if the node still does not prove what its agent complained of."""
+    """Return True if the node still fails to prove the answer in its agent's error."""
     name, type, *_ = error.question.split()
     return _fails(node, zone, [(name, rdata.type_from_text(type))], now)
 
 
 def brought_by(node: Node, zone: Zone) -> int | None:
-    """Return the sequence of the last publication that brought the zone, of those that the node has not acked."""
+    """Return the newest publication (sequence) that created or restored the zone and that the node lacks."""
     brought = Revision.objects.filter(zone=zone, publication__gt=node.acked, kind__in=_BROUGHT)
     return brought.order_by("-publication").values_list("publication_id", flat=True).first()
 
 
 def names_of(node: Node) -> list[str]:
-    """Return the zones whose signatures need not be proved in a push to this node: none that it would sign
-    otherwise.
+    """Return the zones that need no proof of signatures in a push to this node.
+
+    Zones with a pending change of their signing aren't among them.
     """
     rows = UnprovenZone.objects.filter(node=node, zone__deleted_at=None).exclude(_signed_anew(node, OuterRef("zone")))
     return list(rows.order_by("zone__name").values_list("zone__name", flat=True))
 
 
 def names_for_snapshot(node: Node) -> list[str]:
-    """Return the same for a snapshot: also those that ring 0 does not prove; no node needs to be better than that."""
+    """Return the zones that need no proof in a snapshot: those of `names_of`, and those that ring 0 can't prove."""
     names = names_of(node)
     for ring0 in Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).exclude(pk=node.pk):
         names += [name for name in names_of(ring0) if name not in names]
@@ -116,10 +117,9 @@ def names_for_snapshot(node: Node) -> list[str]:
 
 
 def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> None:
-    """Record those of these zones that ring 0 does not prove and that this node, which got them in a snapshot, does
-    not prove either.
+    """Record zones that neither ring 0 nor this node can prove after a snapshot.
 
-    The first MOST_LOOKS are asked for; a push finds the others.
+    The first MOST_LOOKS of these zones are checked; a push finds the others.
     """
     known = UnprovenZone.objects.filter(node=node).values("zone")
     for zone in (
@@ -131,9 +131,9 @@ def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> N
 
 
 def look(*, now: datetime) -> None:
-    """Clear zones that validate on their nodes again; some of those looked at longest ago are asked.
+    """Clear zones that validate on their nodes again. Each run checks some of those checked longest ago.
 
-    Zones that are not signed or served any longer are cleared too.
+    Zones that are no longer signed or served are cleared too.
     """
     served = UnprovenZone.objects.filter(
         node__state__in=(NodeState.ACTIVE, NodeState.DRAINED), zone__deleted_at=None, zone__signing__is_signed=True
@@ -159,12 +159,12 @@ def look(*, now: datetime) -> None:
 
 
 def questions_of(zone: Zone) -> list[tuple[str, int]]:
-    """Return what every signed zone has to answer and to prove: its SOA, and that a name is not there."""
+    """Return the questions every signed zone must answer with proof: its SOA, and a name that doesn't exist."""
     return [(zone.name, rdtypes.SOA), (f"absent-{secrets.token_hex(4)}.{zone.name.lstrip('.')}", rdtypes.A)]
 
 
 def _fails(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> bool:
-    """Return True if it fails each time. Silence says nothing."""
+    """Return True if the node fails at every attempt. No answer at all counts as no failure."""
     try:
         return all(complaint(node, zone, questions, now) for _ in range(_TIMES))
     except NotServed:
@@ -172,13 +172,13 @@ def _fails(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: da
 
 
 def complaint(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> NotServed | None:
-    """Return what is wrong with the signatures that the node makes; None if nothing is. Raise NotServed for silence."""
+    """Return the fault in the node's signatures, or None. Raise NotServed if the node doesn't answer."""
     address = str(node.dns_address)
     return complaint_of(zone.name, questions, address, node.dns_port, now=now.timestamp(), seconds=SECONDS)
 
 
 def _at_apex(zone: Zone, *, leave_out: Collection[int] = (rdtypes.SOA,)) -> list[tuple[str, int]]:
-    """Return some RRsets that nothing but the zone answers."""
+    """Return (name, type) of some RRsets at the apex, which only the zone itself can answer."""
     rows = RRset.objects.filter(zone=zone, name=zone.name).exclude(type__in=(*_NO_EVIDENCE, *leave_out))
     return [(zone.name, row.type) for row in rows.order_by("type") if set(row.rdata) - set(row.disabled)][:MOST_TYPES]
 
@@ -188,9 +188,9 @@ def _is_signed_anew(node: Node, zone: Zone) -> bool:
 
 
 def _signed_anew(node: Node, zone: OuterRef) -> Exists:
-    """Return a condition for zones whose signing is changed by publications that the node has not acked.
+    """Return a condition for zones whose signing is changed by publications that the node hasn't acknowledged.
 
-    Publications that were taken back, and those that did that, do not count.
+    Reverted publications, and their reverts, don't count.
     """
     undone = Publication.objects.exclude(failed_reason="").filter(sequence__gt=node.acked).values("sequence")
     changes = Revision.objects.filter(

@@ -1,7 +1,7 @@
-"""Delivery: let groups go further as those before them ack what they got; stop, pin, and go on. Verbs.
+"""Delivery: release publications to groups as earlier groups acknowledge them; stop, pin and resume. Verbs.
 
-`advance` follows from facts and is run after every proof and every second.
-What a person decides (stop, pin, skip a group) holds until a person ends it.
+`advance` runs after every proof and every second, and depends only on stored facts. A person's decision (stop, pin,
+skip a group) is valid until a person ends it.
 """
 
 import logging
@@ -57,10 +57,10 @@ _requested = threading.Event()
 
 
 def advance(*, now: datetime) -> None:
-    """Let every stage go as far as the ones before it allow, and wake nodes that may go further than before.
+    """Release each stage as far as earlier stages allow, and wake nodes with a higher limit.
 
-    Any number of callers at once: one of them does it, and looks once more if another came in between. A fleet
-    without stages costs one query.
+    With concurrent callers, one does the work, and checks once more for the others. A fleet without stages costs one
+    query.
     """
     _requested.set()
     while _requested.is_set() and _turn.acquire(blocking=False):
@@ -72,7 +72,7 @@ def advance(*, now: datetime) -> None:
 
 
 def stop(*, reason: str, by: Author, now: datetime) -> None:
-    """Stop delivery: no node gets anything until `resume`. Raise DeliveryRefused without a reason, or Forbidden."""
+    """Stop delivery to all nodes until `resume`. Raise DeliveryRefused without a reason, or Forbidden."""
     _require(by)
     reason = _check_reason(reason)
     with transaction.atomic():
@@ -88,10 +88,10 @@ def stop(*, reason: str, by: Author, now: datetime) -> None:
 
 
 def resume(*, by: Author, now: datetime) -> None:
-    """Resume delivery where it was stopped; what nodes answered until now no longer stops it.
+    """Resume stopped delivery. Answers of nodes until now no longer cause a stop.
 
-    Raise DeliveryRefused when it is not stopped, or Forbidden. What still goes wrong (a node that refuses, content
-    that is not the panel's) stops it again.
+    Raise DeliveryRefused if delivery isn't stopped, or Forbidden. Current faults (a node that refuses, or diverging
+    content) stop it again.
     """
     _require(by)
     with transaction.atomic():
@@ -109,10 +109,10 @@ def resume(*, by: Author, now: datetime) -> None:
 
 
 def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
-    """Pin the fleet: no node goes beyond this sequence until `unpin`. Publications are still taken and encoded.
+    """Pin the fleet: no node goes beyond this sequence until `unpin`. Publishing and encoding continue.
 
-    Raise DeliveryRefused for a sequence that the log does not have, or below what a node answers with already: a
-    pin takes nothing back. Raise Forbidden without the right.
+    Raise DeliveryRefused for a sequence that isn't in the log, or below what a node already serves, because a pin
+    reverts nothing. Raise Forbidden without the right.
     """
     _require(by)
     reason = _check_reason(reason)
@@ -146,7 +146,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
 
 
 def unpin(*, by: Author, now: datetime) -> None:
-    """Let nodes go on to the head, stage by stage. Raise DeliveryRefused when nothing is pinned, or Forbidden."""
+    """Let nodes continue to the head, stage by stage. Raise DeliveryRefused if nothing is pinned, or Forbidden."""
     _require(by)
     with transaction.atomic():
         delivery = _lock_delivery()
@@ -165,9 +165,9 @@ def unpin(*, by: Author, now: datetime) -> None:
 
 
 def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
-    """Let later groups not wait for this one while none of its nodes is live; this ends with the first that is.
+    """Let later groups pass this group while none of its nodes is live. The first live node ends this.
 
-    Raise DeliveryRefused while one is live, or Forbidden.
+    Raise DeliveryRefused if a node is live, or Forbidden.
     """
     _require(by)
     reason = _check_reason(reason)
@@ -213,7 +213,7 @@ def _advance(now: datetime) -> None:
 
 
 def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
-    """Keep up to where each stage may go; return the groups that may go further than before."""
+    """Store how far each stage is released. Return the groups with a higher limit."""
     moved: set[int | None] = set()
     limited = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
     rows = gates.releases + sum(clearance.stage.released is None for clearance in limited)
@@ -229,7 +229,7 @@ def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
 
 
 def _stop_behind(found: Stop, now: datetime) -> None:
-    """Stop everything behind this stage, until a person resumes."""
+    """Stop every stage after this one until a person resumes."""
     _execute(_DURABLY)
     _lock_delivery()
     Delivery.objects.filter(pk=1).update(
@@ -243,7 +243,7 @@ def _stop_behind(found: Stop, now: datetime) -> None:
 
 
 def _end_skips(gates: Gates, now: datetime) -> None:
-    """Count a group that was skipped again as soon as one of its nodes is live."""
+    """End the skip of a group as soon as one of its nodes is live."""
     for stage in gates.stages:
         if stage.group_id is not None and stage.is_skipped and stage.live:
             NodeGroup.objects.filter(pk=stage.group_id).update(skipped_reason="", skipped_at=None)
@@ -265,7 +265,7 @@ def _wake(node_ids: Iterable[int]) -> None:
 
 
 def _lock_delivery() -> Delivery:
-    """Return the one row, locked for the caller until the end of the transaction."""
+    """Return the single row of delivery, locked until the end of the transaction."""
     _execute(_ALONE)
     delivery, _ = Delivery.objects.get_or_create(pk=1)
     return delivery
@@ -293,6 +293,6 @@ def _check_reason(reason: str) -> str:
 
 
 def _require(by: Author) -> None:
-    """Raise Forbidden for a person without the right. `by`: None on the command line of the panel's own machine."""
+    """Raise Forbidden for a person without the right. `by` is None on the command line of the panel's machine."""
     if by is not None:
         access.require(by, Permission.NODES)

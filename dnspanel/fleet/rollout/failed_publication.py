@@ -1,9 +1,10 @@
-"""Find the publication that makes ring 0's PowerDNS fail, by asking for each RRset that changed.
+"""Search for the publication that makes ring 0's PowerDNS fail, by queries for each changed RRset.
 
-A server that does not answer at all is no evidence: it may just be down. It has to answer for the position zone,
-before and after, and to fail twice with an RRset that the publication changed. Where only signatures or proofs are
-not good, as its agent says after several looks, what changed the signing of the zone is to blame; if nothing did,
-and the untouched part of the zone is good, what changed its content. Otherwise no publication is (`bogus_zones`).
+A server that doesn't answer at all is no evidence, because it can just be down. It must answer for the position zone,
+before and after, and fail twice for an RRset that the publication changed. If only signatures or proofs are invalid, as
+the agent reports after several looks, the cause is a change of the zone's signing. If no publication changed the
+signing and the untouched part of the zone is valid, the cause is a change of its content. In all other cases no
+publication is the cause (`bogus_zones`).
 """
 
 import contextlib
@@ -45,7 +46,7 @@ _COMPUTED = frozenset({rdtypes.ALIAS, rdtypes.LUA})
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """An RRset that a publication put or deleted (no rdata)."""
+    """An RRset that a publication set, or deleted (no rdata)."""
 
     sequence: int
     name: str
@@ -63,10 +64,9 @@ class Suspect:
 
 
 def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | None:
-    """Take back the publication with which ring 0 cannot answer, and return what took it back.
+    """Revert the publication that ring 0 can't serve. Return the reverting publication.
 
-    None where none is to blame: PowerDNS does not answer at all, or answers
-    well by now.
+    Return None if no publication is the cause: PowerDNS doesn't answer at all, or answers correctly by now.
     """
     server = _Server(str(node.dns_address), node.dns_port)
     position = server.position(BACK_SECONDS)
@@ -81,17 +81,16 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
 
 
 def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotServed | None:
-    """Examine what came to ring 0 in a snapshot, and return what it does not answer well; what is to blame is taken
-    back by then.
+    """Check the data that ring 0 got in a snapshot and return the fault. Revert a publication that is the cause.
 
-    Asked for are the changes of publications since its ack, and whether the signed zones among them validate.
+    The checks cover the changes of publications since its ack, and whether the changed signed zones validate.
 
-    An agent that installs a snapshot looks at a sample of all zones, and knows nothing of publications. Return None
-    where all is well, or nothing is to blame and the zone is passed over from now on; and for a node that never acked
-    anything, which no other node has waited for. Raise NotServed where PowerDNS is silent.
+    An agent that installs a snapshot checks a sample of all zones and doesn't know publications. Return None if all is
+    well, or if no publication is the cause and the zone is let pass. Also return None for a node that never
+    acknowledged anything, which no other node waits for. Raise NotServed if PowerDNS doesn't answer.
 
-    In every case with a result the snapshot must not be acked: others would get it, also where there is nothing to
-    take back because the fault was corrected since.
+    If a fault is returned, the snapshot must not be acknowledged, or other nodes would get it. This is also true if
+    there is nothing to revert because the fault has been corrected since.
     """
     if node.epoch is None:
         return None
@@ -126,7 +125,7 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
 
 
 def _signed_and_changed(node: Node, up_to: int) -> list[Zone]:
-    """Return the signed zones that publications since the node's ack have changed, those changed last first."""
+    """Return the signed zones that publications since the node's ack have changed, most recently changed first."""
     since = Revision.objects.filter(publication__gt=node.acked, publication__lte=up_to, zone__deleted_at=None)
     newest = since.filter(zone__signing__is_signed=True).values("zone").annotate(last=Max("publication"))
     ids = [row["zone"] for row in newest.order_by("-last")[:MOST_ZONES]]
@@ -135,7 +134,7 @@ def _signed_and_changed(node: Node, up_to: int) -> list[Zone]:
 
 
 def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
-    """Return what publications since the node's ack have changed in the zone, the newest first."""
+    """Return (name, type) of the RRsets that publications since the node's ack changed in the zone, newest first."""
     changes = Change.objects.filter(
         revision__zone=zone, revision__publication__gt=node.acked, revision__publication__lte=up_to
     ).exclude(type__in=_COMPUTED)
@@ -143,7 +142,7 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
-    """Examine the case in which answers are those that were written, but their signatures or proofs are not good."""
+    """Handle the case of correct content with invalid signatures or proofs."""
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None
@@ -159,7 +158,7 @@ def _examine_signing(node: Node, error: NotServed, position: int, now: datetime)
 
 
 def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: datetime) -> Publication | None:
-    """Take back the newest publication that changed the zone and is not taken back in full yet."""
+    """Revert the newest publication that changed the zone and isn't fully reverted yet."""
     changed = Publication.objects.filter(
         sequence__gt=node.acked, sequence__lte=position, failed_reason="", revisions__zone=zone
     )
@@ -171,10 +170,10 @@ def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: d
 
 
 def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:
-    """Return the first suspect that the server fails for, and how; the RRset that the agent named comes first.
+    """Return the first suspect with a failure, and the failure. The RRset in the agent's error is tried first.
 
-    A name with SERVFAIL has it for every type, whichever of its rows cannot be read: then the newest of them comes
-    first, and not the type that the agent happened to ask for.
+    A name with SERVFAIL has it for every type, whichever of its rows is unreadable. Then the newest change of the name
+    comes first, not the type that the agent asked for by chance.
     """
     accused, is_of_name = _accused_name(error), error.found == _SERVFAIL
     order = sorted(found, key=lambda each: (each.name != accused, not is_of_name and str(each) != error.question))
@@ -186,10 +185,10 @@ def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tu
 
 
 def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
-    """Return what the publications after..up_to left behind, the newest first, at most MOST_SUSPECTS.
+    """Return the RRsets left by publications after..up_to, newest first, at most MOST_SUSPECTS.
 
-    Each RRset once, as the last of them put or deleted it: that is what is served. What is at the `accused` name is
-    among them, however many others there are.
+    Each RRset appears once, as last set or deleted, because this is what is served. RRsets at the `accused` name are
+    always included.
     """
     found: dict[tuple[str, int], Suspect] = {}
     of_name = (
@@ -224,8 +223,9 @@ def _suspects_of_changes(after: int, up_to: int, name: str = "") -> Iterator[Sus
 
 
 def _suspects_of_new_zones(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
-    """Yield what of zones that came is unchanged: RRsets that changed since, which the server may not know
-    yet, are left out.
+    """Yield unchanged RRsets of created or restored zones.
+
+    RRsets changed since are left out, because the server might not have the change yet.
     """
     kinds = (RevisionKind.CREATE, RevisionKind.RESTORE)
     revisions = Revision.objects.filter(
@@ -245,13 +245,13 @@ def _suspects_of_new_zones(after: int, up_to: int, name: str = "") -> Iterator[S
 
 
 class _Server:
-    """Ring 0's PowerDNS, asked over DNS."""
+    """Ring 0's PowerDNS, queried over DNS."""
 
     def __init__(self, address: str, port: int) -> None:
         self._address, self._port = address, port
 
     def position(self, seconds: float) -> int | None:
-        """Return the sequence that it answers for the position zone within this time; None if it does not."""
+        """Return the sequence in the server's answer for the position zone; None without an answer within this time."""
         deadline = time.monotonic() + seconds
         while True:
             with contextlib.suppress(NotServed, OSError, dns.exception.DNSException, BadBytes):
@@ -263,11 +263,10 @@ class _Server:
             time.sleep(_PAUSE_SECONDS)
 
     def failure(self, suspect: Suspect, *, must_equal: bool) -> str:
-        """Return how it fails for this RRset, each time; empty if it answers, or if it does not answer anything
-        else either.
+        """Return the failure for this RRset if it occurs at every attempt; empty if there is none.
 
-        Other content than was written counts only where the agent complained of just that: what a delegation or a
-        wildcard answers, the agent knows.
+        The result is also empty if the server answers nothing else either. Wrong content counts only with `must_equal`,
+        if the agent reported this RRset, because the agent knows the answers of delegations and wildcards.
         """
         failure = ""
         for _ in range(_TIMES):

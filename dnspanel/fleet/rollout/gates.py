@@ -1,7 +1,7 @@
-"""Gates: the status of each stage, read from the database, and up to where each node may go (`stages` decides).
+"""The delivery state of each stage from the database, and each node's limit (`stages` decides). Pure reads.
 
-A fleet with one group and no ring 0 has no row of `Release`: then nothing here
-is asked more than the one statement that loads a node anyway.
+A fleet with one group and no ring 0 has no row of `Release`. It then needs only the one statement that loads a node
+anyway.
 """
 
 from collections import defaultdict
@@ -122,7 +122,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The status of delivery: the stages in order, and what people or trouble have set."""
+    """The state of delivery: the stages in order, with limits set by people or by failures."""
 
     epoch: UUID
     head: int
@@ -136,12 +136,12 @@ class Gates:
     releases: int = 0  # how many rows of Release there are, of whatever epoch
 
     def clearances(self) -> list[Clearance]:
-        """Return up to where each stage may go, with the reason where that is not the head."""
+        """Return how far each stage is released, with the reason if it is below the head."""
         cleared = clearances(self.stages, head=self.head, stopped=self.stopped_behind)
         return [self._cap_clearance(clearance) for clearance in cleared]
 
     def reason_to_wait(self, *, group_id: int | None, is_ring0: bool) -> str:
-        """Return for what nodes of this group wait; they have all that they may have."""
+        """Return why nodes of this group wait at their limit."""
         if self.is_stopped:
             return gettext("delivery is stopped: {reason}").format(reason=self.stopped_reason)
         cleared = self.clearances()
@@ -169,7 +169,7 @@ class Gates:
 
 
 def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
-    """Return the same nodes with `limit` and `is_gate`, in the same single statement."""
+    """Add `limit` and `is_gate` to a query of nodes, without another statement."""
     return nodes.annotate(
         limit=RawSQL(_LIMIT, (), output_field=BigIntegerField(null=True)),
         is_gate=RawSQL(_IS_GATE, (), output_field=BooleanField()),
@@ -177,14 +177,14 @@ def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
 
 
 def node_to_push(node_id: int) -> Any | None:
-    """Return the node as `nodes_to_push` does; None unless it takes pushes."""
+    """Return the node like `nodes_to_push`; None if it takes no pushes."""
     return next(iter(nodes_to_push([node_id])), None)
 
 
 def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
-    """Return those of these nodes that take pushes, in one statement.
+    """Return the nodes among these that take pushes, in one statement.
 
-    They have the fields in `_PUSHED_BY`, and `limit`, `is_gate` and `has_unproven`.
+    The nodes have the fields in `_PUSHED_BY`, and `limit`, `is_gate` and `has_unproven`.
     """
     found = []
     with prepared_cursor() as cursor:
@@ -197,14 +197,14 @@ def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
 
 
 def free_nodes(*, schema: int) -> list[int]:
-    """Return the active nodes of a schema that wait for no other: those to wake when there is something new."""
+    """Return the ids of active nodes of a schema that wait for no other node. Wake them after a publication."""
     with prepared_cursor() as cursor:
         cursor.execute(_FREE, (schema,))
         return [id_ for (id_,) in cursor.fetchall()]
 
 
 def read_gates(*, now: datetime) -> Gates:
-    """Return the status of delivery: three statements, and two more for each group that asks for time to verify."""
+    """Read the state of delivery with three statements, and two more for each group with a time to verify."""
     with prepared_cursor() as cursor:
         cursor.execute(_STATE)
         epoch, head, reason, stopped_group, is_stopped, pinned, resumed_at, isolated, releases = cursor.fetchone()
@@ -241,7 +241,8 @@ def read_gates(*, now: datetime) -> Gates:
 def _ring0_stage(rows: Sequence[_Row], now: datetime) -> Stage:
     """Return the stage of ring 0.
 
-    It counts while it was heard recently and has answers to give; or always, where the setting says so.
+    Other stages wait for ring 0 while it was heard recently and serves data, or always if the setting RING0_REQUIRED is
+    on.
     """
     patience = timedelta(seconds=settings.RING0_PATIENCE)
     members = tuple(_member(row, row.acked, is_live=_is_live(row, now, patience)) for row in rows)
@@ -266,8 +267,9 @@ def _member(row: _Row, verified: int, *, is_live: bool) -> Member:
 
 
 def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
-    """Return True if its agent answers and it has acked something: a new node that gets its first zones
-    delays no other.
+    """Return True if the node's agent answers and the node has acknowledged a position.
+
+    A new node that is still getting its first zones therefore delays no other.
     """
     heard = row.heard_at is not None and now - row.heard_at <= patience
     return heard and row.acked > 0
@@ -276,7 +278,7 @@ def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
 def _with_answers(
     stage: Stage, stages: Sequence[Stage], epoch: UUID, resumed_at: datetime | None, now: datetime
 ) -> Stage:
-    """Return the stage with its answers before and since what the next one does not have yet came to it."""
+    """Return the stage with its counts of answers before and after it got what the next stage lacks."""
     followers = [s for s in stages[stages.index(stage) + 1 :] if s.members]
     if not stage.verify_seconds or not stage.members or not followers:
         return stage

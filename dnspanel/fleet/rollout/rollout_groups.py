@@ -24,9 +24,9 @@ _RESERVED = frozenset({"ring0", "ring-0"})
 
 
 def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
-    """Create a group, behind all others, without nodes. Raise GroupRefused or Forbidden.
+    """Create a group without nodes, after all others. Raise GroupRefused or Forbidden.
 
-    Nodes without a group go with the last one: where there was none before, all of them are in this one now.
+    Nodes without a group belong to the last group. The first group therefore contains all nodes.
     """
     _require(by)
     _check_name(name)
@@ -65,7 +65,7 @@ def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> N
 
 
 def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datetime) -> None:
-    """Set how long its nodes have to answer well before the next group gets a publication. Raise GroupRefused."""
+    """Set how long the group's nodes must answer correctly before the next group starts. Raise GroupRefused."""
     _require(by)
     _check_seconds(seconds)
     with transaction.atomic():
@@ -76,10 +76,9 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
 
 
 def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) -> None:
-    """Set the resolver that its nodes follow ALIAS with, the fleet's if it is empty; they get there one after the
-    other.
+    """Set the resolver for ALIAS on the group's nodes; empty for the fleet's. Nodes change one after another.
 
-    Raise GroupRefused for what is no address, or Forbidden.
+    Raise GroupRefused for an invalid address, or Forbidden.
     """
     _require(by)
     if resolver and not is_resolver(resolver):
@@ -93,7 +92,7 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
 
 
 def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:
-    """Swap the group with its neighbour. Raise GroupRefused at the end of the row, or Forbidden."""
+    """Swap the group with its neighbor. Raise GroupRefused at the end of the row, or Forbidden."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))
@@ -120,7 +119,7 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
 
 
 def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
-    """Delete the group. Raise GroupRefused while nodes are in it or delivery is stopped behind it, or Forbidden."""
+    """Delete the group. Raise GroupRefused if it contains nodes or delivery is stopped after it, or Forbidden."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))

@@ -1,10 +1,8 @@
-"""Up to where each group of nodes may go: decided from what the nodes answer. Pure.
+"""Release limits for each group of nodes, decided from the nodes' answers. Pure.
 
-Ring 0 comes first, then the groups in their order. A stage gets sequence S
-when every live node of each stage before it has acked S, and has answered
-well with it for as long as its group asks. What goes wrong there (a refusal,
-content that is not the panel's, more failed answers than before) stops
-everything behind it until a person lets it go on.
+Ring 0 comes first, then the groups in their order. A stage gets sequence S when every live node of each earlier stage
+has acknowledged S, and has answered correctly with it for the group's time to verify. A fault there (a refusal,
+diverging content, or more failed answers than before) stops all later stages until a person resumes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +21,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node that takes pushes. Positions are sequences of the present epoch, 0 for none."""
+    """A node that takes pushes. Positions are sequences of the current epoch, 0 for none."""
 
     id: int
     name: str
@@ -36,7 +34,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a group's nodes answered in some time, and how many of these answers were SERVFAIL or REFUSED."""
+    """The number of answers of a group's nodes in a period, and the number of SERVFAIL or REFUSED among them."""
 
     total: int = 0
     failed: int = 0
@@ -47,7 +45,7 @@ class Answers:
 
 
 class Ring0(Enum):
-    """What a stage is to the others: an ordinary group, or ring 0 while they wait for it, or while they do not."""
+    """The role of a stage: an ordinary group, or ring 0 with or without other stages waiting for it."""
 
     NO = "no"
     WAITED_FOR = "waited for"
@@ -56,7 +54,7 @@ class Ring0(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Nodes that get publications together. For ring 0, and for nodes without any group, `group_id` is empty."""
+    """Nodes that get publications together. `group_id` is empty for ring 0 and for nodes without a group."""
 
     name: str
     members: tuple[Member, ...]
@@ -76,7 +74,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Clearance:
-    """Up to where a stage may go (None: to the head); `reason` says why not further, empty while it is at the head."""
+    """The sequence up to which a stage is released (None: to the head). `reason` explains the limit.
+
+    It is empty while the limit is the head.
+    """
 
     stage: Stage
     sequence: int | None
@@ -85,16 +86,16 @@ class Clearance:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Everything behind `stage` has to be stopped, for this reason."""
+    """An instruction to stop everything after `stage`, with the reason."""
 
     stage: Stage
     reason: str
 
 
 def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = None) -> list[Clearance]:
-    """Return up to where each stage may go, in order. What was released once stays released.
+    """Return how far each stage is released, in order. An earlier release stays valid.
 
-    `stopped` is the stage behind which a person or `trouble` stopped everything.
+    Everything after the stage `stopped` was stopped by a person or by `trouble`.
     """
     cleared: list[Clearance] = []
     limit: int | None = None
@@ -114,9 +115,9 @@ def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = No
 
 
 def stop_for(stages: Sequence[Stage]) -> Stop | None:
-    """Return the first stage with trouble that has anyone behind it, or None.
+    """Return a stop for the first stage with a fault and later stages; None without one.
 
-    Ring 0 stops no stage for good: what it cannot answer with is taken back, and until then all wait for it.
+    Ring 0 never stops the others for good: a publication it can't serve is reverted, and they wait until then.
     """
     for number, stage in enumerate(stages):
         has_followers = any(later.members for later in stages[number + 1 :])
@@ -126,7 +127,7 @@ def stop_for(stages: Sequence[Stage]) -> Stop | None:
 
 
 def trouble(stage: Stage) -> str:
-    """Return what is wrong with this stage, for people; empty if nothing is."""
+    """Return a description of the fault in this stage; empty without one."""
     refusing = [member for member in stage.members if member.refusal]
     if refusing:
         first = refusing[0]
@@ -146,9 +147,9 @@ def trouble(stage: Stage) -> str:
 
 
 def rose(before: Answers, after: Answers, elsewhere: Answers) -> bool:
-    """Return whether clearly more answers fail than before; too few answers say nothing.
+    """Return True if clearly more answers fail than before. Too few answers give False.
 
-    Where as many fail elsewhere, it is the questions that have changed, such as a scan for zones that do not exist.
+    If the share rises elsewhere too, the questions have changed, for example by a scan for zones that don't exist.
     """
     if after.total < FEWEST_ANSWERS:
         return False
@@ -157,7 +158,7 @@ def rose(before: Answers, after: Answers, elsewhere: Answers) -> bool:
 
 
 def _gate(stage: Stage, head: int) -> tuple[int | None, str]:
-    """Return up to where this stage lets the next ones go (None: anywhere), and for what they wait."""
+    """Return how far this stage releases the next ones (None: without limit), and the reason for waiting."""
     if not stage.members or stage.ring0 is Ring0.AWAY:
         return None, ""
     if not stage.live:

@@ -1,8 +1,7 @@
-"""Take back publications that ring 0 cannot answer with, and never send them to any other node. Verbs.
+"""Reverts of publications that ring 0 can't serve, so that no other node gets them. Verbs.
 
-The panel takes such a publication back by another one. Until both are one
-segment, in which nothing of the first is left, no other node is given anything
-from the first one on.
+The panel reverts such a publication by another publication. Until both are merged into one segment, without content of
+the first, no other node gets anything from the first one on.
 """
 
 import logging
@@ -22,9 +21,9 @@ logger = logging.getLogger(__name__)
 
 
 def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publication | None:
-    """Take the publication back and mark it with the reason; return what took it back, None if nothing did.
+    """Revert the publication and mark it with the reason. Return the reverting publication, or None.
 
-    Idempotent: what is taken back already is not touched again.
+    Idempotent: a publication that is already reverted isn't touched again.
     """
 
     inverse = failed.take_back(
@@ -36,7 +35,7 @@ def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publica
 
 
 def isolate_signing(*, node: Node, zone: Zone, up_to: int, reason: str, now: datetime) -> Publication | None:
-    """Take back what changed the signing of this zone first, of all that ring 0 has and others do not yet."""
+    """Revert the first change of this zone's signing among the publications that only ring 0 has."""
     failed_ones: list[int] = []
 
     def keep(inverse: Publication, sequence: int) -> None:
@@ -66,8 +65,7 @@ def _note(node: Node, sequence: int, inverse: Publication, reason: str, now: dat
 
 
 def merge_acked(*, now: datetime) -> bool:
-    """Merge what failed and what took it back into one segment, once ring 0 answers with it; return True if that
-    was done now.
+    """Merge failed publications and their reverts into one segment once ring 0 serves them. Return True if done now.
 
     Without ring 0, this is done as soon as both are encoded.
     """

@@ -1,8 +1,8 @@
-"""Where publications wait: the oldest one that the last nodes do not answer with yet, and what holds it up. Pure.
+"""The oldest publication that some node doesn't serve yet, and the place where it waits. Pure.
 
-The way of a publication is: encoder, push worker, canary (ring 0), the groups in their order. The first place on this
-way that has not passed the publication on is the one that is named. A place whose trouble has an alert of its own is
-named as well, but `has_own_alert` says so: one cause is one alert.
+A publication passes the encoder, the push worker, the canary (ring 0), and the groups in order. The first place that
+hasn't passed it on is reported. If the place has an alert of its own, `has_own_alert` is set, so that one cause gives
+one alert.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ FOLLOWS = frozenset({Word.LATE, Word.STALE})
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A node that takes pushes; `since` is when the oldest publication that it lacks was published."""
+    """A node that takes pushes. `since` is the publication time of the oldest publication that it lacks."""
 
     node_id: int
     name: str
@@ -58,7 +58,7 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What publications go through, and what people or trouble have set."""
+    """The steps that publications pass, with limits set by people or by failures."""
 
     clearances: Sequence[Clearance] = ()
     is_on_hold: bool = False
@@ -70,7 +70,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The oldest publication that the last nodes do not answer with, and where it waits."""
+    """The oldest publication that some node doesn't serve yet, and where it waits."""
 
     sequence: int
     since: datetime
@@ -81,19 +81,19 @@ class Waiting:
     verify_time: timedelta = timedelta(0)  # that groups before this place verify every publication for
 
     def age(self, now: datetime) -> timedelta:
-        """Return how long ago the publication was published."""
+        """Return the time since the publication."""
         return max(timedelta(0), now - self.since)
 
     def late_by(self, now: datetime) -> timedelta:
-        """Return for how long it has waited beyond what groups take to verify; zero if another alert explains it."""
+        """Return the waiting time beyond the groups' time to verify; zero if another alert explains it."""
         return timedelta(0) if self.has_own_alert else max(timedelta(0), self.age(now) - self.verify_time)
 
 
 def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
-    """Return the oldest publication that waits; None while every node that takes pushes answers with everything.
+    """Return the oldest waiting publication; None if every node that takes pushes serves everything.
 
-    Nodes with trouble of their own do not count while others wait: they would hide what the others wait for. The
-    canary counts only where it is the whole fleet, since the others go on without it.
+    Nodes with a fault of their own don't count while others wait, since they would hide the cause. The canary counts
+    only if it is the only node, because the others continue without it.
     """
     last = [follower for follower in followers if not follower.is_ring0] or list(followers)
     late = [(follower.since, follower) for follower in last if follower.since is not None]
@@ -108,7 +108,7 @@ def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting
 
 
 def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Waiting | None:
-    """Return it if no node can be given the publication."""
+    """Return the publication if it waits at a place before all nodes; None if it has passed these places."""
     sequence = oldest.sequence
     if oldest.encoded < sequence:
         place = Place.HOLD if pipeline.is_on_hold else Place.ENCODER
@@ -121,7 +121,7 @@ def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Wait
 
 
 def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
-    """Return it at the first stage that has nodes without the publication; None if no stage has."""
+    """Return the publication at the first stage with nodes that lack it; None if there is no such stage."""
     by_id = {follower.node_id: follower for follower in followers}
     sequence, verify_time = oldest.sequence, timedelta(0)
     passed: list[Stage] = []
@@ -141,7 +141,7 @@ def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower]
 def _behind(
     passed: Sequence[Stage], sequence: int, since: datetime, pipeline: Pipeline, verify_time: timedelta
 ) -> Waiting:
-    """Return it at the stage that does not let it pass, though none of its nodes that work lacks it."""
+    """Return the publication at the stage that holds it back, although none of its healthy nodes lacks it."""
     stopped = pipeline.stopped_behind
     gate = next((stage for stage in passed if stage == stopped or _keeps_back(stage, sequence)), None)
     if gate is None:  # a publication is being taken back, which the push worker does
@@ -173,7 +173,7 @@ def _at(
     pipeline: Pipeline,
     verify_time: timedelta,
 ) -> Waiting:
-    """Return it at this node, which may have it, or at the push worker, which does not send it."""
+    """Return the publication at this node if it was sent there, or else at the push worker."""
     is_sent = node.limit is None or node.limit >= sequence
     if is_sent and (node.is_moving or _pushes_work(sequence, since, followers, pipeline)):
         return Waiting(sequence, since, _place_of(node), node.name, is_moving=node.is_moving, verify_time=verify_time)
@@ -181,9 +181,9 @@ def _at(
 
 
 def _pushes_work(sequence: int, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> bool:
-    """Return whether the push worker works: it says so, or another node has the publication, or proved one long after.
+    """Return True if the push worker works: by its own sign, or by proofs of other nodes since.
 
-    What was proved just after the publication may have been sent before the worker hung.
+    A proof shortly after the publication doesn't count, because it can come from before the worker hung.
     """
     if pipeline.push_works is not None:
         return pipeline.push_works
@@ -219,7 +219,7 @@ _PLACES: Mapping[Place, str] = {
 
 
 def describe(waiting: Waiting, now: datetime) -> str:
-    """Return the age of the oldest publication and its place as a sentence."""
+    """Return a sentence with the age and place of the oldest publication."""
     message = (
         gettext(
             "Publications arrive late: {name} is catching up, and the oldest publication that it lacks is {time} old."
