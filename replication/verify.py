@@ -202,7 +202,7 @@ class ComputedQuestion:
 
 
 def computed_questions(store: Store, record_keys: Iterable[bytes]) -> Iterator[ComputedQuestion]:
-    """Yield the questions to ask for the served ALIAS and LUA records among these rows."""
+    """Yield the questions for the ALIAS and LUA records among these rows. Records that are not served are skipped."""
     for key in record_keys:
         zone_id, rel, type = keys.decode_record_key(key)
         if type not in _COMPUTED or (zone := _served_name(store, zone_id)) is None:

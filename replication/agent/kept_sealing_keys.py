@@ -45,7 +45,7 @@ class SealingKeys:
         return self._secrets.get(key_id)
 
     def take(self, message: bytes) -> None:
-        """Store exactly these keys, durably across a crash. Raise BadBytes or OSError."""
+        """Store exactly these keys, so that they survive a crash. Raise BadBytes or OSError."""
         keys = decode_sealing_keys(message)
         write_atomically(self._path, encode_sealing_keys(keys).decode("ascii"))
         self._secrets = {key.id: key.secret for key in keys}

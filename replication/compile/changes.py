@@ -164,7 +164,7 @@ class _Compiler:
             self._result[rel, type] = body
 
     def _lower_names(self, rel: bytes) -> None:
-        """Write the stored RRsets of a name that lost its signatures in lowercase, as PowerDNS has to sign them."""
+        """Write a name's stored RRsets in lowercase after its signatures were deleted, as PowerDNS has to sign them."""
         for type, body in self._read(rel).items():
             if type not in rdata.SIGNED_IN_LOWER_CASE or type in self._after[rel]:
                 continue

@@ -1,4 +1,4 @@
-"""The rows of one zone: as a file has them, and with changes on top of them. Pure."""
+"""The rows of one zone: the stored rows, and stored rows combined with changes. Pure."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping

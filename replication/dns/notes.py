@@ -112,5 +112,5 @@ def parse_notes(text: str) -> Notes:
 
 
 def notes_without_spellings(text: str) -> str:
-    """Return formatted notes without spellings, as people see them."""
+    """Return formatted notes without spellings, in the form that people see."""
     return format_notes(parse_notes(text).without_spellings) if _SPELLINGS in text else text

@@ -61,7 +61,10 @@ class Bypass:
             self._entries = {EVERYTHING: _Entry(since)}
 
     def settle(self, served: Position | None, now: float) -> None:
-        """Record that all nodes in rotation have this position. Zones held for it are held for another HOLD_SECONDS."""
+        """Record that all nodes in rotation have this position.
+
+        Zones that are held for this position, or an earlier one, stay held for another HOLD_SECONDS.
+        """
         for entry in self._entries.values():
             reached = entry.since is None or (
                 served is not None and (served.epoch != entry.since.epoch or served.sequence >= entry.since.sequence)
@@ -70,7 +73,7 @@ class Bypass:
                 entry.over_at = now + self._seconds
 
     def over(self, now: float) -> tuple[str, ...]:
-        """Return the zones that no longer need to be held once the cache has no answers of them."""
+        """Return the zones that no longer need to be held, once their answers are purged from the cache."""
         return tuple(
             zone for zone, entry in self._entries.items() if entry.over_at is not None and entry.over_at <= now
         )

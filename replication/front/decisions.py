@@ -60,7 +60,9 @@ class Means:
 
 
 class Line(NamedTuple):
-    """One line of a configuration with its reason. The text is empty if the reason explains why there is no line."""
+    """One line of a configuration with its reason. If the line's text is empty, the reason explains why there is no
+    line.
+    """
 
     text: str
     reason: str
@@ -95,7 +97,7 @@ class Offered:
 
 
 def explain_lines(lines: Iterable[Line], opening: str) -> str:
-    """Format the lines, each below its reason with this opening. A repeated reason is left out."""
+    """Format configuration lines, each below its reason. `opening` begins a comment. A repeated reason is left out."""
     text, previous = [], ""
     for line in lines:
         text.append("" if line.reason == previous else f"{opening}{line.reason}\n")

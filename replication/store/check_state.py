@@ -70,7 +70,10 @@ class CheckState:
 
     @contextmanager
     def at_rest(self) -> Iterator[tuple[Any, Any] | None]:
-        """Yield read transactions of main and records at one position, or None if the files have no common position."""
+        """Yield read transactions of the main and the records file at one position.
+
+        Yield None if the files have no common position.
+        """
         with self.records.env.begin() as records, self.main.env.begin() as main:
             rows = self.main.row(main), self.records.row(records)
             is_moving = self.main.installing() or self.records.installing()

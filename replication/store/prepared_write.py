@@ -231,7 +231,10 @@ class Waiting:
                 planner.add(dbi, key, digest)
 
     def _rows_behind(self, txn: Any, puts: Puts) -> list[Row] | None:
-        """Return some of the rows after these, or None if a row exists between the first and the last of these."""
+        """Return some of the stored rows after the rows of `puts`.
+
+        Return None if a stored row exists between the first and the last row of `puts`.
+        """
         dbi, rows = puts
         with txn.cursor(db=self._database.tables[dbi]) as cursor:
             behind = rows_behind(cursor, rows[0][0])

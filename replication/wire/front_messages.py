@@ -106,7 +106,9 @@ class Backend:
 
     @property
     def sentence(self) -> str:
-        """A sentence with the reason why this node must not be asked now, or "" if its own answers decide."""
+        """A sentence with the reason why this node must not be asked now, or "" if the node's own answers decide
+        that.
+        """
         return Told(self.out, self.spoken).sentence
 
     def to_json(self) -> dict[str, Any]:

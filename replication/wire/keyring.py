@@ -69,7 +69,7 @@ def decode_keyring(sealed: bytes, known: Iterable[bytes]) -> Keyring:
 
 
 def signer_for(known: Sequence[bytes], ours: Iterable[bytes]) -> bytes | None:
-    """Return the first of our keys that the receiver knows. If it is None, the receiver has to enroll again."""
+    """Return the first of our keys that the receiver knows, or None if the receiver has to enroll again."""
     return next((key for key in ours if key in known), None)
 
 

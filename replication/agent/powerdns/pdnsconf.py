@@ -69,9 +69,10 @@ def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTyp
 
 
 def transfers_of(config: AgentConfig) -> tuple[str, ...]:
-    """Return the networks that are allowed to transfer zones: the configured ones; for ring 0 by default only loopback.
+    """Return the networks that are allowed to transfer zones, as configured.
 
-    The panel's gateway has ring 0 sign the zones that secondaries transfer.
+    Ring 0 allows only loopback by default, because the panel's gateway has ring 0 sign the zones that secondaries
+    transfer.
     """
     return split_networks(config.transfers_to) or (() if config.caches else LOOPBACK)
 

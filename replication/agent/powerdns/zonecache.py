@@ -55,7 +55,10 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """The earliest clock time to read the list again within its share of time if no request waits for it."""
+        """The earliest clock time to read the list again, if no request waits for that.
+
+        Reading takes at most its share of the time.
+        """
         return self._read_at + self.seconds / _SHARE
 
     @property

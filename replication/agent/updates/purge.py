@@ -259,7 +259,9 @@ class Purger:
 
     @property
     def list_due(self) -> float:
-        """The earliest monotonic time at which PowerDNS can read its list of zones within its share of the time."""
+        """The earliest monotonic time to read PowerDNS's list of zones again, so that reading keeps its share of the
+        time.
+        """
         return self._zone_cache.due
 
     @property
