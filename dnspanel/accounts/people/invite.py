@@ -22,10 +22,10 @@ SECRET_BYTES = 32
 
 
 def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta = LIFETIME) -> str:
-    """Store an invitation and return its secret. The secret is shown once and not stored.
+    """Store an invitation and return its secret. The secret itself is not stored, so it can be shown only once.
 
-    `by`: None for an invitation made on the console. Raise GrantRefused if the role has more rights than the token
-    that invites.
+    `by` is None for an invitation made on the console. Raise GrantRefused if the role has more rights than the inviting
+    token.
     """
     refuse_higher_role(by, role)
     secret = secrets.token_urlsafe(SECRET_BYTES)
@@ -42,7 +42,7 @@ def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta
 
 
 def open_invitation(secret: str, now: datetime) -> Invitation:
-    """Return the valid invitation of this secret. Raise BadInvitation."""
+    """Return the unused, unexpired invitation with this secret. Raise BadInvitation if there is none."""
     invitation = Invitation.objects.filter(secret_sha256=_sha256(secret)).first()
     if invitation is None:
         raise InvitationUnknown
@@ -54,11 +54,10 @@ def open_invitation(secret: str, now: datetime) -> Invitation:
 
 
 def accept_invitation(*, secret: str, username: str, email: str, password: str, now: datetime) -> User:
-    """Make the account that the invitation promises, once.
+    """Create the account that the invitation allows. An invitation can be used only once.
 
-    Raises BadInvitation, or AccountRefused with the fields at fault; then the
-    invitation is still good. Two acceptances at once make one account: the
-    invitation is claimed by one conditional UPDATE.
+    Raise BadInvitation. Raise AccountRefused with the invalid fields; the invitation stays usable. Two simultaneous
+    calls create one account, because one conditional UPDATE claims the invitation.
     """
     invitation = open_invitation(secret, now)
     mail = canonical_mail(email.strip()) or email.strip()

@@ -1,4 +1,4 @@
-"""How lists look to a person: which columns they leave out, and how dense their rows are. Verbs."""
+"""A person's display settings for lists: hidden columns and row density. Verbs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class ListName(StrEnum):
-    """The lists that a person may set up."""
+    """The lists with display settings."""
 
     ZONES = "zones"
     RECORDS = "records"
@@ -37,7 +37,7 @@ COLUMNS: Mapping[ListName, Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ListLook:
-    """How a list looks: the columns that are left out, and whether its rows are dense."""
+    """The display settings of a list: its hidden columns, and whether its rows are dense."""
 
     of: ListName
     hidden: frozenset[str] = frozenset()
@@ -50,18 +50,18 @@ class ListLook:
 
     @property
     def columns(self) -> tuple[tuple[str, str, bool], ...]:
-        """Each column that can be left out: key, text, and whether it is there."""
+        """The columns that can be hidden, as tuples of key, text, and True if the column is shown."""
         return tuple((key, text, key not in self.hidden) for key, text in COLUMNS[self.of].items())
 
 
 def look_of(person: User, of: ListName) -> ListLook:
-    """Return how this list looks to the person, without a query."""
+    """Return the person's display settings for this list. Make no query."""
     stored = person.list_looks.get(of, {})
     return ListLook(of, frozenset(stored.get("hidden", ())) & COLUMNS[of].keys(), bool(stored.get("dense")))
 
 
 def set_look(*, person: User, of: ListName, columns: Iterable[str], dense: bool) -> ListLook:
-    """Set the columns of this list for the person. Unknown columns are ignored."""
+    """Store which columns of this list the person sees, and whether its rows are dense. Ignore unknown columns."""
     hidden = COLUMNS[of].keys() - set(columns)
     with transaction.atomic(durable=True):
         looks = User.objects.select_for_update(no_key=True).values_list("list_looks", flat=True).get(pk=person.pk)

@@ -1,4 +1,4 @@
-"""The time zone of a person: the clock of the times on their pages. Verbs."""
+"""The time zone in which a person's pages show times. Verbs."""
 
 from datetime import tzinfo
 from zoneinfo import ZoneInfo
@@ -8,7 +8,7 @@ from dnspanel.time_zones import UTC_NAME, UnknownTimeZone, time_zone_named
 
 
 def time_zone_of(person: User) -> tzinfo:
-    """Return the person's time zone, or UTC if this machine does not know the chosen one. Without a query."""
+    """Return the person's time zone, or UTC if this machine does not know it. Make no query."""
     try:
         return time_zone_named(person.time_zone)
     except UnknownTimeZone:

@@ -1,6 +1,7 @@
-"""Roles of people, and closing and opening accounts. Verbs.
+"""Changes roles of people, and closes and reopens accounts. Verbs.
 
-A token with fewer rights than its owner changes no person at or above the owner: AboveYou.
+AboveYou is raised if a token with fewer rights than its owner would change a person with the owner's role or a higher
+one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,8 +31,8 @@ def person_by_id(pk: int) -> User:
 def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: OwnRole | None = None) -> None:
     """Change the person's role. A person who no longer manages people loses their open invitations.
 
-    With `own_role` the role is that one, and `role` is member. Raise LastAdministrator if no other administrator is
-    left, GrantRefused if the role has more rights than a token, and AboveYou.
+    If `own_role` is given, the person gets this custom role, and `role` must be member. Raise LastAdministrator if no
+    other administrator would be left, GrantRefused if the role has more rights than the token, and AboveYou.
     """
     role = Role(role)
     assert own_role is None or role == Role.MEMBER
@@ -54,7 +55,7 @@ def set_role(
 
 @dataclass(frozen=True, slots=True)
 class RoleChange:
-    """The role that a person shall have."""
+    """A person and their new role."""
 
     user: User
     role: Role
@@ -64,7 +65,7 @@ class RoleChange:
 def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **details: str) -> list[User]:
     """Change the roles of many people and write each change to the audit log. Return the people who keep their role.
 
-    Without the rights check, inside the caller's transaction. The number of queries does not depend on the number of
+    Rights are not checked, and the caller opens the transaction. The number of queries does not depend on the number of
     people. If no administrator would be left, the last one of these people stays an administrator and is returned.
     """
     wanted = {change.user.pk: change for change in changes}
@@ -95,9 +96,9 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
 
 
 def deactivate(*, user: User, by: Author, now: datetime) -> None:
-    """Close the account. The person cannot sign in; sessions, tokens, keys and invitations end permanently.
+    """Close the account. The person cannot sign in. Their sessions, tokens, keys and invitations end permanently.
 
-    Publications of the person stay. Raise LastAdministrator, AboveYou.
+    The person's publications stay. Raise LastAdministrator, AboveYou.
     """
     refuse_at_or_above(by, user)
     with transaction.atomic(durable=True):
@@ -137,7 +138,7 @@ def locked_administrators() -> "QuerySet[User]":
 
 
 def _role_names(before: User, change: RoleChange) -> dict[str, str]:
-    """Return the new role and the one before, as the audit log names them."""
+    """Return the new and the previous role as details for the audit log."""
     return {
         "role": change.own_role.name if change.own_role else change.role,
         "before": str(before.own_role or before.role),
@@ -147,7 +148,10 @@ def _role_names(before: User, change: RoleChange) -> dict[str, str]:
 def _who_stays(
     administrators: Collection[int], changes: Sequence[RoleChange], found: Mapping[int, User]
 ) -> frozenset[int]:
-    """Return the id of the person who must stay an administrator because these changes would leave none."""
+    """Return the id of the person who must stay an administrator, as a set.
+
+    Return an empty set if an administrator is left after these changes.
+    """
     after = {change.user.pk: change.role == Role.ADMINISTRATOR for change in changes}
     leaving = [pk for pk, stays in after.items() if pk in administrators and not stays]
     stay = set(administrators) - set(leaving)
@@ -162,6 +166,9 @@ def _end_invitations(user_ids: Collection[int], now: datetime) -> None:
 
 
 def _keep_an_administrator(*, without: User) -> None:
-    """Lock the administrators, so that two of them cannot remove each other at the same moment."""
+    """Raise LastAdministrator if no other administrator has an open account.
+
+    Lock the administrators, so that two of them cannot remove each other at the same moment.
+    """
     if list(locked_administrators().values_list("pk", flat=True)) == [without.pk]:
         raise LastAdministrator(without.username)

@@ -1,7 +1,7 @@
-"""Several accounts of one person, so that no person approves their own requests. Verbs.
+"""Links several accounts of one person, so that no person approves their own requests. Verbs.
 
-An administrator may have one account for daily work and one for the rest. A service account does what its person
-decides. People who manage accounts set which accounts belong together.
+For example, an administrator has one account for daily work and one for administration. A service account acts on
+decisions of the person that it is linked to. People who manage accounts decide which accounts are linked.
 """
 
 from collections.abc import Collection
@@ -20,11 +20,10 @@ from dnspanel.texts import gettext
 
 
 def set_same_person(*, user: User, other: User | None, by: Author, now: datetime) -> None:
-    """Set that the account belongs to the same person as `other` and the other accounts of `other`. None: to no one
-    else.
+    """Link the account to `other` and the accounts linked to `other`. None removes the account's links.
 
-    Raise AccountRefused for an account with itself, and if the author owns the accounts that were linked: they would
-    approve their own changes. Raise OpensMore for a token with fewer rights than its owner.
+    Raise AccountRefused if both are the same account, or if the author owns accounts that were linked: without the
+    link, they could approve their own changes. Raise OpensMore for a token with fewer rights than its owner.
     """
     refuse_partial_token(by, user)
     if other is not None:
@@ -49,13 +48,13 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
 
 
 def humans_of(ids: Collection[int]) -> dict[int, int]:
-    """Map each account to its person (`User.human_id`). One query."""
+    """Map each account id to the person's id (`User.human_id`). Make one query."""
     found = User.objects.filter(pk__in=ids).values_list("pk", Coalesce("same_person_as", "pk"))
     return dict(found)
 
 
 def accounts_of(user: User) -> list[User]:
-    """Return the other accounts of this person, by name."""
+    """Return the other accounts of this person, sorted by user name."""
     human = user.human_id
     return list(User.objects.filter(Q(pk=human) | Q(same_person_as=human)).exclude(pk=user.pk).order_by("username"))
 

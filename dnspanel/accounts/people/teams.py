@@ -1,4 +1,4 @@
-"""Teams and their members. The zones of a team are set where zones are edited. Verbs."""
+"""Teams and their members. `zones.settings` sets which zones belong to a team. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
 
 
 def delete_team(*, team: Team, by: Author, now: datetime) -> None:
-    """Delete a team and its grants. Its zones stay and belong to no team. A second call changes nothing.
+    """Delete a team and its grants. Its zones stay, without a team. If the team is already deleted, change nothing.
 
     Raise GrantRefused for a token with fewer rights than the team gives, because the members lose those rights.
     """
@@ -69,9 +69,9 @@ def delete_team(*, team: Team, by: Author, now: datetime) -> None:
 
 
 def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) -> Membership:
-    """Add the person to the team, or change their role in it ("reader" or "editor").
+    """Add the person to the team, or change their role in it. `role` is "reader" or "editor".
 
-    Raise TeamRefused for another role, TeamUnknown, GrantRefused if a token gives more rights than it has, and
+    Raise TeamRefused for another role, TeamUnknown, GrantRefused if the team gives more rights than the token has, and
     AboveYou.
     """
     if role not in MEMBER_ROLES:
@@ -97,7 +97,7 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
 
 
 def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
-    """Remove the person from the team. Change nothing if they are not in it. Raise AboveYou."""
+    """Remove the person from the team. If they are not a member, change nothing. Raise AboveYou."""
     refuse_at_or_above(by, user)
     with transaction.atomic():
         if Membership.objects.filter(team=team, user=user).delete()[0]:
@@ -106,7 +106,7 @@ def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MemberChange:
-    """A person's role in a team before and after a change. None: not a member."""
+    """A person's role in a team before and after a change. None means that the person is not a member."""
 
     team: Team
     user: User
@@ -117,7 +117,7 @@ class MemberChange:
 def change_members(*, changes: Sequence[MemberChange], by: Author, now: datetime) -> None:
     """Change many memberships and write each change to the audit log, in few queries.
 
-    Without the rights check, inside the caller's transaction, which has locked the teams.
+    Rights are not checked. The caller opens the transaction and locks the teams.
     """
     real = [change for change in changes if change.before != change.after]
     Membership.objects.bulk_create(
@@ -144,7 +144,7 @@ def change_members(*, changes: Sequence[MemberChange], by: Author, now: datetime
 
 
 def _refuse_more_than_own(by: Author, team: Team, role: str) -> None:
-    """Raise GrantRefused when an actor has less than a member with this role has by the team and by its grants."""
+    """Raise GrantRefused if membership in the team, with this role, gives more rights than the author has."""
     refuse_more_than_own(by, Grant(ROLE_RIGHTS[Role(role)], teams=frozenset({team.pk})))
     for row in GrantRow.objects.filter(team=team):
         refuse_more_than_own(by, Grant.from_json(row.grant))

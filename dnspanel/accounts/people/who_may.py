@@ -1,4 +1,4 @@
-"""The people and tokens with rights over one zone. `explain_rights` returns the rights and reasons."""
+"""Finds the people and tokens with rights over one zone. `explain_rights` returns their rights and the reasons."""
 
 from datetime import datetime
 from functools import reduce
@@ -15,8 +15,9 @@ from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
 
 
 def people_visible_to(actor: Actor) -> QuerySet[User]:
-    """Select the people that this actor may see: all if the actor manages people, else the actor and their
-    team mates.
+    """Return a query for the people that this actor is allowed to see.
+
+    An actor who manages people sees everyone. Others see themselves and their team mates.
     """
     if Permission.PEOPLE in actor.permissions:
         return User.objects.all()
@@ -26,7 +27,7 @@ def people_visible_to(actor: Actor) -> QuerySet[User]:
 
 
 def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
-    """Select the people with any right over the zone that the actor may see, by name."""
+    """Return a query for the visible people with any right over the zone, sorted by name."""
     giving = GrantRow.objects.filter(reduce(or_, (Q(grant__contains=place) for place in _places(subject))))
     of_person = giving.filter(user=OuterRef("pk"))
     of_team = giving.filter(team__memberships__user=OuterRef("pk"))
@@ -42,7 +43,7 @@ def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
 
 
 def tokens_with_rights(actor: Actor, subject: Subject, now: datetime) -> QuerySet[Token]:
-    """Select the living tokens whose scope reaches the zone and that the actor may see, newest first.
+    """Return a query for the visible, valid tokens whose scope includes the zone, newest first.
 
     `explain_rights` finds whether the owner still has the rights of the scope.
     """
@@ -52,7 +53,7 @@ def tokens_with_rights(actor: Actor, subject: Subject, now: datetime) -> QuerySe
 
 
 def _places(subject: Subject) -> list[dict[str, Any]]:
-    """Return JSON parts: a stored grant about the zone contains at least one of them."""
+    """Return JSON fragments for a containment query. A stored grant over the zone contains at least one of them."""
     places: list[dict[str, Any]] = [{"everywhere": True}, {"zones": [subject.zone_id]}]
     places += [{"tags": [tag]} for tag in subject.tags]
     if subject.team_id is not None:

@@ -1,1 +1,1 @@
-"""Sign-in by providers, which administrators add: OpenID Connect and SAML, with one mapping of people and groups."""
+"""Sign-in with external providers: OpenID Connect, SAML and LDAP, with common rules for people and groups."""

@@ -1,4 +1,4 @@
-"""Lets in who comes from a provider, or says why not: links, first sign-ins, rules. Verbs."""
+"""Decides whether a person from a provider can sign in: links, first sign-ins, rules. Verbs."""
 
 import re
 from datetime import datetime
@@ -19,10 +19,10 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9.@+_-]")
 
 
 def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> User:
-    """Return the person who signs in now, after applying the provider's rules to their current groups.
+    """Return the account of a person who signs in by a provider. Apply the provider's rules to the person's groups.
 
-    Raise SignInRefused for an unknown person if the provider may not create accounts, for such a person's unverified
-    address, and for closed accounts.
+    Raise SignInRefused if the account is closed. Without a link, raise it if the provider must not create accounts or
+    the mail address is unverified.
     """
     outcome = outcome_of(rules_of(provider), identity.groups)
     link = _link_of(provider, identity) or _first_link(provider, identity, outcome, now)
@@ -38,7 +38,7 @@ def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> Use
 
 
 def record_refusal(*, provider: SignInProvider, reason: str, subject: str = "", mail: str = "", now: datetime) -> None:
-    """Record a refused sign-in by a provider."""
+    """Write a refused sign-in by a provider to the audit log."""
     audit.record(
         action=f"{provider.kind}.refused",
         by=None,
@@ -56,7 +56,10 @@ def _link_of(provider: SignInProvider, identity: Identity) -> ProviderLink | Non
 
 
 def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> ProviderLink:
-    """Link the account with the same verified address if the provider allows it, or create one. Raise SignInRefused."""
+    """Link the account with the same verified address if the provider allows it. Otherwise, create an account.
+
+    Raise SignInRefused.
+    """
     if not provider.makes_people and not provider.links_by_mail:
         raise SignInRefused(
             "unknown", gettext("No account here is linked to this sign-in. Link it on your account’s pages.")
@@ -84,7 +87,7 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
 
 
 def _refuse_take_over(provider: SignInProvider, user: User) -> None:
-    """Raise SignInRefused unless a verified address is enough to be this person."""
+    """Raise SignInRefused unless a verified mail address is enough to link the provider to this account."""
     if not provider.links_by_mail:
         message = gettext(
             "There is an account with your mail address. Sign in to it, and link it on your account’s pages."
@@ -120,6 +123,6 @@ def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome,
 
 
 def _free_name(identity: Identity) -> str:
-    """Return the person's name at the provider as a valid user name, with a number added if it is taken."""
+    """Return the person's name at the provider as a valid user name. Append a number if the name is taken."""
     typed = ascii_lower(identity.username or identity.mail.partition("@")[0])[:_LONGEST_NAME]
     return free_name(_NOT_IN_NAMES.sub("-", typed) or "person")

@@ -1,4 +1,4 @@
-"""Links between people at a provider and accounts here, and what rules give them: create, apply, remove. Verbs."""
+"""Links accounts to people at providers, and applies the rules of providers. Verbs."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,12 +19,12 @@ from dnspanel.texts import gettext
 
 
 def links_of(user: User) -> Sequence[ProviderLink]:
-    """Return the person's links to providers. One query."""
+    """Return the person's links to providers. Make one query."""
     return list(ProviderLink.objects.filter(user=user).select_related("provider").order_by("provider__name"))
 
 
 def session_hours_of(user: User) -> int:
-    """Return the session length in hours for a person with an LDAP server's password. One query."""
+    """Return the session length in hours for a person whose password an LDAP server checks. Make one query."""
     links = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP)
     return min(links.values_list("provider__session_hours", flat=True), default=1)
 
@@ -35,7 +35,7 @@ def rules_of(provider: SignInProvider) -> list[Rule]:
 
 
 def decides_role(provider: SignInProvider) -> bool:
-    """Return True if the provider's rules decide the role of linked people, so that no person can set it."""
+    """Return True if the provider's rules decide the role of linked people. Then the role can't be set by hand."""
     return any(rule.team is None for rule in rules_of(provider))
 
 
@@ -44,7 +44,8 @@ def make_link(
 ) -> ProviderLink:
     """Link the person at the provider to this account, inside the caller's transaction.
 
-    With an LDAP server the account has the server's password from then on, and none here. Raise SignInRefused.
+    With an LDAP server, the server checks the account's password from then on, and the password stored here is deleted.
+    Raise SignInRefused.
     """
     if provider.kind == ProviderKind.LDAP:
         _take_ldap_password(user)
@@ -62,7 +63,7 @@ def make_link(
 
 
 def link_own_account(*, provider: SignInProvider, identity: Identity, user: User, now: datetime) -> ProviderLink:
-    """Link the signed-in person's account to the provider. An existing link stays.
+    """Link the signed-in person's account to the provider. If the same link exists, change nothing.
 
     Raise SignInRefused if the identity is linked to another account, or the account has another link to the provider.
     """
@@ -83,9 +84,9 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
 
 
 def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
-    """Delete the link, remove what the provider's rules gave, and end every session of the person.
+    """Delete the link and everything that the provider's rules gave, and end all sessions of the person.
 
-    Raise SignInRefused if people would lock themselves out, and AboveYou for a token.
+    Raise SignInRefused if the person would lose their last way to sign in. Raise AboveYou for a token.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).filter(pk=link.pk).select_related("user").first()
@@ -108,10 +109,10 @@ def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
 
 
 def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in: bool = True) -> None:
-    """Apply the outcome of the rules to the person, and remove what the rules gave before and no longer give.
+    """Give the person what the rules give now, and remove what the rules gave before and no longer give.
 
-    The rules' role replaces a role set by hand. The last administrator stays one; the audit log says so. `signs_in`:
-    the person signed in just now, and the link notes it.
+    The rules' role replaces a role set by hand. The last administrator stays an administrator, and the audit log
+    records that. If `signs_in` is True, store the time of the sign-in in the link.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).select_related("user", "provider").get(pk=link.pk)
@@ -129,7 +130,7 @@ def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in
 
 
 def take_back(link: ProviderLink, *, by: Author, now: datetime) -> None:
-    """Remove what the provider's rules gave, inside the caller's transaction."""
+    """Remove everything that the provider's rules gave the person, inside the caller's transaction."""
     apply_outcome(
         user=link.user,
         given=link.given,
@@ -142,14 +143,14 @@ def take_back(link: ProviderLink, *, by: Author, now: datetime) -> None:
 
 
 def forget_ldap_password(link: ProviderLink) -> None:
-    """Remove the person's password if it was that of this LDAP server, inside the caller's transaction."""
+    """Leave the person without a password if this LDAP server checked it. The caller opens the transaction."""
     if link.provider.kind == ProviderKind.LDAP:
         link.user.set_unusable_password()
         User.objects.filter(pk=link.user_id).update(password=link.user.password)
 
 
 def _take_ldap_password(user: User) -> None:
-    """Mark the person's password as that of an LDAP server and delete the one stored here. Raise SignInRefused."""
+    """Delete the person's stored password and let the LDAP server check it from now on. Raise SignInRefused."""
     if user.signs_in_by_ldap:
         raise SignInRefused(
             "linked-already",

@@ -1,8 +1,9 @@
-"""HTTP to a provider: only to addresses that `dnspanel.outbound` lets through, no redirects, little time and memory.
+"""HTTP requests to providers, within limits of time and size.
 
-django-allauth asks its adapter for a `requests.Session` whenever it speaks to a
-provider; this one connects to the address that was checked, while TLS and HTTP
-speak of the host.
+The session only connects to addresses that `dnspanel.outbound` allows, and follows no redirects.
+
+django-allauth asks its adapter for a `requests.Session` for each request to a provider. This session connects to the
+checked address, while TLS and HTTP use the host name.
 """
 
 import time
@@ -23,7 +24,10 @@ _PORTS = {"https": 443, "http": 80}
 
 
 class ProviderAway(requests.ConnectionError):
-    """The panel does not connect there, or the provider did not answer well; the text may be displayed."""
+    """The panel cannot use the provider: the address is not allowed, or the answer is missing or invalid.
+
+    The message can be displayed.
+    """
 
 
 def provider_session() -> requests.Session:

@@ -1,1 +1,1 @@
-"""Sign-in with the password of an LDAP server or an Active Directory; django-auth-ldap and python-ldap speak to it."""
+"""Sign-in with a password of an LDAP server or Active Directory, by django-auth-ldap and python-ldap."""

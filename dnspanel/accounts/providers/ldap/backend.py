@@ -1,14 +1,14 @@
-"""The password form of the sign-in, for people whose password is that of an LDAP server.
+"""The authentication backend for people whose password an LDAP server checks.
 
 Django tries this backend after the passwords stored here. An account signs in by only one of them:
 
-- A person with an LDAP server's password is looked up there by a permanent attribute, and nowhere else.
-- A person with a password here is looked up only at servers that may open accounts by mail address, and only by that
+- A person with an LDAP server's password is looked up only on that server, by a permanent attribute.
+- A person with a password here is looked up only on servers that can link accounts by mail address, and only by that
   address.
-- A name that no account has is looked up at each server.
+- A name without an account is looked up on every server.
 
-Each server gets a request in each of these cases, if only a dummy one, so that the response time does not reveal which
-names exist.
+Every server gets a request in each of these cases, even if only a dummy request. Otherwise, the response time would
+reveal which names exist.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ DISABLED = SignInRefused("disabled", gettext_lazy("Your account is disabled ther
 
 
 class LdapBackend(ModelBackend):
-    """Signs in by the LDAP servers that are switched on."""
+    """Signs people in by the active LDAP servers."""
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
@@ -64,26 +64,26 @@ class LdapBackend(ModelBackend):
 
 
 def ldap_providers() -> list[SignInProvider]:
-    """Return the active LDAP servers, by name. One query."""
+    """Return the active LDAP servers, sorted by name. Make one query."""
     return list(SignInProvider.objects.filter(kind=ProviderKind.LDAP, active=True).order_by("name")[:MOST_PROVIDERS])
 
 
 def message_of(request: HttpRequest | None) -> str:
-    """Return the message if a sign-in failed for another reason than a wrong password, else ""."""
+    """Return the error message of a sign-in that failed for a reason other than a wrong password, else ""."""
     return str(getattr(request, _MESSAGE, ""))
 
 
 def identity_by_password(provider: SignInProvider, typed: str, password: str, now: datetime) -> Identity | None:
-    """Return the identity with this name and password at the server, or None.
+    """Return the person with this name and password on the server, or None.
 
-    Raise ProviderAway, and SignInRefused for a person who is disabled there.
+    Raise ProviderAway. Raise SignInRefused if the server has disabled the person.
     """
     with visiting(provider) as visit:
         return _identity(visit, visit.find_by_name, typed, password, now)
 
 
 def _signed_in(provider: SignInProvider, account: User | None, typed: str, password: str, now: datetime) -> User | None:
-    """Return the user whose account the server's password opens by the provider's rules.
+    """Return the user if the server accepts the password and the provider's rules admit the person, else None.
 
     Raise ProviderAway, SignInRefused.
     """
@@ -119,9 +119,9 @@ def _of_link(visit: Visit, provider: SignInProvider, account: User, password: st
 def _identity(
     visit: Visit, find: Callable[[str], Entry | None], typed: str, password: str, now: datetime
 ) -> Identity | None:
-    """Return the identity if the password is right.
+    """Return the identity if the password is correct, else None.
 
-    Raise SignInRefused only then, so that it reveals nothing to others.
+    SignInRefused is raised only after a correct password, so that it reveals nothing to strangers.
     """
     try:
         entry = find(typed)

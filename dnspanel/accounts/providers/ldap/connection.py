@@ -1,9 +1,8 @@
-"""A connection to an LDAP server: to an address that `dnspanel.outbound` lets through, in TLS alone, in little time.
+"""Opens TLS connections to LDAP servers, only to addresses that `dnspanel.outbound` allows, within a time limit.
 
-libldap takes a socket of ours, and so connects where we say, but it speaks no
-TLS on one for ldaps://, and would send the first password in the clear. So TLS
-is Python's for both schemes: libldap speaks LDAP into one end of a pair of
-sockets, and a thread carries it from the other end to the server and back.
+libldap accepts a socket from the panel, so the panel controls the address. But on such a socket libldap ignores TLS for
+ldaps:// and would send the first password in clear text. So Python does TLS for both schemes: libldap speaks LDAP into
+one end of a socket pair, and a thread copies bytes between the other end and the server.
 """
 
 import select
@@ -36,7 +35,7 @@ _LONGEST_ANSWER = 4096  # to it
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an LDAP server is; `at_once`: TLS begins with the connection (ldaps), else by StartTLS."""
+    """The host and port of an LDAP server. `at_once` is True for ldaps, and False for StartTLS."""
 
     host: str
     port: int
@@ -44,7 +43,7 @@ class Place:
 
 
 def place_of(uri: str) -> Place:
-    """Parse the URI: scheme, host and an optional port. Raise ValueError with a message for people."""
+    """Parse an LDAP URI: scheme, host and an optional port. Raise ValueError with a message for people."""
     fault = ValueError(gettext("ldaps://host, or ldap://host for StartTLS, with a port if it is another than usual."))
     try:
         parts = urlsplit(uri)
@@ -62,10 +61,10 @@ def place_of(uri: str) -> Place:
 
 
 def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
-    """Open an unbound python-ldap connection over TLS. The connection ends automatically after this number of seconds.
+    """Open an unbound python-ldap connection over TLS. It ends automatically after this number of seconds.
 
-    `certificates` are those of a private CA in PEM; with "" public CAs are trusted. The caller must unbind. Raise
-    ProviderAway.
+    `certificates` are the certificates of a private CA, in PEM. If it is "", public CAs are trusted. The caller must
+    unbind. Raise ProviderAway.
     """
     place = place_of(uri)
     try:
@@ -92,14 +91,17 @@ def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
 
 @lru_cache(maxsize=32)
 def _context(certificates: str) -> ssl.SSLContext:
-    """Return a TLS context that trusts public CAs, or only these certificates."""
+    """Return a TLS context that trusts these PEM certificates, or public CAs if `certificates` is empty."""
     if certificates:
         return ssl.create_default_context(cadata=certificates)
     return ssl.create_default_context(cafile=certifi.where())
 
 
 def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Start TLS within ANSWER_SECONDS, however slowly the server sends. Raise ProviderAway, OSError."""
+    """Connect and start TLS. A timer limits this to ANSWER_SECONDS, even if the server sends slowly.
+
+    Raise ProviderAway, OSError.
+    """
     plain = _connected_socket(place)
     watched = plain.dup()
     alarm = Timer(ANSWER_SECONDS, _shut, [watched])
@@ -117,7 +119,7 @@ def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
 
 
 def _shut(watched: socket.socket) -> None:
-    """Shut the connection down, so that its waiting reader returns."""
+    """Shut a socket down so that a blocked reader returns."""
     try:
         watched.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -125,7 +127,7 @@ def _shut(watched: socket.socket) -> None:
 
 
 def _connected_socket(place: Place) -> socket.socket:
-    """Connect to one of the checked addresses of the host."""
+    """Connect to one of the host's allowed addresses. Raise ProviderAway, OSError."""
     try:
         addresses = outbound.allowed_addresses(place.host, place.port, settings.OIDC_NETWORKS)
     except outbound.NotReachable as exc:
@@ -161,7 +163,7 @@ def _start_tls(plain: socket.socket) -> None:
 
 
 def _read(plain: socket.socket, count: int) -> bytes:
-    """Read exactly this number of bytes: the bytes after them belong to TLS."""
+    """Read exactly this number of bytes. Later bytes belong to TLS."""
     found = b""
     while len(found) < count:
         chunk = plain.recv(count - len(found))
@@ -172,7 +174,7 @@ def _read(plain: socket.socket, count: int) -> bytes:
 
 
 def _carry(near: socket.socket, tls: ssl.SSLSocket, until: float) -> None:
-    """Carry bytes between libldap and the server until one of them ends, or the time or byte limit is reached."""
+    """Copy bytes between libldap and the server until one of them closes, or the time or byte limit is reached."""
     received = 0
     with near, tls:
         try:

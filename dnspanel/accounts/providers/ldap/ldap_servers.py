@@ -1,4 +1,4 @@
-"""LDAP servers for signing in: added and changed by people who manage accounts. Verbs."""
+"""Adds and changes LDAP servers for signing in. Verbs."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,10 +26,10 @@ COLUMNS = {"uri": "issuer", "bind_dn": "client_id", "certificates": "metadata"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LdapTerms(rows.CommonTerms):
-    """What an administrator says of a server, but the secret; `bind_dn` is the panel's name there.
+    """The settings of an LDAP server, except the secret. `bind_dn` is the panel's own name on the server.
 
-    `certificates` are those of its own CA in PEM, `group_claim` is the
-    attribute with groups or members, `attributes` as `terms.DEFAULTS`.
+    `certificates` are the PEM certificates of a private CA. `group_claim` is the attribute that lists groups or
+    members. `attributes` has the keys of `ldap_terms.DEFAULTS`.
     """
 
     uri: str
@@ -40,10 +40,10 @@ class LdapTerms(rows.CommonTerms):
 
 
 def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> SignInProvider:
-    """Add an LDAP server, after the panel has signed in there and searched its base.
+    """Add an LDAP server after a test: the panel binds to the server and searches its base.
 
-    Raise ProviderRefused with each field at fault. Raise GrantRefused for a token without all rights: a person who
-    controls a server can sign in as anyone.
+    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
+    who controls a server can sign in as anyone.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _refused_or_clean(terms, secret)
@@ -56,7 +56,7 @@ def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str =
     """Change an LDAP server from the next sign-in on. An empty secret keeps the current one.
 
     The permanent attribute and the URL word cannot change, because links of people depend on them. A different URI or
-    bind DN requires the secret again; otherwise the secret would be sent to a server of the editor's choice. Raise
+    bind DN requires the secret again. Otherwise, an editor could have the secret sent to their own server. Raise
     ProviderRefused, ProviderUnknown, and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
@@ -77,13 +77,13 @@ def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str =
 
 
 def _columns(terms: LdapTerms, secret: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the logged columns, and the columns that the audit log only lists by name."""
+    """Return the columns whose values the audit log records, and the columns that it only names."""
     columns = {COLUMNS.get(name, name): value for name, value in rows.columns_of(terms).items()}
     return columns, {"metadata": columns.pop("metadata"), "client_secret": secret}
 
 
 def _try(provider: SignInProvider) -> None:
-    """Raise ProviderRefused unless the panel can sign in there, and search for people."""
+    """Raise ProviderRefused unless the panel can bind to the server and search for people."""
     try:
         with visiting(provider) as visit:
             visit.find_by_name("dnspanel-looks-whether-it-can-search")
@@ -94,9 +94,9 @@ def _try(provider: SignInProvider) -> None:
 
 
 def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
-    """Return the terms with only the certificates of the pasted text.
+    """Return the terms, with everything but the certificates removed from the pasted PEM text.
 
-    Raise ProviderRefused with each field at fault.
+    Raise ProviderRefused with each invalid field.
     """
     faults = rows.faults_of(terms)
     faults |= tree.faults_of(tree.Terms(terms.group_claim, terms.attributes))
@@ -138,6 +138,6 @@ def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
 
 
 def _is_principal(name: str) -> bool:
-    """Return True if this is a name as Active Directory also accepts: user@domain."""
+    """Return True if the name has the form user@domain, which Active Directory also accepts as a bind name."""
     user, at, domain = name.partition("@")
     return bool(user and at and domain) and len(name) <= tree.LONGEST_DN and name.isprintable() and "@" not in domain

@@ -1,4 +1,4 @@
-"""What is said of an LDAP server: where people and groups are in it, and what their attributes are called. Pure."""
+"""The settings of an LDAP server: the place of people and groups, and their attributes. Pure."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,7 +9,7 @@ from dnspanel.texts import gettext
 
 
 class Groups(StrEnum):
-    """How the server says who is in which group."""
+    """How the server stores group membership."""
 
     ATTRIBUTE = "attribute"  # an attribute of the person lists them, such as memberOf
     SEARCH = "search"  # an attribute of the group lists its members
@@ -44,7 +44,11 @@ LONGEST_ATTRIBUTE = 100
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """`SignInProvider.attributes` of an LDAP server, and its `group_claim`: the attribute of groups or members."""
+    """The search settings of an LDAP server.
+
+    `member_attribute` is `SignInProvider.group_claim`: the attribute that lists groups or members. `values` are
+    `SignInProvider.attributes`.
+    """
 
     member_attribute: str = DEFAULT_MEMBERS
     values: dict[str, str] = field(default_factory=DEFAULTS.copy)
@@ -62,7 +66,7 @@ class Terms:
 
 
 def faults_of(terms: Terms) -> dict[str, list[str]]:
-    """Return the faults by field."""
+    """Return the errors of the settings, keyed by field."""
     return _faults_of_search(terms) | _faults_of_person(terms) | _faults_of_groups(terms)
 
 

@@ -1,7 +1,7 @@
-"""Looks up the people of LDAP servers every few minutes: their groups, and whether they are gone or disabled. Verbs.
+"""Checks the people of LDAP servers every few minutes for new groups and for deleted or disabled accounts. Verbs.
 
-The account of a person who is gone or disabled is closed, and sessions and tokens end. The account opens again once the
-server has the person again.
+If a person is gone or disabled, their account is closed, and their sessions and tokens end. The account opens again
+when the server has the person again.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ _GONE_WITHOUT_DOUBT = 3
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the server says of a link's person; without `identity` the reason is one word.
+    """The server's result for the person of a link. Without an `identity`, `reason` is one word.
 
-    That is `gone`, `disabled`, or another one where what it says is of no use.
+    The reason is `gone`, `disabled`, or the reason why the server's answer is unusable.
     """
 
     link: ProviderLink
@@ -48,9 +48,10 @@ class Found:
 
 
 def look_at_everybody(*, now: datetime) -> None:
-    """Update people from their LDAP servers if their last check is LOOK_EVERY ago, as many as a round allows.
+    """Update people from their LDAP servers if their last check is at least LOOK_EVERY ago.
 
-    Of two simultaneous calls only one checks a server. Facts that a server does not state change nothing.
+    A round checks a limited number of people. Of two simultaneous calls, only one checks a server. Facts that a server
+    does not return change nothing.
     """
     for provider in ldap_providers():
         due = Q(looked_at=None) | Q(looked_at__lte=now - _BETWEEN_ROUNDS)
@@ -59,7 +60,10 @@ def look_at_everybody(*, now: datetime) -> None:
 
 
 def look_at_one(*, user: User, now: datetime) -> None:
-    """Update one person from their LDAP server. Raise SignInRefused if they are gone, or the server does not answer."""
+    """Update one person from their LDAP server.
+
+    Raise SignInRefused if the person is gone or the server does not answer.
+    """
     link = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP).select_related("provider").first()
     if link is None:
         return
@@ -99,7 +103,7 @@ def _look(provider: SignInProvider, now: datetime) -> None:
 
 
 def _look_up_links(provider: SignInProvider, links: Sequence[ProviderLink], now: datetime) -> list[Found]:
-    """Return the server's answer for each link. Raise ProviderAway."""
+    """Ask the server about the person of each link. Raise ProviderAway."""
     found = []
     with visiting(provider, seconds=ROUND_SECONDS) as visit:
         for begin in range(0, len(links), MOST_SUBJECTS):
@@ -118,7 +122,7 @@ def _look_up_links(provider: SignInProvider, links: Sequence[ProviderLink], now:
 
 
 def _apply(provider: SignInProvider, rules: Sequence[Rule], found: Found, now: datetime) -> None:
-    """Update the account from the server's answer, in separate transactions."""
+    """Close or update the account according to the server's answer, in transactions of its own."""
     if found.is_absent:
         _close(provider, found, now)
         return

@@ -1,4 +1,4 @@
-"""A dry run of an LDAP sign-in: the server's answer, and what the rules would give. It changes nothing."""
+"""A dry run of an LDAP sign-in: shows the server's answer and the result of the rules. It changes nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MOST_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A person at the server. `account` is the account they sign in to, or None if they have none yet."""
+    """The result for one person. `account` is the account that they sign in to, or None if they don't have one yet."""
 
     entry: Entry
     identity: Identity
@@ -27,7 +27,7 @@ class Trial:
 
     @property
     def groups(self) -> list[str]:
-        """By name and by distinguished name, at most MOST_LISTED."""
+        """The person's groups by name and by distinguished name, at most MOST_LISTED."""
         return sorted(self.identity.groups)[:MOST_LISTED]
 
     @property
@@ -38,7 +38,7 @@ class Trial:
 def try_person(*, provider: SignInProvider, typed: str, by: Author, now: datetime) -> Trial | None:
     """Return the person that the server finds by this name, or None.
 
-    Raise ProviderAway, SignInRefused if the answer is unusable, and GrantRefused for a token without all rights.
+    Raise ProviderAway. Raise SignInRefused if the answer is unusable, and GrantRefused for a token without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with visiting(provider) as visit:

@@ -1,7 +1,6 @@
 """Requests to an LDAP server: find people by name, check passwords, and read groups.
 
-django-auth-ldap finds people and groups and tries passwords. Its settings come from the provider's row, and it creates
-no accounts.
+django-auth-ldap makes the requests. Its settings come from the provider's row, and it creates no accounts.
 """
 
 import secrets
@@ -58,7 +57,7 @@ _REFUSALS = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A person in the directory information tree."""
+    """A person's entry in an LDAP server."""
 
     dn: str
     subject: str  # what never changes, as text
@@ -94,19 +93,19 @@ class Visit:
         return found[0] if found else None
 
     def of_subjects(self, subjects: Iterable[str]) -> dict[str, Entry]:
-        """Return the people of these subjects that the server finds, at most MOST_SUBJECTS."""
+        """Return the people with these subjects, keyed by subject. At most MOST_SUBJECTS can be requested."""
         attribute = self.terms["subject"]
         asserted = "".join(f"({attribute}={_assertion(attribute, each)})" for each in subjects)
         return {entry.subject: entry for entry in self._search(asserted, most=MOST_SUBJECTS + 1)}
 
     def of_subject(self, subject: str) -> Entry | None:
-        """Return the person of this subject."""
+        """Return the person with this subject, or None."""
         return self.of_subjects([subject]).get(subject)
 
     def accepts(self, entry: Entry, password: str) -> bool:
-        """Return True if this is the person's password.
+        """Return True if the server accepts this password for the person.
 
-        Reject an empty one, which the server would accept (RFC 4513, 5.1.2).
+        Reject an empty password, because the server would accept it (RFC 4513, section 5.1.2).
         """
         if not password or len(password) > LONGEST_PASSWORD:
             return False
@@ -119,16 +118,19 @@ class Visit:
         return True
 
     def look_away(self) -> None:
-        """Take as long as a wrong password for a real person takes, without revealing anything to the server."""
+        """Send dummy requests that take as long as a wrong password for a real person.
+
+        The requests reveal nothing to the server.
+        """
         self.find_by_name(secrets.token_hex(8))
         self.refuse_nobody()
 
     def refuse_nobody(self) -> None:
-        """Take as long as `accepts` does."""
+        """Check a random password of a person who doesn't exist, to take as long as `accepts` does."""
         self.accepts(Entry(f"cn={secrets.token_hex(8)},{self.terms['base']}", "", {}), secrets.token_hex(8))
 
     def identity(self, entry: Entry) -> Identity:
-        """Return the person's identity with their groups, by name and by distinguished name. Raise SignInRefused."""
+        """Return the person's identity, with their groups by name and by distinguished name. Raise SignInRefused."""
         claims = {
             "sub": entry.subject,
             "email": entry.text(self.terms["mail"]),
@@ -163,7 +165,7 @@ class Visit:
         return [Entry(dn, _subject(self.terms["subject"], values), values) for dn, values in found]
 
     def _person(self, dn: str, attributes: Mapping[str, Any]) -> Any:
-        """Return django-auth-ldap's object for a found person, with this connection."""
+        """Return django-auth-ldap's user object for a found person, using this connection."""
         person = _LDAPUser(self._backend, username=dn)
         person._user_dn, person._user_attrs, person._connection = dn, attributes, self._connection
         person._connection_bound = self._reader._connection_bound
@@ -172,7 +174,10 @@ class Visit:
 
 @contextmanager
 def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> Iterator[Visit]:
-    """Open a visit that ends with the block. Raise ProviderAway, also within the block, if the server fails."""
+    """Open a connection to the provider's server and close it after the block.
+
+    Raise ProviderAway if the server fails, even inside the block.
+    """
     connection = open_connection(provider.issuer, provider.metadata, seconds=seconds)
     try:
         try:
@@ -201,14 +206,14 @@ def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> I
 
 
 def is_closed(entry: Entry, now: datetime) -> bool:
-    """Return True if the server says that the account is disabled, locked by an administrator, or expired."""
+    """Return True if the server marks the account as disabled, locked by an administrator, or expired."""
     flags, expires = _number(entry.text("userAccountControl")), _number(entry.text("accountExpires"))
     has_expired = 0 < expires < _NEVER_EXPIRES and expires / _TICKS - _UNIX_EPOCH <= now.timestamp()
     return bool(flags & _ACCOUNT_DISABLE) or has_expired or entry.text("nsAccountLock").lower() == "true"
 
 
 class _Search(LDAPSearch):  # type: ignore[misc]  # untyped
-    """The library's, whose filter is no format: a name with a percent sign in it is one too; with a bound."""
+    """LDAPSearch with a literal filter, in which names can contain a percent sign, and a limit on results."""
 
     def __init__(self, base: str, filterstr: str, attributes: Sequence[str], *, most: int = _MOST_GROUPS // 2) -> None:
         super().__init__(base, ldap.SCOPE_SUBTREE, filterstr, list(attributes))
@@ -255,7 +260,7 @@ def _settings_of(provider: SignInProvider, terms: Terms) -> LDAPSettings:
 
 
 def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
-    """Return the permanent attribute as text. Raise SignInRefused."""
+    """Return the value of the person's permanent attribute as text. Raise SignInRefused if it is missing."""
     found = values.get(attribute) or [""]
     value = found[0]
     if attribute.lower() == "objectguid":
@@ -270,14 +275,14 @@ def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _assertion(attribute: str, subject: str) -> str:
-    """Return the subject, escaped for a filter."""
+    """Return the subject, escaped for use in an LDAP filter."""
     if attribute.lower() == "objectguid":
         return "".join(f"\\{each:02x}" for each in UUID(subject).bytes_le)
     return str(escape_filter_chars(subject))
 
 
 def _common_name(dn: str) -> str:
-    """Return the value of the first part of a distinguished name if that part is a cn, else ""."""
+    """Return the common name (cn) if it is the first part of a distinguished name. Otherwise, return ""."""
     first = names.str2dn(dn)[0]
     return next((value for kind, value, _ in first if kind.lower() == "cn"), "")
 

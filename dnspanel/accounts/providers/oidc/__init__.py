@@ -1,1 +1,1 @@
-"""Sign-in by OpenID Connect providers; django-allauth speaks the protocol."""
+"""Sign-in with OpenID Connect providers. django-allauth implements the protocol."""

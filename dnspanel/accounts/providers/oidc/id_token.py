@@ -1,4 +1,4 @@
-"""What a provider says of a person is believed when its ID token is right (OpenID Connect Core 1.0, 3.1.3.7). Pure."""
+"""Verifies the ID tokens and Logout Tokens of a provider (OpenID Connect Core 1.0, section 3.1.3.7). Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,10 @@ _LONGEST_TOKEN = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What ended at a provider: a session there, or all of a person's if none is named; one of both is."""
+    """A session that ended at a provider. If `session` is empty, all sessions of the person ended.
+
+    At least one of `subject` and `session` is not empty.
+    """
 
     subject: str
     session: str
@@ -31,7 +34,7 @@ class Ended:
 def verified_claims(
     id_token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, nonce: str, now: datetime
 ) -> dict[str, Any]:
-    """Return the claims of a token that this issuer signed for this client, in answer to the request with this nonce.
+    """Return the claims of an ID token that this issuer signed for this client and this nonce.
 
     `keys` is the provider's JSON Web Key Set. Raise SignInRefused.
     """
@@ -49,9 +52,10 @@ def verified_claims(
 
 
 def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, now: datetime) -> Ended:
-    """Return what a Logout Token for this client ends at this issuer (Back-Channel Logout 1.0, 2.6).
+    """Return the session or person that a Logout Token ends (Back-Channel Logout 1.0, section 2.6).
 
-    Raise SignInRefused. A repeated token ends nothing more.
+    The issuer must have signed it for this client. Raise SignInRefused. Repeated tokens are accepted: they end nothing
+    new.
     """
     claims = _verify_token(token, keys, issuer, client_id, ("jti", "events"))
     issued = claims["iat"]
@@ -68,7 +72,10 @@ def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, clie
 
 
 def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]:
-    """Add claims of the UserInfo answer that the ID token lacks. Both must be about the same person (5.3.2)."""
+    """Return the ID token's claims, plus claims that only the UserInfo answer has.
+
+    Raise SignInRefused unless both are about the same person (OpenID Connect Core 1.0, section 5.3.2).
+    """
     if not isinstance(userinfo, dict) or userinfo.get("sub") != claims["sub"]:
         raise SignInRefused("userinfo", gettext("The provider’s UserInfo is about somebody else."))
     return {**userinfo, **claims}
@@ -77,7 +84,7 @@ def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]
 def _verify_token(
     token: object, keys: Mapping[str, Any], issuer: str, client_id: str, required: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the claims of a token that the issuer signed for the client. The caller checks its times."""
+    """Return the claims of a token that the issuer signed for the client. The caller must check its times."""
     if not isinstance(token, str) or len(token) > _LONGEST_TOKEN:
         raise SignInRefused("id-token", gettext("The provider sent no ID token."))
     try:

@@ -1,7 +1,8 @@
-"""Ending sessions here and at the provider together. Verbs.
+"""Ends sessions here and at the provider together. Verbs.
 
 OpenID Connect Back-Channel Logout 1.0: the provider reports that a person signed out there or lost access, and the
-sessions from there end at once. RP-Initiated Logout 1.0: a person who signs out here can sign out there too.
+sessions that came from the provider end at once. RP-Initiated Logout 1.0: a person who signs out here can also sign out
+at the provider.
 """
 
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ _MOST_SESSIONS = 1_000
 
 
 def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, Any], id_token: str, end: str) -> None:
-    """Store in the session which session at the provider it came from. `end` is the provider's sign-out URL, or ""."""
+    """Store the provider's session id in the panel's session. `end` is the provider's sign-out URL, or ""."""
     sid = told.get("sid")
     request.session[CAME_BY] = {
         "provider": row.pk,
@@ -38,12 +39,12 @@ def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, A
 
 
 def session_key(row: SignInProvider, sid: str) -> str:
-    """Return the key in a session's row for the session at the provider."""
+    """Return the hash that identifies the provider's session in the row of a panel session."""
     return sha256(f"{row.pk}:{sid}".encode("utf-8", "replace")).hexdigest()
 
 
 def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
-    """Return the URL that signs this session's person out at the provider, or ""."""
+    """Return the URL where this session's person signs out at the provider, or ""."""
     if not came_by.get("end"):
         return ""
     query = {"client_id": came_by["client"], "post_logout_redirect_uri": back}
@@ -52,7 +53,7 @@ def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
 
 
 def end_sessions(*, provider: SignInProvider, ended: Ended, now: datetime) -> int:
-    """End the sessions that the provider ended. Return their number."""
+    """End the panel sessions that came from ended sessions at the provider. Return their number."""
     with transaction.atomic(durable=True):
         count = 0
         for row in _sessions_of(provider, ended):
@@ -66,7 +67,7 @@ def end_sessions(*, provider: SignInProvider, ended: Ended, now: datetime) -> in
 
 
 def _sessions_of(provider: SignInProvider, ended: Ended) -> list[Session]:
-    """Return the sessions that came from the ended one, or all of the person's from this provider if none is named."""
+    """Return the panel sessions that came from the ended session, or all of the person's from this provider."""
     person: User | None = None
     if ended.subject:
         link = ProviderLink.objects.select_related("user").filter(provider=provider, subject=ended.subject).first()

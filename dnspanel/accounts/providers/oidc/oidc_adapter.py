@@ -1,4 +1,4 @@
-"""The adapter of django-allauth's OpenID Connect: our providers, with a nonce and a verified ID token.
+"""Adapts django-allauth's OpenID Connect to the panel's providers, with a nonce and a verified ID token.
 
 allauth makes the request (state, PKCE) and exchanges the code. `admit` finds the account. allauth's own tables of
 applications and accounts stay empty.
@@ -35,7 +35,7 @@ from dnspanel.texts import gettext
 
 
 class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth is untyped
-    """One sign-in; `state` is what was kept of its request once the answer has been matched to it."""
+    """The adapter of one sign-in. `state` is the stored state of the request, after the answer was matched to it."""
 
     def __init__(self, request: HttpRequest, provider_id: str) -> None:
         self.state: dict[str, Any] = {}
@@ -46,11 +46,11 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return configuration_of(self.get_provider().row.issuer)
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
-        """Return the callback URL at the panel's public address, whatever host a request names."""
+        """Return the callback URL at the panel's public address, regardless of the request's Host header."""
         return settings.PANEL_URL + reverse("openid_connect_callback", args=[self.provider_id])
 
     def get_access_token_data(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the token endpoint's answer. Raise OAuth2Error, also for a malformed answer."""
+        """Return the token endpoint's answer. Raise OAuth2Error, even if the answer is malformed."""
         try:
             found: dict[str, Any] = super().get_access_token_data(*args, **kwargs)
         except (KeyError, ValueError, TypeError, RecursionError) as exc:
@@ -62,7 +62,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return SocialToken(token=str(data["access_token"]))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> NoReturn:
-        """Verify the ID token, and answer in place of allauth's own flow. Raises SignInRefused."""
+        """Verify the ID token and raise the response that replaces allauth's own flow. Raise SignInRefused."""
         row, id_token = self.get_provider().row, kwargs["response"].get("id_token")
         claims = verified_claims(
             id_token,
@@ -84,7 +84,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
 
 
 class Provider(OpenIDConnectProvider):  # type: ignore[misc]
-    """allauth's provider, made of a row of ours."""
+    """An allauth provider made from a SignInProvider row."""
 
     oauth2_adapter_class = RequestAdapter
 
@@ -101,7 +101,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """Return the URL at the provider where this request continues. Raise ProviderAway."""
+        """Return the URL at the provider to which the browser is redirected. Raise ProviderAway."""
         nonce = secrets.token_urlsafe(24)
         # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
@@ -112,7 +112,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
 
 
 class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
-    """Where the provider sends people back to."""
+    """The view to which the provider redirects browsers after a sign-in."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
@@ -131,7 +131,7 @@ class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
 
 
 class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """Our providers in place of allauth's, and `admit` in place of its rules."""
+    """Replaces allauth's providers with the panel's own, and allauth's rules with `admit`."""
 
     def get_provider(self, request: HttpRequest, provider: str, client_id: str | None = None) -> Provider:
         try:
@@ -150,7 +150,7 @@ class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[mi
         exception: Any = None,
         extra_context: Any = None,
     ) -> None:
-        """Say it in the audit log and on a page of ours."""
+        """Write the failed sign-in to the audit log and show the panel's error page."""
         if error == AuthError.CANCELLED:
             refusal = SignInRefused("cancelled", gettext("The sign-in was cancelled there."))
         elif isinstance(exception, ProviderAway):

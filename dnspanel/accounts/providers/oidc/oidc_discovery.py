@@ -1,4 +1,4 @@
-"""What a provider says of itself (OpenID Connect Discovery 1.0): its endpoints, and the keys that sign its tokens."""
+"""Fetches a provider's endpoints and the keys that sign its tokens (OpenID Connect Discovery 1.0)."""
 
 import time
 from typing import Any
@@ -17,7 +17,10 @@ _remembered: dict[str, tuple[float, dict[str, Any]]] = {}
 
 
 def configuration_of(issuer: str) -> dict[str, Any]:
-    """Return the provider's configuration. It must name this issuer. Raise ProviderAway."""
+    """Return the provider's configuration, cached for REMEMBERED_SECONDS. Raise ProviderAway.
+
+    The configuration must name this issuer. Otherwise, one provider could act as another (section 4.3).
+    """
     known = _remembered.get(issuer)
     if known is not None and time.monotonic() - known[0] < REMEMBERED_SECONDS:
         return known[1]
@@ -44,7 +47,7 @@ def keys_of(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def forget() -> None:
-    """Forget all configurations, so that the next request to each provider fetches it again."""
+    """Clear the cache, so that the next request to each provider fetches its configuration again."""
     _remembered.clear()
 
 
@@ -69,7 +72,10 @@ def _fetch_json(url: str) -> dict[str, Any]:
 
 
 def is_allowed_url(url: object) -> bool:
-    """Return True if the panel may fetch or redirect to this URL: https, or http if the operator allows it."""
+    """Return True if the panel is allowed to fetch this URL or redirect to it.
+
+    Allow https, and http if the operator allows it.
+    """
     schemes = ("https://", "http://") if settings.OUTBOUND_HTTP else ("https://",)
     return isinstance(url, str) and url.startswith(schemes) and url.isprintable() and " " not in url
 

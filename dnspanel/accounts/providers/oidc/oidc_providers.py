@@ -1,4 +1,4 @@
-"""OpenID Connect providers: added and changed by people who manage accounts. Verbs."""
+"""Adds and changes OpenID Connect providers. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ DEFAULT_SCOPES = "openid profile email"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderTerms(rows.CommonTerms):
-    """What an administrator says of a provider, but its secret."""
+    """The settings of an OpenID Connect provider, except its secret."""
 
     issuer: str
     client_id: str
@@ -27,15 +27,15 @@ class ProviderTerms(rows.CommonTerms):
 
 
 def secret_of(provider: SignInProvider) -> str:
-    """Return the client secret, only for the provider's token endpoint."""
+    """Return the client secret. It must be sent only to the provider's token endpoint."""
     return decrypt_secret(provider.client_secret).decode()
 
 
 def create_provider(*, terms: ProviderTerms, secret: str, by: Author, now: datetime) -> SignInProvider:
-    """Add a provider for signing in, after fetching its configuration.
+    """Add an OpenID Connect provider after fetching its configuration.
 
-    Raise ProviderRefused with each field at fault. Raise GrantRefused for a token without all rights: a person who
-    controls a provider can sign in as anyone.
+    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
+    who controls a provider can sign in as anyone.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms, secret)
@@ -66,7 +66,7 @@ def change_provider(
 
 
 def _refuse(terms: ProviderTerms, secret: str) -> None:
-    """Raise ProviderRefused with each field at fault."""
+    """Raise ProviderRefused with each invalid field of the settings."""
     faults = rows.faults_of(terms)
     if fault := rows.fault_of_url(terms.issuer):
         faults["issuer"] = [fault]
