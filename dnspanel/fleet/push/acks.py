@@ -164,16 +164,14 @@ def record_snapshot_ack(
 
 
 def forget_acks(*, before: datetime) -> int:
-    """Forget proofs from before this time, except those of where each node is now; return how many there were."""
+    """Delete acks from before this time, except those of each node's current position. Return the number deleted."""
     with connection.cursor() as cursor:
         cursor.execute(_FORGET_ACKS, (before,))
         return int(cursor.rowcount)
 
 
 def record_refusal(*, node_id: int, message: str, now: datetime) -> None:
-    """Record that the node, or the panel on its behalf, refuses what it should apply; logged when the reason
-    is a new one.
-    """
+    """Record a refusal by the node, or by the panel on its behalf. Log it if the reason is new."""
     repeated = Node.objects.filter(pk=node_id, refusal=message).update(refused_at=now)
     if not repeated:
         Node.objects.filter(pk=node_id).update(refusal=message, refused_at=now, refused_since=now)
@@ -182,14 +180,14 @@ def record_refusal(*, node_id: int, message: str, now: datetime) -> None:
 
 
 def clear_refusal(*, node_id: int) -> None:
-    """Clear the refusal: nothing is wrong with the node's content any more. Writes only where there was a refusal."""
+    """Clear the node's refusal. Write only if there was one."""
     Node.objects.filter(pk=node_id).exclude(refusal="").update(refusal="", refused_at=None, refused_since=None)
 
 
 def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]]) -> None:
-    """Store what these agents reported, and when: `Status` as JSON. One statement, however many nodes.
+    """Store the reports of agents (`Status` as JSON) with their times. One statement for any number of nodes.
 
-    A report from before the last ack does not know what that one said of ALIAS and LUA.
+    A report from before the last ack doesn't overwrite `unanswered`, the ack's data on ALIAS and LUA.
     """
     if not reports:
         return
@@ -199,12 +197,12 @@ def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]])
 
 
 def record_contact_problem(*, node_id: int, problem: str) -> None:
-    """Record why this agent was not reached; empty when it was. Writes only what is new."""
+    """Record why this agent can't be reached; empty if it can. Write only a changed reason."""
     Node.objects.filter(pk=node_id).exclude(contact_problem=problem).update(contact_problem=problem)
 
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
-    """Record that these agents answered just now; `versions` holds only those that are new."""
+    """Record that these agents answered just now. `versions` contains only changed versions."""
     with connection.cursor() as cursor:
         cursor.execute(_RECORD_CONTACT, {"nodes": list(node_ids), "now": now})
     for node_id, found in versions.items():

@@ -1,4 +1,4 @@
-"""The connections of one push worker to the agents: one per node, kept, and used by one push at a time."""
+"""The connections of one push worker to the agents. Each node has one kept connection, for one push at a time."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ CLIENT_KEPT_SECONDS = 3600
 
 
 class AgentConnection:
-    """The connection to one node. Its client is made by the first push and kept."""
+    """The connection to one node. The first push creates its client, which is then kept."""
 
     def __init__(self) -> None:
         self._free = threading.Lock()
@@ -42,10 +42,10 @@ class AgentConnection:
         self.reachable = True
 
     def push(self, attempt: Callable[["AgentConnection"], None]) -> None:
-        """Run `attempt`, or leave it to the push that is under way; no request for a push is ever lost.
+        """Run `attempt`, or leave it to the running push. No request for a push is ever lost.
 
-        `_requested` is set before the lock is tried, and read after it was let go:
-        who cannot get the lock knows that its holder will look once more.
+        `_requested` is set before the lock is tried, and read after it was released. A caller that can't get the lock
+        therefore knows that its holder will check once more.
         """
         self._attempt = attempt
         self._requested = True
@@ -57,9 +57,9 @@ class AgentConnection:
                 self._free.release()
 
     def take(self, attempt: Callable[["AgentConnection"], None]) -> bool:
-        """Keep the connection for a push to several nodes, until `let_go`; False: another push is under way.
+        """Reserve the connection for a push to several nodes, until `let_go`. Return False during another push.
 
-        Then that one looks once more, as in `push`, and may have to run `attempt` for that.
+        The running push then checks once more, as in `push`, and can run `attempt` for this.
         """
         self._attempt = attempt
         self._requested = True
@@ -69,15 +69,15 @@ class AgentConnection:
         return True
 
     def let_go(self) -> bool:
-        """End what `take` began. Return True if a push was requested in between, which the caller has to do."""
+        """Release the connection after `take`. Return True if a push was requested since; the caller must run it."""
         self._free.release()
         return self._requested
 
     @contextmanager
     def reserve(self, seconds: float) -> Iterator["AgentConnection"]:
-        """Keep pushes off the connection: the node's position stays where it is. Raise Busy.
+        """Keep pushes off the connection during the block, so that the node's position doesn't change. Raise Busy.
 
-        A push that is requested in the block is done here, afterwards.
+        A push that is requested during the block runs at its end.
         """
         if not self._free.acquire(timeout=seconds):
             raise Busy(what=gettext("the line to the node"))
@@ -89,16 +89,16 @@ class AgentConnection:
                 self.push(self._attempt)
 
     def place(self, acked: Position | None) -> Position | None:
-        """Return what the node has, as far as this process knows: at least what it acked."""
+        """Return the node's position as far as this process knows: at least `acked`."""
         if self.applied is None or acked is None or self.applied.epoch != acked.epoch:
             return acked
         return max(self.applied, acked)
 
     def client(self, host: str, port: int, pins: frozenset[str]) -> NodeClient:
-        """Return the kept client for the agent that shows one of these certificates.
+        """Return the kept client for the agent with one of these certificates.
 
-        A new one when the agent's address or certificate has changed, and now and then, so that the panel's own
-        certificate can be replaced.
+        The client is replaced if the agent's address or certificate has changed, and after CLIENT_KEPT_SECONDS, so that
+        the panel's own certificate can be replaced.
         """
         agent = (host, port, pins)
         if self._client is None or self._agent != agent or time.monotonic() - self._made_at > CLIENT_KEPT_SECONDS:
@@ -126,7 +126,7 @@ class AgentConnections:
             return self._connections.setdefault(node_id, AgentConnection())
 
     def close(self) -> None:
-        """Close every connection and forget them. No push may be under way."""
+        """Close and remove all connections. No push must be running."""
         with self._lock:
             for connection in self._connections.values():
                 connection.close()

@@ -1,7 +1,7 @@
-"""Request a snapshot for a node. Verbs.
+"""Requests for snapshots. Verbs.
 
-Code that finds that segments cannot help a node asks here; the task that carries snapshots finds the row, even if
-it was not woken.
+Code that finds that segments can't help a node requests a snapshot here. The task that sends snapshots finds the row
+even if it wasn't woken.
 """
 
 import logging
@@ -18,11 +18,12 @@ logger = logging.getLogger(__name__)
 
 
 def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | None = None) -> bool:
-    """Ask for the newest snapshot for the node; return False if that was requested before, or if the node takes no
-    pushes.
+    """Request the newest snapshot for the node. Return False if nothing was requested.
 
-    Idempotent: the first reason stays until the snapshot is there. `reason` is a clause for people, such as "it is
-    beyond the log". With `schema` it is one of that PowerDNS schema, which the node then has.
+    This happens if a request exists already, or if the node takes no pushes.
+
+    Idempotent: the first reason is kept until the snapshot has arrived. `reason` is a clause, such as "it is beyond the
+    log". `schema` selects a snapshot for this PowerDNS schema, which the node then has.
     """
     with transaction.atomic():
         node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE).only("name", "schema").first()

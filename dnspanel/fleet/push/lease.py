@@ -1,8 +1,7 @@
-"""Which worker sends a node its snapshot: a lease in the node's `Bootstrap` row. Verbs.
+"""The lease of a worker that sends a node its snapshot, in the node's `Bootstrap` row. Verbs.
 
-The lease is the moment of its last beat. Every change expects the beat that
-this worker wrote last, so one that was paused past its lease changes nothing
-any more, whatever another has done since.
+The lease is the time of its last beat. Every change expects the beat that this worker wrote last. A worker that was
+paused longer than its lease therefore can't change anything.
 """
 
 import threading
@@ -28,11 +27,11 @@ SHORT_FOR = timedelta(minutes=2)
 
 
 class LeaseLost(Exception):
-    """Another worker has taken over, or the snapshot is not wanted any longer."""
+    """Another worker has taken over, or the snapshot is no longer wanted."""
 
 
 class Lease:
-    """One worker's turn with one node. Safe for threads."""
+    """One worker's lease for one node. Thread-safe."""
 
     def __init__(self, node_id: int, beat_at: datetime) -> None:
         self.node_id = node_id
@@ -43,12 +42,12 @@ class Lease:
 
     @classmethod
     def take(cls, *, node_id: int, now: datetime) -> Self | None:
-        """Take the lease. Return None if nothing is requested, or another worker has it."""
+        """Take the lease. Return None if no snapshot is requested, or another worker has the lease."""
         taken = free_bootstraps(now=now).filter(node_id=node_id).update(beat_at=now)
         return cls(node_id, now) if taken else None
 
     def note(self, **fields: int | str | datetime) -> None:
-        """Write these fields of the row, and that we live. Raises LeaseLost."""
+        """Write these fields of the row and renew the lease. Raise LeaseLost."""
         with self._lock:
             now = timezone.now()
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)
@@ -58,14 +57,14 @@ class Lease:
             self._beat_at = now
 
     def end(self) -> bool:
-        """End the lease: the node has its snapshot. Return False if the lease was not ours any more."""
+        """End the lease after the node got its snapshot. Return False if the lease was already lost."""
         with self._lock:
             deleted, _ = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at).delete()
             self._lost = True
         return bool(deleted)
 
     def leave(self, *, error: str, pause: timedelta = PAUSE) -> None:
-        """Leave the lease after an attempt that failed; another may begin after a pause. Raise LeaseLost."""
+        """Give up the lease after a failed attempt. Another attempt can start after `pause`. Raise LeaseLost."""
         with self._lock:
             beat_at = timezone.now() - LIFETIME + pause
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)
@@ -75,7 +74,7 @@ class Lease:
 
     @contextmanager
     def keep_alive(self) -> Iterator[None]:
-        """Keep the lease from running out inside the block, however long one step takes."""
+        """Renew the lease in a thread during the block, so that a long step doesn't lose it."""
         stop = threading.Event()
         thread = threading.Thread(target=self._keep, args=(stop,), name="lease", daemon=True)
         thread.start()
@@ -99,6 +98,6 @@ class Lease:
 
 
 def free_bootstraps(*, now: datetime) -> "QuerySet[Bootstrap]":
-    """Return what is requested and no worker is busy with."""
+    """Return a query of requested snapshots that no worker is sending."""
     requested = Bootstrap.objects.filter(node__state=NodeState.ACTIVE, node__other_machine="")
     return requested.filter(Q(beat_at=None) | Q(beat_at__lt=now - LIFETIME))

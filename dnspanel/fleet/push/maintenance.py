@@ -1,4 +1,4 @@
-"""Keep the log short: `publish`, which does not know that nodes exist, learns here what they still need."""
+"""Maintenance of the log by the needs of nodes, which `publish` doesn't know."""
 
 import logging
 from collections.abc import Callable
@@ -23,10 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 def maintain_log(*, now: datetime) -> None:
-    """Maintain the log: write the schemas of all nodes, make snapshots that are due, merge small segments, delete
-    old ones.
+    """Maintain the log: add schemas of nodes, make due snapshots, merge small segments, and delete old ones.
 
-    What fails, such as a storage that is away, is tried again the next time and stops nothing else.
+    A failed step, for example with unreachable storage, is repeated next time and doesn't stop the others.
     """
     schemas = schemas_of_nodes()
     follow_schemas(schemas=schemas)
@@ -39,15 +38,15 @@ def maintain_log(*, now: datetime) -> None:
 
 
 def schemas_of_nodes() -> set[int]:
-    """Return the schemas that nodes have, or will have after a rebuild."""
+    """Return the schemas that nodes have, including those after a running rebuild."""
     present = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).values_list("schema", flat=True)
     return {*present, *Bootstrap.objects.values_list("schema", flat=True)}
 
 
 def needed_by_schema() -> dict[int, int]:
-    """Return, per schema, up to which sequence of the present epoch every node is.
+    """Return by schema the sequence of the current epoch that every node has reached.
 
-    A node without a position, and one of another epoch, takes a snapshot: it needs no segment before that.
+    A node without a position, or of another epoch, gets a snapshot and needs no earlier segments.
     """
     head = LogHead.objects.get()
     takes_more = Q(state__in=(NodeState.ACTIVE, NodeState.DRAINED), epoch=head.epoch)
@@ -56,7 +55,7 @@ def needed_by_schema() -> dict[int, int]:
 
 
 def lowest_limit() -> int | None:
-    """Return the sequence beyond which some node may not go yet, or None where all may go to the head."""
+    """Return the lowest limit of all nodes' positions, or None if all are allowed to go to the head."""
     nodes = with_limit(Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)))
     limits = [limit for limit in nodes.values_list("limit", flat=True) if limit is not None]
     return min(limits, default=None)

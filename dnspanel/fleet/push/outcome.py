@@ -1,4 +1,4 @@
-"""What follows from an error of a push: try again, refuse, hold, repair, or a snapshot. Pure."""
+"""Reactions to an error of a push: try again, refuse, hold, repair or send a snapshot. Pure."""
 
 from dataclasses import dataclass
 
@@ -28,26 +28,24 @@ CURED_BY_SNAPSHOT: dict[type[ReplicationError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """A failure that is not the node's, as far as the panel can tell: the node, or the data to send, is away
-    or in use.
-    """
+    """The failure isn't the node's fault: the node or the data to send is unreachable or in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendSnapshot:
-    """Segments cannot bring the node on; `reason` is a clause for people."""
+    """Segments can't bring the node to the head. `reason` is a clause."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The node's page shows the message, and the other fields say what else is done, in this order.
+    """A refusal with a message for the node's page. The other fields are further actions, in this order.
 
-    `not_served`: a publication may be to blame; if one is, it is taken back, and nothing else is done. `unproven`:
-    the signatures of a zone are not good; if nothing that was published did that, the push goes on without them.
-    `ahead`: where the node is, which may be where this panel never was. `repair`: rows of the node are not the
-    panel's. `snapshot`: why only a snapshot helps, or empty.
+    `not_served`: a publication can be the cause. If one is, it is reverted, and no further action follows. `unproven`:
+    the signatures of a zone aren't valid. If no publication is the cause, the push continues without them. `ahead`: the
+    node's position, which can be unknown to the panel. `repair`: rows of the node differ from the panel's. `snapshot`:
+    why only a snapshot helps, or empty.
     """
 
     message: str
@@ -62,7 +60,7 @@ Outcome = TryAgain | SendSnapshot | Refusal
 
 
 def outcome_of(error: ReplicationError, *, is_ring0: bool) -> Outcome:
-    """Decide what follows from this error. Only ring 0 shows that a publication cannot be served."""
+    """Return the reaction to this error. Only ring 0 can show that a publication can't be served."""
     match error:
         case NodeUnreachable() | Busy() | StorageUnreachable():
             return TryAgain()

@@ -1,8 +1,8 @@
-"""Push what many nodes lack alike to all of them at once: one look at nodes and log, acks recorded together.
+"""Pushes of the same data to many nodes at once, with one read of nodes and log and one write of acks.
 
-Only what is plain: nodes in order that lack the same few bytes, over connections that are open. Every other node, and
-one that does not answer as it should, is left to a push of its own, which finds out what is the matter: that is
-harmless to repeat, so nothing is decided here about a node that errs.
+This covers only the simple case: healthy nodes that lack the same few bytes, over open connections. Every other node,
+and one that doesn't answer as expected, is left to a push of its own, which finds the cause. Repeating a push is
+harmless, so this module decides nothing about a failing node.
 """
 
 import logging
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The nodes that need a push of their own, and those that lack something again since theirs."""
+    """The nodes that need a push of their own, and those that lack data again since their push."""
 
     singly: Sequence[int]
     again: Sequence[int]
@@ -45,7 +45,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class _Lack:
-    """What nodes of one schema and limit at one place lack, as the log has it; no bytes: nothing."""
+    """The data that nodes with one schema, limit and position lack; no bytes if nothing."""
 
     log: DatabaseChangeLog
     body: bytes
@@ -54,7 +54,7 @@ class _Lack:
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """A node that can be pushed to together with others."""
+    """A node that can be pushed together with others."""
 
     node: Any
     client: NodeClient
@@ -62,10 +62,10 @@ class _Plain:
 
 
 def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnection], None]) -> Iterator[Left]:
-    """Bring these nodes to where they may be; yield what is left to do as soon as that is known.
+    """Bring these nodes to their limits. Yield remaining work as soon as it is known.
 
-    A node is left `again` if a push is requested for it in between. A node that another push works on now is left
-    to that push, which may have to run `attempt` once more.
+    A node is in `again` if a push is requested for it during the call. A node in another push is left to that push,
+    which can run `attempt` once more.
     """
     taken: dict[int, AgentConnection] = {}
     try:
@@ -83,8 +83,9 @@ def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnecti
 
 
 def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], list[int]]:
-    """Return the nodes that lack something and are plain, and those that need a push of their own; others
-    lack nothing.
+    """Return the nodes for a common push, and the ids of nodes that need a push of their own.
+
+    Other nodes lack nothing.
     """
     plain: dict[int, _Plain] = {}
     singly: list[int] = []
@@ -109,7 +110,7 @@ def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], 
 
 
 def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
-    """Return what a node lacks that is there; None if that is not for many at once, or cannot be read."""
+    """Return the data that a node lacks; None if it can't be read or isn't suited for a common push."""
     way = log.way(have)
     step = next_step(have, way)
     if isinstance(step, Nothing):
@@ -130,7 +131,10 @@ def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
 def _record(
     answers: Mapping[int, Ack | ReplicationError], plain: Mapping[int, _Plain], ms: float
 ) -> tuple[list[int], list[int]]:
-    """Record the acks, and let others go on by them; the nodes that lack more by now, and those without a good ack."""
+    """Record the acks and wake nodes that waited for them.
+
+    Return the nodes that lack more data now, and those without a valid ack.
+    """
     now = timezone.now()
     for node_id, answer in answers.items():
         if isinstance(answer, ReplicationError):
@@ -172,6 +176,6 @@ def _let_go(
     singly: Sequence[int] = (),
     behind: Collection[int] = (),
 ) -> Left:
-    """Let others push to these nodes; return what is left to do for them."""
+    """Release the connections of these nodes. Return the remaining work for them."""
     requested = [node_id for node_id in node_ids if taken.pop(node_id).let_go()]
     return Left(singly, [node_id for node_id in {*requested, *behind} if node_id not in singly])

@@ -1,7 +1,7 @@
-"""Nodes that report less than they acked before: a disk was replaced, files were deleted or put back.
+"""Nodes that report less than they acknowledged: a disk was replaced, or files were deleted or restored.
 
-A push would find out by the node's answer, but only when there is something to
-push. Here the next report of the agent is enough.
+A push would notice this from the node's answer, but only if there is something to push. Here the agent's next report is
+enough.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ REPORT_DELAY = timedelta(seconds=10)
 
 
 def regressed_nodes() -> list[tuple[int, str]]:
-    """Return the nodes that need a snapshot for that, each with the reason as a clause for people."""
+    """Return the nodes that need a snapshot because they lost data, with the reason as a clause."""
     reporting = Node.objects.filter(
         state=NodeState.ACTIVE, bootstrap=None, epoch__isnull=False, reported_at__gt=F("acked_at") + REPORT_DELAY
     )
@@ -33,7 +33,7 @@ def regressed_nodes() -> list[tuple[int, str]]:
 
 
 def regression(epoch: UUID, acked: int, report: Mapping[str, Any]) -> str:
-    """Return what a node has lost since it acked this position, as a clause for people; empty if nothing."""
+    """Return a clause about the data a node has lost since it acknowledged this position; empty if none."""
     if "position" not in report:
         return ""
     try:

@@ -1,8 +1,8 @@
-"""The panel's sealed segments of one schema, as `replication.push` reads them.
+"""The panel's sealed segments of one schema, for `replication.push`.
 
-SQL is written out here: it runs twice for every edit and node. One statement
-reads the head and the segments near it, so a node that lacks the newest
-change costs one query, and one more after the push to see that this was all.
+The SQL is written by hand because it runs twice for every edit and node. One statement reads the head and the segments
+near it. A node that lacks only the newest change therefore costs one query, and one more after the push to see that it
+is complete.
 """
 
 from collections.abc import Iterator, Sequence
@@ -68,10 +68,10 @@ class _Row(NamedTuple):
 
 
 class DatabaseChangeLog:
-    """Implements `push.ChangeLog` over the rows of `Segment` and the objects that they name.
+    """Implements `push.ChangeLog` with the rows of `Segment` and their objects.
 
-    With a `limit` no sequence beyond it is sent. Everything is read again for each step, so a push that takes
-    long ends at the head of its end, not of its beginning.
+    With a `limit`, no sequence beyond it is sent. Everything is read again for each step, so that a long push ends at
+    the head at that time, not at its start.
     """
 
     def __init__(self, schema: int, *, limit: int | None = None) -> None:
@@ -80,7 +80,7 @@ class DatabaseChangeLog:
         self._rows: list[_Row] = []
 
     def newest(self, limit: int | None = None) -> Position | None:
-        """Return the head, or the newest position up to `limit`, without reading along what leads to it."""
+        """Return the head, or the newest position up to `limit`, without reading the segments before it."""
         with connection.cursor() as cursor:
             cursor.execute(_NEWEST, {"schema": self._schema, "limit": limit})
             row = cursor.fetchone()
@@ -109,16 +109,14 @@ class DatabaseChangeLog:
             rows = self._read(rows[-1].last + 1) if len(rows) == PAGE else []
 
     def check(self, ack: Ack) -> None:
-        """Raise Diverged when a node acknowledges the end of a segment with other digests than it should have."""
+        """Raise Diverged if a node acknowledges the end of a segment with different digests."""
         found = ack.digest_main + ack.digest_records
         for row in self._rows:
             if ack.position == _end(row) and found != row.digest:
                 raise Diverged(expected=row.digest, found=found, what=gettext("the node's database"))
 
     def long_way(self, have: Position | None) -> Way:
-        """Return the `way` with the snapshot: for a node that is new, far behind, held back, ahead, or of
-        another epoch.
-        """
+        """Return the `way` with the snapshot. Nodes that are new, far behind, limited or ahead need it."""
         head = self.newest()
         if head is None:
             return Way(None)
@@ -152,14 +150,14 @@ def _end(row: _Row) -> Position:
 
 
 def _lead_on(rows: Sequence[_Row], sequence: int) -> bool:
-    """Return True if these segments bring a node on from this sequence without a break."""
+    """Return True if these segments continue from this sequence without a gap."""
     if any(row.damaged for row in rows):
         return False
     return not rows or (rows[0].first <= sequence + 1 and all(a.last + 1 == b.first for a, b in pairwise(rows)))
 
 
 def _open(object_name: str) -> BinaryIO:
-    """Open a segment for a push; one that is missing or altered is never looked for again."""
+    """Open a segment for a push. Record a missing or altered object, so that it is never used again."""
     try:
         return open_segment_object(object_name)
     except DamagedObject as exc:

@@ -1,7 +1,6 @@
-"""Send a node the newest snapshot that may be its own, from where an earlier attempt ended.
+"""Transfer of the newest suitable snapshot to a node, continuing where an earlier attempt ended.
 
-Runs in the workers of the queue `bootstrap`, which are few: however many nodes
-ask at once, edits go their own way.
+It runs in the few workers of the queue `bootstrap`, so that even many requests don't delay edits.
 """
 
 import logging
@@ -46,9 +45,9 @@ logger = logging.getLogger(__name__)
 
 
 def send_snapshot(*, lease: Lease) -> bool:
-    """Bring the node to serve from the requested snapshot; return False when it does not yet, and the row says why.
+    """Make the node serve from the requested snapshot. Return False if it doesn't yet; the row contains the reason.
 
-    Raise LeaseLost when another worker has taken over, and DatabaseError.
+    Raise LeaseLost if another worker has taken over, and DatabaseError.
     """
     bootstrap = Bootstrap.objects.select_related("node").get(node_id=lease.node_id)
     node = with_limit(Node.objects.filter(pk=lease.node_id)).get()
@@ -90,17 +89,18 @@ def send_snapshot(*, lease: Lease) -> bool:
 
 
 def _pause(bootstrap: Bootstrap) -> timedelta:
-    """Return how soon to try again what is probably only a matter of seconds: the agent or the snapshot is
-    being made.
+    """Return the pause before the next attempt.
+
+    It is short at first, because the agent or the snapshot is often ready within seconds.
     """
     return SHORT_PAUSE if timezone.now() - bootstrap.asked_at < SHORT_FOR else PAUSE
 
 
 def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
-    """Return the snapshot to send to a node that is at `have`.
+    """Return the snapshot to send to a node at the position `have`.
 
-    It is not older than what the node has, so that no answer goes back, and segments lead on from it. Raise
-    NeedsSnapshot without such a snapshot, and NodeAhead or WrongEpoch when what the node has may not be overwritten.
+    The snapshot isn't older than the node's data, so that no answer goes back in time, and segments continue from it.
+    Raise NeedsSnapshot if there is none, and NodeAhead or WrongEpoch if the node's data must not be overwritten.
     """
     limit: int | None = node.limit  # type: ignore[attr-defined]
     way = DatabaseChangeLog(schema, limit=limit).long_way(have)
@@ -116,13 +116,13 @@ def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
 
 
 def _least(have: Position | None, way: Way) -> int:
-    """Return the sequence below which no snapshot may be sent; where a node is held back, the newest will do."""
+    """Return the lowest sequence of a snapshot for this node. With a limit on the node, the newest allowed will do."""
     is_ours = have is not None and way.head is not None and have.epoch == way.head.epoch
     return have.sequence if have is not None and is_ours else 0
 
 
 def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
-    """Return what ring 0 does not answer well of what is new in the snapshot, before its ack lets others have that."""
+    """Return a fault in ring 0's answers from a new snapshot, before its ack releases the snapshot to other nodes."""
     if node.is_ring0:
         return failed_publication.examine_snapshot(node=node, position=ack.position, now=timezone.now())
     bogus_zones.let_pass_as_ring0(node=node, names=passed, now=timezone.now())
@@ -130,7 +130,7 @@ def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServ
 
 
 def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: datetime) -> bool:
-    """Return True if the cause of an agent's complaint was taken back, or the zone is passed over: as after a push."""
+    """Return True if the cause of an agent's error was reverted or the zone is let pass, as after a push."""
     refusal = outcome_of(error, is_ring0=node.is_ring0)
     assert isinstance(refusal, Refusal)
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=now):
@@ -151,7 +151,7 @@ def _refuse(node: Node, lease: Lease, error: NotServed) -> None:
 def _send(
     client: node_client.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap, passed: Collection[str]
 ) -> Ack:
-    """Send what the node lacks, writing down each chunk, and have it installed."""
+    """Send the missing chunks, record each one, and have the snapshot installed. Return the ack."""
     sealed, manifest = read_manifest(snapshot)
     is_resumed = (bootstrap.chunks, bootstrap.bytes) == (snapshot.chunks, snapshot.size)
     chunks, size = (bootstrap.chunks_sent, bootstrap.bytes_sent) if is_resumed else (0, 0)
@@ -191,7 +191,7 @@ def _refuse_diverged(ack: Ack, manifest: Manifest) -> None:
 
 
 def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:
-    """Conclude the request: the node is at the position that it acked."""
+    """Finish the request, with the node at the position that it acknowledged."""
     before = Position(node.epoch, node.acked) if node.epoch else None
     acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=bootstrap.schema, before=before, now=now)
     if lease.end():

@@ -1,4 +1,4 @@
-"""The progress of all active nodes, for queries that look for zones that are late."""
+"""The progress of all active nodes, for queries of late zones."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from dnspanel.zones.models import LogHead
 
 
 def acked_everywhere(**_: Any) -> int | None:
-    """Return the sequence that every active node has acked in the present epoch; None without active nodes.
+    """Return the sequence that all active nodes have acknowledged in the current epoch; None without active nodes.
 
-    In two queries.
+    Two queries.
     """
     epoch = LogHead.objects.values_list("epoch", flat=True).first()
     nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).values_list("epoch", "acked")

@@ -1,4 +1,4 @@
-"""Where one publication has arrived: which nodes answer with it, and after how long."""
+"""The nodes that serve one publication, and after how long."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from dnspanel.zones.models import Publication
 
 @dataclass(frozen=True, slots=True)
 class NodeArrival:
-    """One node and one publication. Until it arrives, `arrived_at` is empty, and `message` says why."""
+    """The arrival of one publication at one node. Until then `arrived_at` is empty, and `message` explains why."""
 
     node: Node
     arrived_at: datetime | None
@@ -24,11 +24,11 @@ class NodeArrival:
 
 
 def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
-    """Return every node that takes pushes, by name, with when it first acked this publication; without ring 0.
+    """Return every node that takes pushes except ring 0, by name, with its first ack of this publication.
 
-    A publication that failed arrives nowhere: positions beyond it do not contain it, and that it failed may be newer
-    than `publication`. Nor has it arrived at a node of another epoch, whatever that node acked before. Four queries,
-    however many nodes.
+    A failed publication arrives nowhere: later positions don't contain it, and the failure can be newer than the object
+    `publication`. A publication also hasn't arrived at a node of another epoch, whatever this node acknowledged before.
+    Four queries for any number of nodes.
     """
     if publication.failed_reason:
         return []
@@ -36,7 +36,7 @@ def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
 
 
 def ring0_arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
-    """Return the arrival at ring 0, if there is one."""
+    """Return the arrival at ring 0 as a list; empty without ring 0."""
     status = ring0_status(now=now)
     return _arrivals(publication, [status] if status is not None else [])
 

@@ -1,4 +1,4 @@
-"""Zones that some nodes do not have at the panel's revision: the rows and columns of the fleet's matrix."""
+"""Zones that some nodes don't have at the panel's revision: the rows and columns of the fleet's matrix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MOST_REVISIONS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One zone on one node: `kind` is same, behind, differs or nothing."""
+    """One zone on one node. `kind` is same, behind, differs or nothing."""
 
     kind: str
     text: str
@@ -27,7 +27,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One zone, and how each node of the columns has it."""
+    """One zone and its state on each node of the columns."""
 
     zone: Zone
     cells: tuple[Cell, ...]
@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Zones by name and nodes by name; `more`: there are more such zones than are shown."""
+    """Zones and nodes, both ordered by name. `more` is True if further zones aren't shown."""
 
     nodes: tuple[Node, ...]
     rows: tuple[Row, ...]
@@ -49,10 +49,9 @@ class Matrix:
 
 
 def matrix(*, person: access.Person, search: str = "") -> Matrix:
-    """Return the zones that some node does not have as the panel does, and those nodes alone.
+    """Return the zones that differ on some node, with only these nodes. With a search: its zones and all nodes.
 
-    With a search, the zones found, and every node. Of zones that this person may read. A handful of queries, whatever
-    the size of the fleet.
+    Only zones that this person is allowed to read are included. The number of queries is small for any fleet size.
     """
     epoch = head().epoch
     active_nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
@@ -84,7 +83,7 @@ def _lacks(node: Node, have: dict[int, int], zones: Sequence[Zone]) -> bool:
 
 
 def _revisions_after(sequence: int, zones: Sequence[Zone]) -> dict[int, list[tuple[int, int]]]:
-    """Return for each zone the sequence and number of its revisions after this sequence, oldest first."""
+    """Return by zone the (sequence, number) of its revisions after this sequence, oldest first."""
     found: dict[int, list[tuple[int, int]]] = {}
     rows = (
         Revision.objects.filter(zone__in=zones, publication_id__gt=sequence)

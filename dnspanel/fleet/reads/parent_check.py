@@ -1,4 +1,4 @@
-"""The result of the last look at a zone's parent, also for people that may not know every zone of this panel."""
+"""The last check of a zone's parent, also for people who aren't allowed to know every zone of this panel."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ NOBODY_KNOWS = gettext_noop("Nobody knows yet whether the parent has the DS.")
 
 @dataclass(frozen=True, slots=True)
 class ParentView:
-    """A look at a parent. Before the first look `check` is empty; `name` is empty for a zone here that is unknown."""
+    """A check of a parent. `check` is empty before the first check. `name` is empty for a zone here that is hidden."""
 
     check: ParentCheck | None
     name: str
@@ -25,7 +25,7 @@ class ParentView:
 
     @property
     def message(self) -> str:
-        """What was found, without the name of a zone that the reader may not know of."""
+        """The result of the check, without the name of a zone that the reader isn't allowed to know."""
         if self.check is None or self.check.state == ParentState.UNKNOWN:
             return gettext(NOBODY_KNOWS)
         if self.name != self.check.parent:
@@ -35,20 +35,20 @@ class ParentView:
 
 
 def parent_view(check: ParentCheck | None, here: ParentHere | None, *, knows_here: bool, now: datetime) -> ParentView:
-    """Return the check as a reader sees it that may know of the parent in this panel, or not."""
+    """Return the check for a reader. `knows_here` is True if the reader is allowed to know the parent zone here."""
     is_hidden = check is not None and here is not None and here.name == check.parent and not knows_here
     return ParentView(check, "" if check is None or is_hidden else check.parent, _is_waiting(check, now))
 
 
 def may_know_parent(person: Person, here: ParentHere | None) -> bool:
-    """Return True if this person may know of the parent that is a zone of this panel."""
+    """Return True if this person is allowed to know the parent zone in this panel."""
     if here is None:
         return False
     return access.zones_within_reach(person, Right.READ).filter(pk=here.zone_id, deleted_at=None).exists()
 
 
 def _is_waiting(check: ParentCheck | None, now: datetime) -> bool:
-    """Return True if the answer to the last request may still come."""
+    """Return True if the result of the last request can still arrive."""
     if check is None or check.requested_at is None or now - check.requested_at > PATIENCE:
         return False
     return check.checked_at is None or check.checked_at < check.requested_at

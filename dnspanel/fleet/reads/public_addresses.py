@@ -1,4 +1,4 @@
-"""The addresses at which resolvers reach nodes."""
+"""The addresses where resolvers reach nodes."""
 
 from collections.abc import Collection
 
@@ -8,9 +8,9 @@ _IN_USE = (NodeState.ACTIVE, NodeState.DRAINED)  # a drained node is left out of
 
 
 def public_addresses(node_names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the addresses of these nodes, without those that are gone or not there yet.
+    """Return the addresses of these nodes, without nodes that are retired or not yet enrolled.
 
-    One query, none without names.
+    One query; none without names.
     """
     if not node_names:
         return {}

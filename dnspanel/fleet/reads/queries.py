@@ -1,4 +1,4 @@
-"""Reads for the faces: the status of every node, in three queries however many nodes there are."""
+"""The status of every node for pages and APIs, in three queries for any number of nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from replication.wire.position import Position
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """Where and when the present epoch of the log began; the first one began with the log."""
+    """The sequence and time where the current epoch began; empty for the first epoch."""
 
     after: int = 0
     at: datetime | None = None
@@ -29,7 +29,7 @@ class _Beginning:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """A node, how it is doing, and the epoch of the present log."""
+    """A node, its health, and the epoch of the current log."""
 
     node: Node
     health: Health
@@ -38,7 +38,7 @@ class NodeStatus:
     lacks_since: datetime | None = None  # when that was published; None: it lacks nothing
 
     def has_acked(self, sequence: int) -> bool:
-        """Return True if the node has acked this sequence in the present epoch of the log."""
+        """Return True if the node acknowledged this sequence in the current epoch of the log."""
         return self.node.epoch == self.head_epoch and self.node.acked >= sequence
 
 
@@ -49,17 +49,17 @@ def head() -> Position:
 
 
 def node_statuses(*, now: datetime) -> tuple[NodeStatus, ...]:
-    """Return the status of every node that has not left, by name, without ring 0: for what clients are answered."""
+    """Return the status of every node not retired, by name, without ring 0: the nodes that clients ask."""
     return without_ring0(watched_statuses(now=now))
 
 
 def watched_statuses(*, now: datetime) -> tuple[NodeStatus, ...]:
-    """Return the status of every node that has not left, by name, with ring 0: for all who look after the fleet."""
+    """Return the status of every node not retired, by name, with ring 0: the nodes that operators watch."""
     return _statuses(list(_with_related(Node.objects.exclude(state=NodeState.RETIRED).order_by("name"))), now)
 
 
 def without_ring0(statuses: Sequence[NodeStatus]) -> tuple[NodeStatus, ...]:
-    """Return the statuses of the nodes whose answers clients get: only the panel asks ring 0."""
+    """Return the statuses without ring 0, whose answers only the panel gets."""
     return tuple(status for status in statuses if not status.node.is_ring0)
 
 
@@ -70,14 +70,14 @@ def ring0_status(*, now: datetime) -> NodeStatus | None:
 
 
 def statuses_of(node_ids: Sequence[int], *, now: datetime) -> tuple[NodeStatus, ...]:
-    """Return these nodes, in this order; those that have left are left out."""
+    """Return the statuses of these nodes in this order, without retired nodes."""
     nodes = Node.objects.filter(pk__in=node_ids).exclude(state=NodeState.RETIRED)
     found = {status.node.pk: status for status in _statuses(list(_with_related(nodes)), now)}
     return tuple(found[node_id] for node_id in node_ids if node_id in found)
 
 
 def node_status(*, name: str, now: datetime) -> NodeStatus:
-    """Return the node of this name or slug, also one that was retired; raises UnknownNode."""
+    """Return the status of the node with this name or slug, even if retired. Raise UnknownNode."""
     found = _statuses(list(_with_related(nodes_named(name))[:1]), now)
     if not found:
         raise UnknownNode(name)
@@ -124,7 +124,7 @@ def _beginning_of(epoch: UUID) -> _Beginning:
 
 
 def _is_limited(node: Any, newest: Position) -> bool:
-    """Return True if it has all that it may have, and more exists."""
+    """Return True if the node is at its limit and newer publications exist."""
     return node.limit is not None and node.epoch == newest.epoch and node.limit <= node.acked < newest.sequence
 
 
@@ -153,7 +153,7 @@ def _inputs(node: Any, newest: Position, since: datetime, gates: Gates | None, b
 
 
 def _describe_snapshot(node: Node) -> str:
-    """Describe how far the snapshot on its way is; empty without one."""
+    """Describe the progress of a snapshot's transfer; empty without one."""
     bootstrap: Bootstrap | None = getattr(node, "bootstrap", None)
     if bootstrap is None:
         return ""

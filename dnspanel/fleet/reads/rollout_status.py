@@ -1,4 +1,4 @@
-"""The status of a rollout, for faces: each stage with its nodes, up to where it may go, and why not further."""
+"""The status of a rollout for pages and APIs: stages with their nodes, limits, and reasons for limits."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from dnspanel.zones.models import Publication
 
 @dataclass(frozen=True, slots=True)
 class StagedNode:
-    """One node of a stage: how it is doing, and what it answers with."""
+    """One node of a stage: its health, and the position that it serves."""
 
     node: Node
     health: Health
@@ -34,7 +34,7 @@ class StagedNode:
 
 @dataclass(frozen=True, slots=True)
 class StageStatus:
-    """A stage: ring 0 has no group, nor have the nodes of a fleet without groups."""
+    """The status of a stage. Ring 0 and the nodes of a fleet without groups have no group."""
 
     name: str
     is_ring0: bool
@@ -50,13 +50,13 @@ class StageStatus:
 
     @property
     def may_be_skipped(self) -> bool:
-        """True if it has nodes, none of them is live, and no person let the others pass it yet."""
+        """True if the stage has nodes, none of them is live, and no person has let the others pass it yet."""
         return self.group is not None and bool(self.nodes) and self.acked is None and not self.group.skipped_reason
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutStatus:
-    """The stages in order, and what a person or trouble has set."""
+    """The stages in order, with limits set by a person or by a failure."""
 
     head: int
     stages: tuple[StageStatus, ...]
@@ -69,7 +69,7 @@ class RolloutStatus:
 
     @property
     def ring0_patience(self) -> str:
-        """For how long the others wait for a ring 0 that is not heard."""
+        """How long other nodes wait for a silent ring 0."""
         return (
             gettext("a minute")
             if settings.RING0_PATIENCE == 60
@@ -78,18 +78,18 @@ class RolloutStatus:
 
     @property
     def is_staged(self) -> bool:
-        """Whether anybody waits for anybody at all."""
+        """True if some stage waits for another one."""
         return sum(bool(stage.nodes) for stage in self.stages) > 1
 
     @property
     def newest_acked(self) -> int:
-        """The least sequence at which the fleet can be pinned: a pin takes nothing back."""
+        """The lowest sequence to pin the fleet at, because a pin reverts nothing."""
         return max((node.acked for stage in self.stages for node in stage.nodes), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class StageArrivals:
-    """Where one publication has arrived in one stage."""
+    """The arrival of one publication in one stage."""
 
     name: str
     is_ring0: bool
@@ -98,7 +98,7 @@ class StageArrivals:
 
 
 def rollout_status(*, now: datetime) -> RolloutStatus:
-    """Return the status of the rollout just now."""
+    """Return the current status of the rollout."""
     gates = read_gates(now=now)
     statuses = {status.node.pk: status for status in watched_statuses(now=now)}
     groups = {group.pk: group for group in NodeGroup.objects.all()}
@@ -126,9 +126,9 @@ def rollout_status(*, now: datetime) -> RolloutStatus:
 
 
 def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageArrivals]:
-    """Return how far a publication has come, stage by stage; one stage without a name if no node waits for another.
+    """Return the arrival of a publication by stage; one stage without a name if no node waits for another.
 
-    A publication that failed has come nowhere, and there are no stages.
+    A failed publication arrives nowhere, so that the result is empty.
     """
     found = arrivals(publication, now=now)
     if publication.failed_reason:
@@ -148,7 +148,7 @@ def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageA
 
 
 def _waits(gates: Gates, clearance: Clearance) -> str:
-    """Return why the stage does not go to the head: what a person has set, then the stages that it waits for."""
+    """Return why the stage isn't released up to the head: first limits set by a person, then stages it waits for."""
     if all(member.acked >= gates.head for member in clearance.stage.members):
         return ""
     if gates.is_stopped:

@@ -1,4 +1,4 @@
-"""The fleet in one line, and where publications wait: for the header of every page, for alerts and for metrics."""
+"""The fleet in one line and waiting publications, for the header of every page, alerts and metrics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ _ENCODED = """
 
 @dataclass(frozen=True, slots=True)
 class FleetSummary:
-    """The fleet in one line; `tone` is ok, warn, bad or quiet, and only nodes that take pushes count.
+    """The fleet in one line. `tone` is ok, warn, bad or quiet. Only nodes that take pushes count.
 
-    A canary that is not well is named and not counted: no client asks it.
+    A troubled canary is named but not counted, because no client asks it.
     """
 
     live: int
@@ -46,9 +46,9 @@ class FleetSummary:
 
 
 def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus] | None = None) -> FleetSummary:
-    """Return how many of the nodes are live, and what is wrong with the others, with publishing and with delivery.
+    """Return the number of live nodes, and the problems of other nodes, of publishing and of delivery.
 
-    `statuses` are those of `watched_statuses`, for callers that have them already.
+    Pass `statuses` if the result of `watched_statuses` is already known.
     """
     now = now or timezone.now()
     everything = watched_statuses(now=now) if statuses is None else statuses
@@ -74,7 +74,7 @@ def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus]
 
 
 def live_count(active: Sequence[NodeStatus], late: Waiting | None) -> int:
-    """Return how many of these nodes are live: none that lacks a publication which is late, however well it is."""
+    """Return the number of live nodes. A node that lacks a late publication doesn't count, even if it is healthy."""
     return sum(
         status.health.word in WELL and (late is None or status.lacks_since is None or status.lacks > late.sequence)
         for status in active
@@ -82,9 +82,9 @@ def live_count(active: Sequence[NodeStatus], late: Waiting | None) -> int:
 
 
 def late_publication(statuses: Sequence[NodeStatus], *, now: datetime) -> Waiting | None:
-    """Return the oldest publication if it has waited for too long, for pages; no query unless some node is late.
+    """Return the oldest waiting publication if it is late, or None if an alert of its own explains it.
 
-    None where an alert of its own explains it. `statuses` are those of `watched_statuses`.
+    Without a late node no query runs. `statuses` is the result of `watched_statuses`.
     """
     if not any(s.lacks_since is not None and now - s.lacks_since >= places.LATE_AFTER for s in _takers(statuses)):
         return None
@@ -99,10 +99,10 @@ def waiting_publication(
     encoded: Mapping[int, int] | None = None,
     beats: Mapping[str, datetime] | None = None,
 ) -> Waiting | None:
-    """Return the oldest publication that not all nodes answer with, and where it waits.
+    """Return the oldest publication that some node doesn't serve yet, and where it waits.
 
-    No query while none waits, else the same few however many nodes. `statuses` are those of `watched_statuses`;
-    `encoded` and `beats` are for callers that have them already.
+    If none waits, no query runs; otherwise a few, for any number of nodes. `statuses` is the result of
+    `watched_statuses`. Pass `encoded` and `beats` if they are already known.
     """
     takers = _takers(statuses)
     if not any(status.lacks_since is not None for status in takers):
@@ -123,7 +123,7 @@ def waiting_publication(
 
 
 def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
-    """Return up to which sequence there are segments, for each schema that is in use."""
+    """Return the last sequence with segments, for each schema in use."""
     schemas = sorted({*schemas_in_use(), *of_nodes})
     with connection.cursor() as cursor:
         cursor.execute(_ENCODED, {"epoch": epoch, "schemas": schemas})
@@ -156,7 +156,7 @@ def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, *, 
 
 
 def _trouble_of_publishing() -> str:
-    """Return why nothing is published or delivered; empty in normal work."""
+    """Return why nothing is published or delivered; empty in normal operation."""
     if stalled := stalls():
         return gettext("Publishing stands still: {reason}").format(reason=stalled[0].message)
     if stopped := Delivery.objects.exclude(stopped_reason="").values_list("stopped_reason", flat=True).first():
