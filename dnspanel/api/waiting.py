@@ -1,4 +1,4 @@
-"""Waiting until the nodes answer with a publication, and secondaries if wanted."""
+"""Waiting until the nodes, and optionally the secondaries, answer with a publication."""
 
 import time
 from collections.abc import Callable
@@ -40,11 +40,11 @@ def wait_for_nodes(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Return whether every node that takes pushes answers with the publication, after at most `seconds` seconds.
+    """Wait at most `seconds` and return True if every active node answers with the publication.
 
-    With secondaries, whether each of them that has its zones does too. As `wait_until`: None if too many wait
-    already, and at once False without a server to wait for. Raise TakenBack as soon as the publication is taken
-    back, or if it was before.
+    With `with_secondaries`, each secondary that has the publication's zones must answer with it too. Return None if too
+    many requests wait already. Return False at once if there is no server to wait for. Raise TakenBack as soon as the
+    publication is reverted, or if it was reverted before.
     """
     has_arrived = is_at_all if with_secondaries else is_everywhere
     return wait_until(lambda: has_arrived(publication), seconds, clock=clock, sleep=sleep)
@@ -57,9 +57,12 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Ask again and again for at most `seconds` seconds; return whether it was so, None if too many wait already.
+    """Poll `ask` for at most `seconds` until it returns True, and return the result.
 
-    An answer of None ends the wait. This must not run within a transaction: no connection is held in long pauses.
+    Return None if too many requests wait already.
+
+    If `ask` returns None, the wait ends. Don't call this within a transaction, so that no connection is held during
+    long pauses.
     """
     if seconds <= 0:
         return ask() is True
@@ -72,9 +75,9 @@ def wait_until(
 
 
 def is_everywhere(publication: Publication) -> bool | None:
-    """Return True if every node that takes pushes has proved the publication; None without such a node. One query.
+    """Return True if every active node has proved the publication. Return None without an active node. One query.
 
-    Raise TakenBack if the publication was taken back: then no node ever gets it.
+    Raise TakenBack if the publication was reverted, because then no node ever gets it.
     """
     failed, proofs = _state_and_proofs(publication)
     if failed:
@@ -83,21 +86,22 @@ def is_everywhere(publication: Publication) -> bool | None:
 
 
 def is_at_all(publication: Publication) -> bool | None:
-    """Return `is_everywhere`, where secondaries answer with it too; None without a node and without a
-    secondary that lacks it.
+    """Return `is_everywhere`, but False if a secondary lacks the publication.
+
+    Return None if there is no active node and no secondary lacks the publication.
     """
     at_nodes = is_everywhere(publication)
     return False if at_nodes is not False and secondaries_lacking(publication) else at_nodes
 
 
 def proofs_of(publication: Publication) -> list[bool]:
-    """Return for each node that takes pushes whether it proved the publication; one that failed none ever has."""
+    """Return for each active node True if it proved the publication. All are False if the publication was reverted."""
     failed, proofs = _state_and_proofs(publication)
     return [acked and not failed for acked in proofs]
 
 
 def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
-    """Return whether the publication was taken back, and the proof of each node that takes pushes."""
+    """Return True if the publication was reverted, and the proof of each active node."""
     with prepared_cursor() as cursor:
         parameters: dict[str, Any] = {"sequence": publication.sequence, "state": str(NodeState.ACTIVE)}
         cursor.execute(_PROOFS, parameters)

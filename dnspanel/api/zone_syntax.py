@@ -1,4 +1,4 @@
-"""What means something in a zone file and nothing in one record's content: comments, brackets, ends of lines."""
+"""Zone file syntax that is meaningless in the content of one record: comments, parentheses, line ends."""
 
 import re
 
@@ -10,5 +10,5 @@ REFUSAL = "; ( ) and line ends mean something in a zone file: put text into doub
 
 
 def has_zone_file_syntax(content: str) -> bool:
-    """Return True if reading this content as a line of a zone file would lose a part of it, or join what is apart."""
+    """Return True if parsing this content as a zone file line would drop a part of it or join separate parts."""
     return _MAYBE.search(content) is not None and any(found[1] for found in _SYNTAX.finditer(content))

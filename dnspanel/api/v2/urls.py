@@ -1,6 +1,6 @@
-"""URLs of API v2; none ends in a slash. Whatever is not here is answered by `NothingHere`, with a problem too.
+"""URLs of API v2. They don't end in a slash. `NothingHere` answers all other URLs with a problem.
 
-A zone's name may have slashes, so that longer paths come first.
+A zone's name can contain slashes, so longer paths come first.
 """
 
 from django.urls import URLPattern, path, re_path

@@ -55,7 +55,7 @@ def subject(pointer: str) -> str:
 
 
 def join_limited(words: Iterable[str]) -> str:
-    """Return the words with commas between them, the first MOST_LISTED."""
+    """Return the first MOST_LISTED words separated by commas, and the number of the others."""
     words = list(words)
     more = len(words) - MOST_LISTED
     return ", ".join(words[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")

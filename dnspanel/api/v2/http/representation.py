@@ -1,4 +1,4 @@
-"""JSON values of zones, RRsets, changes and revisions in API v2. `shapes` describes them for the OpenAPI document."""
+"""JSON values of zones, RRsets, changes and revisions in API v2. `schema.zone_serializers` describes them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

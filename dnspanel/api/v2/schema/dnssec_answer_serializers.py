@@ -40,7 +40,7 @@ class ParentCheckSerializer(Shape):
 
 
 class DnssecNodeSerializer(Shape):
-    """What a node answers for a zone, asked over DNS for this request."""
+    """A node's answers for a zone, queried over DNS for this request."""
 
     node = serializers.CharField(help_text="Name of the node.")
     has_last_change = serializers.BooleanField(
@@ -54,7 +54,7 @@ class DnssecNodeSerializer(Shape):
 
 
 class UnprovenZoneSerializer(Shape):
-    """A zone that does not validate on a node, although no publication broke it."""
+    """A zone that doesn't validate on a node although no publication broke it."""
 
     zone = serializers.CharField()
     node = serializers.CharField(help_text="Name of the node.")

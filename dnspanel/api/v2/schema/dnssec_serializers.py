@@ -1,4 +1,4 @@
-"""Shapes of how zones are signed, and of their keys, for the OpenAPI document."""
+"""Schemas of zone signing and DNSSEC keys for the OpenAPI document."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _ROLES = [("ksk", "ksk"), ("zsk", "zsk"), ("csk", "csk")]
 
 
 class DenialSerializer(Shape):
-    """Denial of existence: NSEC, or NSEC3 and its parameters."""
+    """The denial of existence: NSEC, or NSEC3 with its parameters."""
 
     method = Choice(choices=_METHODS, help_text="`nsec` or `nsec3`.")
     opt_out = Flag(default=False, help_text="Unsigned delegations are not proved.")
@@ -45,7 +45,7 @@ class DenialSerializer(Shape):
 
 
 class NewKeysSerializer(Shape):
-    """The keys for a zone that is not signed yet."""
+    """The keys to create for a zone that isn't signed yet."""
 
     algorithm = Integer(default=DEFAULT_ALGORITHM, min_value=0, max_value=255, help_text="IANA's number.")
     bits = Integer(default=None, allow_null=True, min_value=1, max_value=MOST_NUMBER, help_text="Of RSA keys.")
@@ -56,7 +56,7 @@ class NewKeysSerializer(Shape):
 
 
 class SigningPatchSerializer(Shape):
-    """How to sign a zone. Members that are left out stay as they are."""
+    """Changes to a zone's signing. Omitted members don't change."""
 
     signed = Flag(required=False, help_text="true: new keys, if none signs. false: all keys go.")
     new_keys = NewKeysSerializer(
@@ -83,14 +83,14 @@ class SigningPatchSerializer(Shape):
 
 
 class BulkSigningSerializer(SigningPatchSerializer):
-    """How to sign zones: all of them or none."""
+    """The signing of several zones. It is set for all of them or none."""
 
     zones = serializers.ListField(child=Text(max_length=1100), min_length=1, max_length=MOST_ZONES)
     reason = Text(default="", allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
 
 
 class KeySerializer(Shape):
-    """A DNSSEC key, without its private part."""
+    """A DNSSEC key without its private key."""
 
     id = serializers.IntegerField()
     role = serializers.ChoiceField(choices=_ROLES, help_text="What it signs, beside the other keys of its algorithm.")
@@ -109,7 +109,7 @@ class KeySerializer(Shape):
 
 
 class OtherKeySerializer(Shape):
-    """A key with which another signer also signs the zone."""
+    """A key that another signer of the zone uses."""
 
     tag = serializers.IntegerField(help_text="Key tag of the DNSKEY record.")
     flags = serializers.IntegerField(help_text=f"{KSK_FLAGS} (KSK or CSK) or {ZSK_FLAGS} (ZSK).")
@@ -121,7 +121,7 @@ class OtherKeySerializer(Shape):
 
 
 class NewOtherKeySerializer(Shape):
-    """A key of another signer to publish."""
+    """Another signer's key to publish."""
 
     dnskey = Text(
         max_length=MOST_TEXT, help_text="Its DNSKEY record, with the owner: example.net. IN DNSKEY 257 3 13 …"
@@ -129,7 +129,7 @@ class NewOtherKeySerializer(Shape):
 
 
 class ParentDsSerializer(Shape):
-    """A DS record for the parent zone; one digest of a key is enough."""
+    """A DS record for the parent zone. One digest per key is enough."""
 
     key = serializers.IntegerField(help_text="Id of the key that it names.")
     digest_type = serializers.IntegerField(help_text="2: SHA-256, 4: SHA-384.")
@@ -147,7 +147,7 @@ class SigningChangeSerializer(Shape):
 
 
 class SigningSerializer(Shape):
-    """How a zone is signed."""
+    """The signing of a zone."""
 
     zone = serializers.CharField()
     signed = serializers.BooleanField(help_text="Whether the zone is signed.")
@@ -168,13 +168,13 @@ class SigningSerializer(Shape):
 
 
 class SigningWrittenSerializer(WrittenSerializer):
-    """What a change of DNSSEC settings published."""
+    """The publication of a change to DNSSEC settings."""
 
     dnssec = SigningSerializer(required=False, help_text=f"As it is now. {LOST}")
 
 
 class SigningPlanSerializer(Shape):
-    """What would happen to one zone."""
+    """The planned signing of one zone."""
 
     zone = serializers.CharField()
     changes = serializers.BooleanField(help_text="false: it is so already, or refused.")
@@ -185,7 +185,7 @@ class SigningPlanSerializer(Shape):
 
 
 class SigningPlansSerializer(Shape):
-    """What would be done. Nothing was changed."""
+    """The plan of a signing change. Nothing was changed."""
 
     plans = SigningPlanSerializer(many=True)
 
@@ -228,20 +228,20 @@ class NewKeySerializer(Shape):
 
 
 class KeyPatchSerializer(Shape):
-    """Changes to a key. Members that are left out stay as they are."""
+    """Changes to a key. Omitted members don't change."""
 
     active = Flag(required=False, help_text="It signs.")
     published = Flag(required=False, help_text="It is in the DNSKEY RRset.")
 
 
 class KeyWrittenSerializer(WrittenSerializer):
-    """What a change of a key published."""
+    """The publication of a change to a key."""
 
     key = KeySerializer(required=False, help_text=f"As it is now. {LOST}")
 
 
 class ExportedKeySerializer(Shape):
-    """A key with its private part."""
+    """A DNSSEC key with its private key."""
 
     id = serializers.IntegerField()
     tag = serializers.IntegerField(help_text="Key tag of the DNSKEY record.")
@@ -253,7 +253,7 @@ class ExportedKeySerializer(Shape):
 
 
 def made_algorithm(value: int) -> int:
-    """Return the algorithm, if keys are made of it. Raise ValidationError."""
+    """Return the algorithm. Raise ValidationError if the panel doesn't create keys of it."""
     if value not in MADE:
         known = ", ".join(f"{number} ({ALGORITHMS[number]})" for number in MADE)
         raise serializers.ValidationError(f"Keys are made of the algorithms {known}.")
@@ -261,7 +261,7 @@ def made_algorithm(value: int) -> int:
 
 
 def requested_signing(values: dict[str, Any]) -> RequestedSigning:
-    """Return what the checked values of a body ask for."""
+    """Return the signing that the validated values of a body request."""
     denial = values.get("denial")
     cds = values.get("cds")
     return RequestedSigning(
@@ -275,14 +275,14 @@ def requested_signing(values: dict[str, Any]) -> RequestedSigning:
 
 
 def nsec3_of(denial: dict[str, Any]) -> Nsec3 | None:
-    """Return the parameters of NSEC3, or None for NSEC."""
+    """Return the NSEC3 parameters of a denial, or None for NSEC."""
     if denial["method"] == "nsec":
         return None
     return Nsec3(denial["iterations"], bytes.fromhex(denial["salt"]), denial["opt_out"], denial["narrow"])
 
 
 def denial_json(nsec3: Nsec3 | None) -> dict[str, Any]:
-    """Return the denial that `nsec3_of` reads."""
+    """Return NSEC3 parameters as a denial. Inverse of `nsec3_of`."""
     found = nsec3 or Nsec3()
     return {
         "method": "nsec" if nsec3 is None else "nsec3",

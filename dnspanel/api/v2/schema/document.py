@@ -1,8 +1,7 @@
-"""The OpenAPI 3.1 document of API v2, made of the views and what they say of themselves.
+"""The OpenAPI 3.1 document of API v2, generated from the views and their docstrings.
 
-A view's docstring is its operation's text: the first line the summary, the
-rest the description. What every operation has in common (problems, headers
-for limits, tags) is added here, so that no view can forget it.
+The first line of a method's docstring is the operation's summary, the rest its description. This module adds everything
+that all operations share (problems, rate limit headers, tags), so that no view can forget it.
 """
 
 from typing import Any
@@ -86,7 +85,7 @@ _WRITING = (409, 412, 413, 415, 422, 428)
 
 
 class Operations(AutoSchema):
-    """One operation, as its view's method says it."""
+    """The generator of an operation from a view's method."""
 
     def get_summary(self) -> str:
         return self._text().partition("\n")[0].rstrip(".")
@@ -95,18 +94,18 @@ class Operations(AutoSchema):
         return self._text().partition("\n")[2].strip()
 
     def get_override_parameters(self) -> list[OpenApiParameter | Any | type[Any]]:
-        """Return the headers that every write takes."""
+        """Return the request headers of every write."""
         if self.method == "GET":
             return []
         return [IDEMPOTENCY_KEY] if self.view.unconditional else [IDEMPOTENCY_KEY, IF_MATCH]
 
     def is_deprecated(self) -> bool:
-        """Return True if the view is deprecated: then its answers say so as well."""
+        """Return True if the whole operation is deprecated. Its responses then have the deprecation headers."""
         found = deprecation_of(self.view, self.method)
         return found is not None and not found.parameters
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Schema | None:
-        """Mark the parameters that the view calls deprecated."""
+        """Return the operation with its deprecated parameters marked."""
         operation: Schema | None = super().get_operation(*args, **kwargs)
         found = deprecation_of(self.view, self.method)
         for parameter in (operation or {}).get("parameters", []) if found else []:
@@ -115,14 +114,14 @@ class Operations(AutoSchema):
         return operation
 
     def map_parsers(self) -> list[str]:
-        """Return the media types of bodies. A partial object has a media type of its own."""
+        """Return the media types of request bodies. The one of merge patches is only listed for PATCH."""
         found: list[str] = super().map_parsers()
         return [media for media in found if self.method == "PATCH" or media != MergePatchParser.media_type]
 
     def map_renderers(self, attribute: str) -> list[str]:
-        """Return the media types of answers.
+        """Return the media types of successful responses.
 
-        Good answers are no problems, though a client that accepts problems alone is served.
+        The media type of problems is left out, although clients that accept only problems are served too.
         """
         return [media for media in super().map_renderers(attribute) if media not in _NOT_FOR_GOOD]
 
@@ -131,7 +130,7 @@ class Operations(AutoSchema):
 
 
 class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """A token goes into either of two headers."""
+    """The security schemes: a token in one of two headers."""
 
     target_class = "dnspanel.api.authentication.TokenAuthentication"
     name = ["bearer", "apiKey"]
@@ -147,18 +146,18 @@ class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 def document() -> Schema:
-    """Return the whole document. The caller adds the address of the panel."""
+    """Return the OpenAPI document. The caller sets the panel's URL in `servers`."""
     found: Schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return found | {"servers": [{"url": "/"}]}
 
 
 def only_v2(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, str, Any]]:
-    """Filter endpoints as a hook of drf-spectacular: API v1 and dyndns2 are described elsewhere."""
+    """Keep only the endpoints of API v2 (hook of drf-spectacular). API v1 and dyndns2 are documented elsewhere."""
     return [endpoint for endpoint in endpoints if endpoint[0].startswith(ROOT)]
 
 
 def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, *, public: bool) -> Schema:
-    """Add problems, their schema, and the headers of every answer, as a hook of drf-spectacular."""
+    """Add problems, their schemas, and the response headers of all operations (hook of drf-spectacular)."""
     components = result.setdefault("components", {})
     components.setdefault("schemas", {}).update(problem_schemas())
     statuses = sorted({*_ALWAYS, *_WRITING, 404, 502})
@@ -184,13 +183,13 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
 
 
 def tag_of(path: str) -> str:
-    """Return the task that a path serves."""
+    """Return the OpenAPI tag of a path."""
     first, *below = path.removeprefix(ROOT).split("/")
     return TAGS.get("dnssec" if "dnssec" in below else first, ("Other", ""))[0]
 
 
 def _complete(path: str, method: str, operation: Schema) -> None:
-    """Add the problems that this operation may answer with, beside those that its view names; no path has a sign."""
+    """Add the problems that every operation of this method can return to those that its view lists."""
     operation.setdefault("security", [])  # open to every client
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["schema"].get("type") == "integer":
@@ -203,7 +202,7 @@ def _complete(path: str, method: str, operation: Schema) -> None:
 
 
 def _describe(result: Schema) -> None:
-    """Add the texts that no view has to repeat."""
+    """Add the descriptions that views don't have to repeat."""
     schemas = result["components"]["schemas"]
     lists = {path: each["get"]["operationId"] for path, each in result["paths"].items() if "get" in each}
     for path, operations in result["paths"].items():
@@ -218,7 +217,7 @@ def _describe(result: Schema) -> None:
 
 
 def _body_of(response: Schema) -> Schema:
-    """Return the schema of a response, or an empty one."""
+    """Return the schema of a response's body, or {} if it has no body."""
     contents: Schema = response.get("content", {})
     return next((each.get("schema", {}) for each in contents.values()), {})
 

@@ -1,4 +1,4 @@
-"""Describe drafts: what they change, and how to publish or undo them."""
+"""Schemas of drafts: their changes, and how to publish or undo them."""
 
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
@@ -8,7 +8,7 @@ from dnspanel.api.v2.schema.zone_serializers import RRsetContentSerializer, RRse
 
 
 class OperationSerializer(Shape):
-    """A change in a draft: an RRset as it is published and as the draft has it."""
+    """A change in a draft: the published RRset and the draft's version of it."""
 
     operation = serializers.IntegerField(allow_null=True, help_text="null: the draft says nothing about it.")
     zone = serializers.CharField()
@@ -33,7 +33,7 @@ class DraftedSerializer(Shape):
 
 
 class DraftZoneSerializer(Shape):
-    """What a draft changes in one zone."""
+    """The changes of a draft in one zone."""
 
     zone = serializers.CharField()
     added = serializers.IntegerField(help_text="Number of RRsets that it adds.")
@@ -42,7 +42,7 @@ class DraftZoneSerializer(Shape):
 
 
 class DraftSerializer(Shape):
-    """The draft of the token's owner: its unpublished changes, as far as the token can see them."""
+    """The draft of the token's owner: the unpublished changes that the token is allowed to see."""
 
     zones = DraftZoneSerializer(many=True)
     operations = serializers.IntegerField(help_text="Number of RRsets that it changes.")
@@ -50,7 +50,7 @@ class DraftSerializer(Shape):
 
 
 class PublishDraftSerializer(TermsSerializer):
-    """How to publish a draft."""
+    """The terms for publishing a draft."""
 
     accept_warnings = Flag(required=False, default=False, help_text="true: publish in spite of warnings.")
     accepted = texts_of(required=False, max_length=100, help_text="Codes of warnings that are accepted.")
@@ -58,6 +58,6 @@ class PublishDraftSerializer(TermsSerializer):
 
 
 class ResolveSerializer(Shape):
-    """How to resolve a conflict."""
+    """The resolution of a conflict."""
 
     choice = Choice(choices=["theirs", "mine", "both"], help_text="Which records to keep.")

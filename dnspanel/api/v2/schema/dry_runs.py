@@ -1,4 +1,4 @@
-"""What operations with `dry_run` answer to it, added to the OpenAPI document: no view has to say it."""
+"""The responses to `dry_run`, added to the OpenAPI document for all views."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ _JSON = "application/json"
 
 
 def add_plans(result: Schema, generator: object, request: Any, *, public: bool) -> Schema:
-    """Add to 200 of an operation with `dry_run` what it answers to that, as a hook of drf-spectacular.
+    """Add the dry-run response to status 200 of operations with `dry_run` (hook of drf-spectacular).
 
-    An operation that publishes answers with plans, unless the view says of 200 more than of 202; every other with
-    the result that it would have.
+    Operations that publish return plans, unless the view declares more for 200 than for 202. All other operations
+    return the result that the write would have.
     """
     schemas = result.get("components", {}).get("schemas", {})
     for operations in result["paths"].values():
@@ -48,13 +48,13 @@ def _publishes(schema: Schema, schemas: Schema) -> bool:
 
 
 def _alternatives(schema: Schema, schemas: Schema) -> list[Schema]:
-    """Return the schemas of the alternatives of an answer: it alone, or those that its component lists."""
+    """Return the alternative schemas of a response: those in its component's `oneOf`, or only the schema itself."""
     of: list[Schema] = schemas[_name(schema)].get("oneOf", [schema])
     return of
 
 
 def _with_plans(schema: Schema, schemas: Schema) -> str:
-    """Return a reference to the component that has plans as one more alternative, which is made if it is missing."""
+    """Return a reference to a component with plans as an additional alternative. Create the component if necessary."""
     name = f"{_name(schema)}OrPlans"
     schemas.setdefault(name, {"oneOf": [*_alternatives(schema, schemas), {"$ref": _PLANS}]})
     return f"#/components/schemas/{name}"

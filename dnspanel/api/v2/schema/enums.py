@@ -1,7 +1,8 @@
 """Names of the enumerations in the OpenAPI document, so that a generated client has one type for each. Pure.
 
-A set of values has one name, wherever it is used. The name is written here, beside one place that has the values. It is
-not derived from the other names of the document: then a new member elsewhere would rename a type in every client.
+A set of values has the same name wherever it is used. This module lists the name together with one place that has these
+values. Names aren't derived from other names in the document, because then a new member elsewhere would rename a type
+in every client.
 """
 
 from collections.abc import Iterator
@@ -93,9 +94,9 @@ NAMES = {
 
 
 def name_enums(document: Schema) -> None:
-    """Give every enumeration that `NAMES` knows a component of its own, and refer to it wherever its values stand.
+    """Turn every enumeration in `NAMES` into a component and refer to it wherever its values occur.
 
-    Raise LookupError for a place that has no enumeration, ValueError for a name or a set of values that is there twice.
+    Raise LookupError if a listed place has no enumeration. Raise ValueError if a name or a set of values occurs twice.
     """
     schemas: Schema = document["components"]["schemas"]
     places = dict(inline_enums(document))
@@ -113,7 +114,7 @@ def name_enums(document: Schema) -> None:
 
 
 def inline_enums(document: Schema) -> Iterator[tuple[str, Schema]]:
-    """Yield each enumeration that is no component itself, with its place as `NAMES` writes it."""
+    """Yield each enumeration that isn't a component, with its place in the notation of `NAMES`."""
     for name, schema in document["components"]["schemas"].items():
         for member, value in schema.get("properties", {}).items():
             yield from _within(f"{name}.{member}", value)
@@ -131,7 +132,7 @@ def _within(place: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
 
 
 def _refer(schema: Schema, reference: str) -> None:
-    """Put a reference in place of the values. What else is said of this place stays."""
+    """Replace the values by a reference. Other keywords of the schema are kept."""
     is_nullable = None in schema.pop("enum")
     del schema["type"]
     if is_nullable:

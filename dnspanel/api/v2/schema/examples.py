@@ -1,7 +1,7 @@
-"""The examples of the OpenAPI document: real requests and answers, recorded from the tests into `examples.json`.
+"""The examples of the OpenAPI document: real requests and responses, recorded from the tests into `examples.json`.
 
-`RECORD_EXAMPLES=1 ./dev test tests/dnspanel/api/…` records those of the operations that the named tests call. A test
-holds every example against the document, so that none can be of an earlier form.
+`RECORD_EXAMPLES=1 ./dev test tests/dnspanel/api/…` records the operations that these tests call. A test validates every
+example against the document, so that no example can be outdated.
 """
 
 import json
@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 
 
 def add_examples(document: Schema) -> None:
-    """Put the recorded exchange of each operation beside its parameters, its body and its answer."""
+    """Add the recorded exchange of each operation to its parameters, its body and its response."""
     recorded = recorded_examples()
     for path, operations in document["paths"].items():
         for operation in operations.values():
@@ -27,9 +27,9 @@ def add_examples(document: Schema) -> None:
 
 @cache
 def recorded_examples() -> dict[str, Schema]:
-    """Return what is recorded, by the name of the operation: `path`, `query`, `request`, `status` and `answer`.
+    """Return the recorded exchanges by operation: `path`, `query`, `request`, `status` and `answer`.
 
-    Of a webhook `request` alone.
+    Webhooks have only `request`.
     """
     found: dict[str, Schema] = json.loads(FILE.read_text())
     return found
@@ -49,12 +49,12 @@ def _add(path: str, operation: Schema, found: Schema) -> None:
 
 
 def _parse_value(value: str, type: str | None) -> str | int | bool:
-    """Return the text of an address as the value of the parameter's type that it means."""
+    """Convert a value from a URL into the parameter's type."""
     return value == "true" if type == "boolean" else int(value) if type == "integer" else value
 
 
 def variables_in(path: str, real: str) -> dict[str, str]:
-    """Return the texts of a real path for the variables of a path of the document; nothing if it is another path."""
+    """Return the values that a real path has for the variables of a document path, or {} if the path doesn't match."""
     places = path.split("/")
     parts = real.split("/", len(places) - 1)  # the name of a file can have slashes
     fixed = [(place, part) for place, part in zip(places, parts, strict=False) if not place.startswith("{")]

@@ -1,4 +1,4 @@
-"""What serializers find wrong with a body, in our codes, and in sentences that say what is needed. Pure."""
+"""Translation of serializer errors into the API's codes and sentences. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,9 +45,9 @@ _MANY = (*_LISTS, serializers.DictField)
 
 
 def explain_detail(field: Any, detail: Any, value: Any, pointer: str = "") -> Any:
-    """Return what a serializer says of a value, of the same shape, with our codes and sentences.
+    """Return a serializer's errors in the same structure, with the API's codes and sentences.
 
-    What our own checks say stays as it is. `field`: None for what no field was made for.
+    Errors of the panel's own checks don't change. `field` is None if no field exists for the value.
     """
     if isinstance(detail, Mapping):
         return {
@@ -132,7 +132,7 @@ def _explained_fault(field: Any, detail: Any, value: Any, pointer: str) -> Error
 
 
 def _is_of_framework(field: Any, detail: Any) -> bool:
-    """Return whether this is what the field says by itself; checks of ours raise `invalid` too."""
+    """Return True if this error is one of the field's own messages. The panel's checks also use the code `invalid`."""
     template = str(field.error_messages.get(detail.code, ""))
     return bool(template) and str(detail).startswith(template.partition("{")[0])
 
@@ -144,7 +144,7 @@ def _member(field: Any, name: object) -> Any:
 
 
 def _at(value: Any, name: Any) -> Any:
-    """Return the member of a value, if there is one."""
+    """Return a member of a value, or None."""
     try:
         return value[name]
     except (LookupError, TypeError):

@@ -1,7 +1,7 @@
-"""What the serializers of API v2 are made of: fields that take JSON's own types only, and lists as pages.
+"""The serializer fields of API v2, which accept only the matching JSON type, and pages of lists.
 
-Serializers check shape and make values canonical; they never save. Each is
-also a component of the OpenAPI document, under its name without "Serializer".
+Serializers check the structure and make values canonical. They never save. Each serializer is also a component of the
+OpenAPI document, named after its class without "Serializer".
 """
 
 from collections.abc import Collection, Mapping
@@ -36,7 +36,7 @@ PAGED = [
 
 
 class Shape(serializers.Serializer):
-    """A JSON object; a member that it does not have is refused, because it was probably meant to do something."""
+    """A JSON object. Unknown members are rejected, because the client probably expects an effect."""
 
     def to_internal_value(self, data: Any) -> Any:
         faults: dict[str, Any] = dict(self._unknown_members(data)) if isinstance(data, Mapping) else {}
@@ -58,7 +58,7 @@ class Shape(serializers.Serializer):
 
 
 class Text(serializers.CharField):
-    """A string, taken as it is."""
+    """A string whose whitespace isn't trimmed."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(trim_whitespace=False, **kwargs)
@@ -81,7 +81,7 @@ class Integer(serializers.IntegerField):
 
 
 class Flag(serializers.BooleanField):
-    """true or false."""
+    """A boolean."""
 
     def to_internal_value(self, data: Any) -> bool:
         if type(data) is not bool:
@@ -90,7 +90,7 @@ class Flag(serializers.BooleanField):
 
 
 class Choice(serializers.ChoiceField):
-    """One of some strings."""
+    """One of a set of strings."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
@@ -99,7 +99,7 @@ class Choice(serializers.ChoiceField):
 
 
 class Members(serializers.DictField):
-    """A JSON object with any names; `most` of them."""
+    """A JSON object with at most `most` members of any name."""
 
     def __init__(self, *, most: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -119,7 +119,7 @@ class Moment(serializers.DateTimeField):
 
 @extend_schema_field(OpenApiTypes.STR)
 class ZoneName(Text):
-    """The name of a zone, made canonical."""
+    """The name of a zone, converted into canonical form."""
 
     needs = ("the name of a zone", "names of zones")
 
@@ -135,7 +135,7 @@ class ZoneName(Text):
 
 @extend_schema_field(OpenApiTypes.STR)
 class RecordType(Text):
-    """A record type by its mnemonic; inside, its number."""
+    """A record type. JSON has its mnemonic, Python its number."""
 
     needs = ("a record type such as AAAA", "record types")
 
@@ -147,7 +147,7 @@ class RecordType(Text):
 
 
 def type_number(text: str) -> int:
-    """Return the number of a type that can be in a zone. Raise ValidationError."""
+    """Return the number of a record type. Raise ValidationError if zones can't contain it."""
     try:
         number = rdtypes.type_from_text(text)
     except BadRdata as exc:
@@ -158,7 +158,7 @@ def type_number(text: str) -> int:
 
 
 def page_of(shape: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
-    """Return the shape of a page of these."""
+    """Return a serializer for a page of these items."""
     name = shape.__name__.removesuffix("Serializer")
     members = {
         "__doc__": f"A page of {name}.",
@@ -170,7 +170,7 @@ def page_of(shape: type[serializers.Serializer[Any]]) -> type[serializers.Serial
 
 
 def read(shape: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> dict[str, Any]:
-    """Return the canonical values of a body. Raise ValidationError with our codes and sentences."""
+    """Validate a body and return its canonical values. Raise ValidationError with the API's codes and sentences."""
     serializer = shape(data=data, partial=partial)
     try:
         _refuse_long_lists(serializer, data)
@@ -181,9 +181,9 @@ def read(shape: type[serializers.Serializer[Any]], data: Any, *, partial: bool =
 
 
 def _refuse_long_lists(field: Any, value: Any) -> None:
-    """Raise ValidationError for a list or an object with too many members, before any member is read.
+    """Raise ValidationError for a list or object with too many members, before reading any of them.
 
-    Django REST framework counts the members of a list after it has read each of them.
+    Django REST framework counts the members of a list only after it has read all of them.
     """
     if isinstance(field, serializers.ListField | Members | serializers.ListSerializer):
         most = field.most if isinstance(field, Members) else field.max_length
@@ -205,7 +205,7 @@ def _refuse_long_lists(field: Any, value: Any) -> None:
 
 
 def moment(text: str) -> datetime | None:
-    """Return the time that a text names with its offset from UTC; None if it does not."""
+    """Parse a time with its offset from UTC. Return None if the text isn't one."""
     try:
         found = parse_datetime(text)
     except ValueError:
@@ -214,7 +214,7 @@ def moment(text: str) -> datetime | None:
 
 
 def moment_parameter(query: Mapping[str, str], name: str) -> datetime | None:
-    """Return the time in a query parameter, if it is there. Raise Problem."""
+    """Return the time in a query parameter, or None if it is missing. Raise Problem if it is invalid."""
     text = query.get(name)
     found = moment(text) if text else None
     if text is not None and found is None:
@@ -223,7 +223,7 @@ def moment_parameter(query: Mapping[str, str], name: str) -> datetime | None:
 
 
 def id_parameter(query: Mapping[str, str], name: str) -> int | None:
-    """Return the id in a query parameter, if it is there. Raise Problem."""
+    """Return the id in a query parameter, or None if it is missing. Raise Problem if it is invalid."""
     text = query.get(name)
     if text is not None and not (
         text.isascii() and text.isdecimal() and len(text) < 11 and 0 < int(text) <= LARGEST_ID
@@ -233,7 +233,7 @@ def id_parameter(query: Mapping[str, str], name: str) -> int | None:
 
 
 def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[str]) -> str:
-    """Return one of these in a query parameter, or nothing if it is not there. Raise Problem."""
+    """Return the choice in a query parameter, or "" if it is missing. Raise Problem if it is invalid."""
     text = query.get(name)
     if text is not None and text not in choices:
         raise bad_choice(name, text, sorted(choices))
@@ -241,7 +241,7 @@ def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[st
 
 
 def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -> str:
-    """Return a text in a query parameter, or nothing. Raise Problem for what no field could hold."""
+    """Return the text in a query parameter, or "". Raise Problem if it is too long or can't be stored."""
     text = query.get(name, "")
     if len(text) > longest or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
         raise bad_parameter(name, f"Use at most {longest} characters that can be stored.")
@@ -249,12 +249,12 @@ def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -
 
 
 def stamp(at: datetime | None) -> str | None:
-    """Return a time as answers give it."""
+    """Return a time in the format of responses, or None."""
     return None if at is None else time_json(at)
 
 
 def search_parameter(request: Request) -> str:
-    """Return the search in `q`. Raise Problem for one that cannot be understood, and for unknown filters."""
+    """Return the search in `q`. Raise Problem for an invalid search or an unknown filter."""
     text = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
     if unclear := unclear_in(text):
         raise bad_parameter("q", unclear)
@@ -262,7 +262,7 @@ def search_parameter(request: Request) -> str:
 
 
 def unclear_in(text: str) -> str:
-    """Return why a search cannot be understood, or which unknown filter it has, as sentences; nothing if it can."""
+    """Return sentences about a search's syntax error or unknown filter, or "" if it is valid."""
     search = parse(text)
     for fault in search.faults:
         return f"{fault.word}: {fault.message}"

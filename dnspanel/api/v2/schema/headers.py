@@ -1,7 +1,6 @@
-"""The headers of answers in the OpenAPI document: which operation sends which, and what they mean. Pure.
+"""The response headers in the OpenAPI document: their meaning, and the operations that send them. Pure.
 
-Most follow from the form of an operation. A test holds both ways: what real answers carry is declared, and what is
-declared comes.
+Most headers follow from the kind of operation. A test checks that real responses have exactly the declared headers.
 """
 
 from typing import Any
@@ -71,7 +70,7 @@ _RESUMED = {"downloadExport"}  # a file in parts
 
 
 def declare_headers(document: Schema) -> None:
-    """Declare the headers of every answer; `HEADERS` become components."""
+    """Declare the headers of every response. `HEADERS` become components."""
     document["components"]["headers"] = HEADERS
     paths = document["paths"]
     for path, operations in paths.items():
@@ -97,7 +96,7 @@ def problem_headers(status: int) -> Schema:
 
 
 def _names(operations: Schema, method: str, operation: Schema, status: str, *, creates: bool) -> set[str]:
-    """Return the headers of one answer; `creates`: a POST here creates something that has an address below."""
+    """Return the names of a response's headers. `creates` is True if a POST here creates an object with its own URL."""
     name, parameters = operation["operationId"], {each["name"] for each in operation.get("parameters", [])}
     found = {*_TO_TOKENS} if operation["security"] else set()
     if status == "304":

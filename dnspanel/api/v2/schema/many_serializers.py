@@ -1,4 +1,4 @@
-"""The description of changes of many RRsets or zones alike."""
+"""Schemas of bulk changes to many RRsets or zones."""
 
 from rest_framework import serializers
 
@@ -56,7 +56,7 @@ MEMBERS_OF_ZONES = {
 
 
 class ActSerializer(Shape):
-    """What to do with each RRset."""
+    """The change to make to each RRset."""
 
     op = Choice(choices=list(MEMBERS), help_text="What to do with each RRset.")
     ttl = Integer(required=False, min_value=0, max_value=MOST_TTL, help_text="For set-ttl.")
@@ -85,7 +85,7 @@ class ActSerializer(Shape):
 
 
 class NamedRRsetSerializer(Shape):
-    """An RRset by its zone, name and type."""
+    """An RRset identified by zone, name and type."""
 
     zone = ZoneName()
     name = Text(max_length=1100, help_text="Absolute with a final dot, else relative to the zone.")
@@ -93,7 +93,7 @@ class NamedRRsetSerializer(Shape):
 
 
 class ManyRRsetsSerializer(TermsSerializer):
-    """RRsets of any zones, and what to do with each."""
+    """RRsets in any zones, and the change to make to each."""
 
     q = Text(
         required=False,
@@ -105,7 +105,7 @@ class ManyRRsetsSerializer(TermsSerializer):
 
 
 class ExampleSerializer(Shape):
-    """An RRset before and after; null means absent."""
+    """An RRset before and after the change. null means that it doesn't exist."""
 
     zone = serializers.CharField()
     name = serializers.CharField()
@@ -115,7 +115,7 @@ class ExampleSerializer(Shape):
 
 
 class RefusalSerializer(Shape):
-    """An RRset that stays as it is, and why."""
+    """An RRset that isn't changed, with the reason."""
 
     zone = serializers.CharField()
     name = serializers.CharField()
@@ -124,7 +124,7 @@ class RefusalSerializer(Shape):
 
 
 class OutcomeSerializer(Shape):
-    """What an act does to RRsets."""
+    """The effect of a bulk change on RRsets."""
 
     changed = serializers.IntegerField(help_text="RRsets.")
     changed_zones = serializers.IntegerField(help_text="Number of zones with changes.")
@@ -137,14 +137,14 @@ class OutcomeSerializer(Shape):
 
 
 class GuardedZoneSerializer(Shape):
-    """A zone in which so much changes that it needs `confirm`."""
+    """A zone whose changes need `confirm`, because they are many."""
 
     zone = serializers.CharField()
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it needs `confirm`.")
 
 
 class ManyPreviewSerializer(OutcomeSerializer):
-    """What would be published. Nothing was changed."""
+    """A preview of the publication. Nothing was changed."""
 
     examples = ExampleSerializer(many=True, help_text="At most ten.")
     violations = ViolationSerializer(many=True, help_text="At most the first 20; errors first.")
@@ -152,13 +152,13 @@ class ManyPreviewSerializer(OutcomeSerializer):
 
 
 class ManyWrittenSerializer(WrittenSerializer):
-    """What was published, and what was not."""
+    """The published changes, and the RRsets that weren't changed."""
 
     outcome = OutcomeSerializer()
 
 
 class ZonesActSerializer(Shape):
-    """What to do with each zone."""
+    """The change to make to each zone."""
 
     op = Choice(choices=list(MEMBERS_OF_ZONES), help_text="What to do with each zone.")
     tags = serializers.ListField(child=Text(), required=False, min_length=1, max_length=50, help_text="For tags.")
@@ -168,7 +168,7 @@ class ZonesActSerializer(Shape):
 
 
 class ManyZonesSerializer(Shape):
-    """Zones, and what to do with each."""
+    """Zones, and the change to make to each."""
 
     q = Text(
         required=False,
@@ -188,7 +188,7 @@ class ManyZonesSerializer(Shape):
 
 
 class ZonesOutcomeSerializer(Shape):
-    """What an act does to zones."""
+    """The effect of a bulk change on zones."""
 
     changed = serializers.IntegerField(help_text="Zones.")
     changed_rrsets = serializers.IntegerField(help_text="How many RRsets they have.")
@@ -198,20 +198,20 @@ class ZonesOutcomeSerializer(Shape):
 
 
 class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
-    """What would be done. Nothing was changed."""
+    """A preview of the bulk change. Nothing was changed."""
 
     examples = serializers.ListField(child=serializers.CharField(), help_text="Names of at most ten zones.")
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Why `confirm` would be needed.")
 
 
 class ManyZonesWrittenSerializer(WrittenSerializer):
-    """What was done, and what was not. Only a deletion is a publication."""
+    """The changed zones, and the zones that weren't changed. Only a deletion is a publication."""
 
     outcome = ZonesOutcomeSerializer()
 
 
 class RestorationsSerializer(Shape):
-    """Which deleted zones to restore: those that match every given member. At least one is needed."""
+    """The deleted zones to restore, which must match all given members. At least one member is required."""
 
     zones = serializers.ListField(
         child=ZoneName(),
@@ -238,11 +238,11 @@ class RestorationsSerializer(Shape):
 
 
 class RestorationsWrittenSerializer(ManyZonesWrittenSerializer):
-    """Which zones were restored, and which were not. `publication` is the last of `publications`."""
+    """The restored zones, and the zones that weren't restored. `publication` is the last of `publications`."""
 
 
 class UndoneSerializer(WrittenSerializer):
-    """What an undo did."""
+    """The effect of an undo."""
 
     outcome = ZonesOutcomeSerializer(
         required=False, help_text="Only where zones had been deleted: which were restored, and which were not."

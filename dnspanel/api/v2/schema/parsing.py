@@ -1,7 +1,7 @@
-"""RRsets and orders in a request's body: read at once, with a pointer to each value that cannot be used.
+"""Parser of RRsets and changes in a request's body. It returns a pointer to each invalid value.
 
-By hand, not by serializers: a bulk change has thousands of them, and a
-serializer takes longer for one than publishing it does.
+It doesn't use serializers. A bulk change has thousands of RRsets, and a serializer needs more time for one RRset than
+publishing it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ _ORDER = _CONTENT | {"op", "name", "type"}
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One RRset, what is to become of it, and where the client remarks so."""
+    """A change of one RRset, with a pointer to its place in the body."""
 
     key: Key
     step: Step
@@ -43,21 +43,21 @@ MOST_FAULTS = 1_000
 
 
 class Faults(list[RequestFault]):
-    """What was found wrong so far."""
+    """The errors found so far."""
 
     def at(self, pointer: str, detail: str, code: str = "invalid") -> None:
-        """Add one more. Raise the Problem that names all of them once there are MOST_FAULTS."""
+        """Add an error. Raise a Problem with all errors as soon as there are MOST_FAULTS."""
         self.append(RequestFault(code, detail, pointer=pointer))
         if len(self) >= MOST_FAULTS:
             self.refuse()
 
     def wrong(self, pointer: str, value: Any, needed: str) -> None:
-        """Add that a value is missing (None), or is not what is needed."""
+        """Add an error about a missing value (None) or a value of a wrong kind."""
         code = "required" if value is None else "invalid"
         self.at(pointer, fault_texts.must_be(pointer, needed, missing=value is None), code)
 
     def wrong_list(self, pointer: str, value: Any, things: str, least: int, most: int) -> None:
-        """Add that a value is missing, is no list, or has too few members or too many."""
+        """Add an error about a missing list, a value that isn't a list, or a list with too few or too many members."""
         if isinstance(value, list):
             text = fault_texts.must_be(pointer, f"{fault_texts.list_of(things, least, most)}, not of {len(value):,}")
             self.at(pointer, text, "too-few" if len(value) < least else "too-many")
@@ -65,13 +65,13 @@ class Faults(list[RequestFault]):
             self.wrong(pointer, value, fault_texts.list_of(things, least, most))
 
     def unknown(self, pointer: str, value: Mapping[str, Any], allowed: Collection[str]) -> None:
-        """Add each unknown member of an object."""
+        """Add an error for each unknown member of an object."""
         for name in value:
             if name not in allowed:
                 self.at(f"{pointer}/{escape_pointer(name)}", fault_texts.unknown_member(name, allowed), "unknown")
 
     def refuse(self) -> None:
-        """Raise the Problem that names them all, if there is any."""
+        """Raise a Problem with all errors, if there are any."""
         if self:
             raise invalid(self)
 
@@ -79,9 +79,9 @@ class Faults(list[RequestFault]):
 def read_orders(
     value: Any, zone_name: str, pointer: str, faults: Faults, *, most: int, default_ttl: int | None
 ) -> list[Order]:
-    """Return the orders of a list; what is wrong with others is added to `faults`.
+    """Parse a list of changes. Return the valid ones, and add errors about the others to `faults`.
 
-    `default_ttl`: the zone's, if it has one.
+    `default_ttl` is the zone's default TTL, or None.
     """
     if not isinstance(value, list) or not value:
         faults.wrong_list(pointer, value, "changes", 1, MOST_CHANGES)
@@ -96,7 +96,10 @@ def read_orders(
 
 
 def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Key | None = None) -> RRset | None:
-    """Return an RRset of a body, whose name and type may be known (`key`); None after a fault was added."""
+    """Parse an RRset from a body. If it is invalid, add an error to `faults` and return None.
+
+    `key` has the name and type if these aren't in the body.
+    """
     before = len(faults)
     if not _is_object(value, _CONTENT if key else _ORDER - {"op"}, pointer, faults):
         return None
@@ -108,7 +111,7 @@ def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Ke
 
 
 def read_patch(value: Any, key: Key) -> Step:
-    """Return the step that changes an RRset by a partial one. Raise Problem."""
+    """Return the step that applies a partial RRset to an RRset. Raise Problem if it is invalid."""
     faults = Faults()
     if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
         _check_content(value, "", faults, optional={"ttl", "rdata"})
@@ -145,9 +148,9 @@ def read_patch(value: Any, key: Key) -> Step:
 
 
 def owner_of(text: str, zone_name: str) -> str:
-    """Return the owner name that a client means: absolute with a final dot, else relative to the zone.
+    """Return the owner name that a client means: absolute with a trailing dot, else relative to the zone.
 
-    Raise BadName.
+    Raise BadName if it is invalid or outside the zone.
     """
     name = names.parse(text, zone_name)
     if not names.is_within(name, zone_name):
@@ -158,7 +161,7 @@ def owner_of(text: str, zone_name: str) -> str:
 
 
 def type_of(text: str) -> int:
-    """Return the type that a client means. Raise BadRdata for one that no zone holds."""
+    """Return the number of a record type. Raise BadRdata if zones can't contain it."""
     type_ = rdata.type_from_text(text)
     rdata.check_type(type_)
     return type_
@@ -225,7 +228,7 @@ Content = tuple[int, Sequence[str], Sequence[str], str, Mapping[str, Any]]  # TT
 
 
 def _read_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, ttl: int | None) -> Content | None:
-    """Return TTL (needed unless there is another one to take), rdata, disabled and comment, of the right JSON types."""
+    """Return TTL, rdata, disabled and comment after checking their JSON types. `ttl` makes the TTL optional."""
     if not _check_content(value, pointer, faults, optional=() if ttl is None else {"ttl"}):
         return None
     found = ttl if ttl is not None and "ttl" not in value else int(value["ttl"])
@@ -246,7 +249,7 @@ def _check_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, op
 
 
 def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[str, ...] | None:
-    """Return the tags that an object says; None if it says nothing of them, or after a fault was added."""
+    """Return the tags of an object, or None if it has none or they are invalid (then an error was added)."""
     if "tags" not in value:
         return None
     if not _check_texts(value, "tags", pointer, faults):
@@ -259,7 +262,7 @@ def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[st
 
 
 def _comments_in(type_: int, value: Mapping[str, Any], pointer: str, faults: Faults) -> Mapping[str, str] | None:
-    """Return the comments of values that an object says, by canonical rdata; None as `_tags_in`."""
+    """Return the comments of values by canonical rdata, or None if missing or invalid (then an error was added)."""
     if "value_comments" not in value:
         return None
     remarks = value["value_comments"]
@@ -296,7 +299,7 @@ def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faul
 
 
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
-    """Return whether the value can be read on: it is an object. Unknown members are faults."""
+    """Return True if the value is an object. Add errors if it isn't and for unknown members."""
     if not isinstance(value, dict):
         needed = f"an object with the members {fault_texts.join_limited(sorted(members))}"
         faults.at(pointer, fault_texts.must_be(pointer, needed))
@@ -306,12 +309,12 @@ def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults
 
 
 def escape_pointer(name: str) -> str:
-    """Return a member's name inside a JSON pointer."""
+    """Return a member's name, escaped for a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1")
 
 
 def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | None:
-    """Return the RRset; if it cannot be made, add to `faults` which value is to blame."""
+    """Return the RRset. If it can't be created, add an error that points to the invalid value and return None."""
     ttl, texts, disabled, comment, value = content
     before = len(faults)
     notes = Notes.create(_tags_in(value, pointer, faults) or (), _comments_in(key[1], value, pointer, faults))
@@ -341,7 +344,7 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
 
 
 def _parse_texts(type_: int, texts: Sequence[str], pointer: str, faults: Faults) -> tuple[str, ...]:
-    """Return the canonical texts; add to `faults` those that are not rdata of the type."""
+    """Return the canonical texts. Add an error for each text that isn't rdata of the type."""
     found = []
     for index, text in enumerate(texts):
         if _would_be_cut(type_, text):
@@ -355,13 +358,13 @@ def _parse_texts(type_: int, texts: Sequence[str], pointer: str, faults: Faults)
 
 
 def _would_be_cut(type_: int, text: str) -> bool:
-    """Return True if a part would be lost as a comment. A TXT without quotes is one text, whatever is in it."""
+    """Return True if parsing would drop a part as a comment. An unquoted TXT is one text, whatever it contains."""
     is_one_text = type_ in _TEXTS and not text.lstrip().startswith('"')
     return not is_one_text and has_zone_file_syntax(text)
 
 
 def _pointing(step: Step, pointer: str) -> Step:
-    """Return the same step; what it refuses once it sees the RRset as it is, is refused at this pointer."""
+    """Return the same step with a pointer: errors about the current RRset become a Problem at this pointer."""
 
     def pointing(now: RRset | None) -> RRset | None:
         try:
@@ -373,5 +376,5 @@ def _pointing(step: Step, pointer: str) -> Step:
 
 
 def absent(key: Key) -> Problem:
-    """Return the problem of an RRset that does not exist."""
+    """Return the problem for an RRset that doesn't exist."""
     return Problem("not-found", f"There is no {rdata.type_to_text(key[1])} RRset at {key[0]}.")

@@ -1,4 +1,4 @@
-"""Panel-wide permissions by the names that API v2 gives them."""
+"""Panel-wide permissions and their names in API v2."""
 
 from collections.abc import Iterable
 
@@ -9,10 +9,10 @@ _BY_NAME = {permission.name.lower(): permission for permission in Permission}
 
 
 def permission_names(permissions: Iterable[Permission]) -> list[str]:
-    """Return permissions as answers name them, sorted."""
+    """Return the names of permissions as in responses, sorted."""
     return sorted(Permission(permission).name.lower() for permission in permissions)
 
 
 def permissions_of(names: Iterable[str]) -> frozenset[Permission]:
-    """Return the permissions of names that were checked."""
+    """Return the permissions for names that were already checked."""
     return frozenset(_BY_NAME[name] for name in names)

@@ -1,4 +1,4 @@
-"""The description of problems (RFC 9457), with every member that any kind of problem has. Pure."""
+"""The schema of problems (RFC 9457), with all members of all problem types. Pure."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _COUNT: Schema = {"type": "integer"}
 def problem_schemas() -> dict[str, Schema]:
     """Return the components that describe a problem, by name.
 
-    `code` is an open string: a client that knows a closed list would break at the first new code.
+    `code` is any string, because a client with a closed list of codes would fail on the first new one.
     """
     codes = ", ".join(f"`{code}`" for code in sorted(PROBLEM_TYPES))
     always = {

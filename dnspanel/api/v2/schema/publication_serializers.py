@@ -1,4 +1,4 @@
-"""Describe publications, their revisions, and what a write did."""
+"""Schemas of publications, their revisions and the results of writes."""
 
 from rest_framework import serializers
 
@@ -36,7 +36,7 @@ class PublishedZoneSerializer(Shape):
 
 
 class TakenBackSerializer(Shape):
-    """When and why a publication was taken back: the canary could not answer with it, and no other node got it."""
+    """The time and reason of a publication's reversal: the canary couldn't answer with it, and no other node got it."""
 
     at = serializers.DateTimeField(allow_null=True, help_text="When it was taken back.")
     sequence = serializers.IntegerField(allow_null=True, help_text="Of the publication that took it back.")
@@ -60,7 +60,7 @@ class ListedPublicationSerializer(Shape):
 
 
 class FeedItemSerializer(ListedPublicationSerializer):
-    """A publication in a feed of changes; `zones` and `more_zones` with `expand=zones` only."""
+    """A publication in a feed of changes. `zones` and `more_zones` are only present with `expand=zones`."""
 
     zones = PublishedZoneSerializer(many=True, required=False, help_text="At most the first 100.")
     more_zones = serializers.BooleanField(
@@ -69,7 +69,7 @@ class FeedItemSerializer(ListedPublicationSerializer):
 
 
 class PublicationPageSerializer(page_of(FeedItemSerializer)):  # type: ignore[misc]
-    """A page of publications, and how far it reaches."""
+    """A page of publications, and the sequence up to which it is complete."""
 
     up_to = serializers.IntegerField(
         help_text="In a feed: the `after` of the next request. Nothing up to it is missing."
@@ -106,13 +106,13 @@ class ShadowedSerializer(Shape):
 
 
 class WatchedPublicationSerializer(PublicationSerializer):
-    """A publication, its state on the nodes, and RRsets that nodes answer from another zone."""
+    """A publication, its state on the nodes, and the RRsets that nodes answer from another zone."""
 
     shadowed = ShadowedSerializer(many=True, help_text="At most the first 100, as of now.")
 
 
 class WrittenSerializer(Shape):
-    """What a write did."""
+    """The result of a write."""
 
     publication = PublicationSerializer(
         allow_null=True, help_text="The last one of the write; null: there was nothing to change."
@@ -131,13 +131,13 @@ LOST = "Left out where the answer to an earlier request with the same `Idempoten
 
 
 class RRsetWrittenSerializer(WrittenSerializer):
-    """What a write of one RRset did."""
+    """The result of a write to one RRset."""
 
     rrset = RRsetSerializer(allow_null=True, required=False, help_text=f"As it is now; null: it is gone. {LOST}")
 
 
 class ZoneWrittenSerializer(WrittenSerializer):
-    """What creating or restoring a zone did."""
+    """The result of creating or restoring a zone."""
 
     zone = ZoneSerializer(required=False, help_text=f"As it is now. {LOST}")
 

@@ -1,4 +1,4 @@
-"""Describe the parameters that many operations share."""
+"""The query parameters that many operations share."""
 
 from drf_spectacular.utils import OpenApiParameter
 

@@ -1,4 +1,4 @@
-"""Shapes of rollovers of DNSSEC keys, for the OpenAPI document."""
+"""Schemas of DNSSEC key rollovers for the OpenAPI document."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ class RolloverSerializer(Shape):
 
 
 class RolloverWrittenSerializer(WrittenSerializer):
-    """What a change to a rollover published, and the state of the rollover."""
+    """The publication of a change to a rollover, and the rollover's state."""
 
     rollover = RolloverSerializer(required=False, help_text=f"As it is now. {LOST}")
 
@@ -97,7 +97,7 @@ class NewRolloverSerializer(Shape):
 
 
 class RolloverCancelSerializer(Shape):
-    """How to cancel a rollover."""
+    """The terms for canceling a rollover."""
 
     withdrawn = Flag(
         default=False, help_text="A person says that no request for the new DS is under way to the parent any more."

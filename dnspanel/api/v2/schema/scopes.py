@@ -1,4 +1,4 @@
-"""Grants as JSON: zones by name, types by mnemonic. Zones that the reader may not know about are only counted."""
+"""Grants as JSON: zones by name, types by mnemonic. Zones that the reader isn't allowed to see are only counted."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ RIGHTS = [(str(right), str(right)) for right in Right]
 
 
 class ScopeSerializer(Shape):
-    """Rights over all zones, or some by name, tag or team. They can be limited to owner names and types."""
+    """Rights over all zones, or over zones by name, tag or team, optionally limited to owner names and types."""
 
     rights = serializers.ListField(child=Choice(choices=RIGHTS), min_length=1, max_length=len(RIGHTS))
     everywhere = Flag(default=False, help_text="All zones.")
@@ -39,7 +39,7 @@ class ScopeSerializer(Shape):
 
 
 def grants_of(actor: Actor, scopes: Sequence[Mapping[str, Any]]) -> tuple[Grant, ...]:
-    """Return the grants that the checked members of `scope` mean. Raise ValidationError as `grant_of` does."""
+    """Return the grants for validated members of `scope`. Raise ValidationError as `grant_of` does."""
     found, faults = [], {}
     for place, scope in enumerate(scopes):
         try:
@@ -52,9 +52,9 @@ def grants_of(actor: Actor, scopes: Sequence[Mapping[str, Any]]) -> tuple[Grant,
 
 
 def grant_of(actor: Actor, data: Mapping[str, Any]) -> Grant:
-    """Return the grant that a checked scope means.
+    """Return the grant for a validated scope.
 
-    Raise ValidationError for zones that the actor may not know about.
+    Raise ValidationError for zones that the actor isn't allowed to see.
     """
     ids = dict(access.zones_visible_to(actor).filter(name__in=data["zones"]).values_list("name", "pk"))
     missing = {place: name for place, name in enumerate(data["zones"]) if name not in ids}
@@ -73,7 +73,7 @@ def grant_of(actor: Actor, data: Mapping[str, Any]) -> Grant:
 
 
 def scopes_json(actor: Actor, grants: Iterable[Grant]) -> list[dict[str, Any]]:
-    """Return grants as they are answered, in one query for the names of their zones."""
+    """Return grants as JSON. One query reads the names of their zones."""
     grants = list(grants)
     ids = {zone_id for grant in grants for zone_id in grant.zones}
     known = dict(access.zones_visible_to(actor).filter(pk__in=ids).values_list("pk", "name")) if ids else {}

@@ -1,4 +1,4 @@
-"""Texts of the OpenAPI document that operations share: of answers by status, and of the variables in paths. Pure."""
+"""Shared texts of the OpenAPI document: responses by status, and variables in paths. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ _WRITTEN = {
 
 
 def variable_text(path: str, name: str, lists: Mapping[str, str]) -> str:
-    """Describe a variable of a path; `lists` has the name of the operation that lists what is at each path."""
+    """Return the description of a path variable. `lists` has the name of the listing operation of each path."""
     if name in _VARIABLES:
         return _VARIABLES[name]
     above = path.partition("/{" + name + "}")[0]
@@ -36,7 +36,10 @@ def variable_text(path: str, name: str, lists: Mapping[str, str]) -> str:
 
 
 def answer_text(method: str, status: str, statuses: Collection[str], schema: Schema | None) -> str:
-    """Describe a 2xx answer of this method, among the others; `schema` is that of its body, None without one."""
+    """Return the description of a 2xx response. `statuses` are all statuses of the operation.
+
+    `schema` is the schema of the body, or None without a body.
+    """
     if status == "204":
         return "Done; there is no body."
     if "202" in statuses and len({"200", "201"} & set(statuses)):
@@ -52,7 +55,7 @@ def answer_text(method: str, status: str, statuses: Collection[str], schema: Sch
 
 
 def _noun(path: str) -> str:
-    """Return the last word of a path as one item of it: `/api/v2/dnssec/policies` holds a `policy`."""
+    """Return the last word of a path in the singular: `/api/v2/dnssec/policies` gives `policy`."""
     last = [part for part in path.split("/") if not part.startswith("{")][-1]
     one = last.removesuffix("ies") + "y" if last.endswith("ies") else last.removesuffix("s")
     return one.replace("-", " ")

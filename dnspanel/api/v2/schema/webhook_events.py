@@ -1,6 +1,6 @@
-"""The `webhooks` of the OpenAPI document: what a receiver is sent about each kind of event, and what it answers.
+"""The `webhooks` of the OpenAPI document: the request for each kind of event, and the receiver's response.
 
-The bodies are made by `dnspanel.webhooks.payload`; a test delivers one of each kind and holds it against these shapes.
+`dnspanel.webhooks.payload` creates the bodies. A test delivers one of each kind and validates it against these schemas.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ _ANSWERS = {
 
 
 class ChangedZoneSerializer(serializers.Serializer):
-    """What a publication did to a zone."""
+    """The publication's change of one zone."""
 
     zone = serializers.CharField()
     kind = serializers.ChoiceField(choices=RevisionKind.choices, help_text="What happened to the zone.")
@@ -68,7 +68,7 @@ class PublicationDataSerializer(serializers.Serializer):
 
 
 class NodeTimeSerializer(serializers.Serializer):
-    """When a node first answered with a publication."""
+    """The time when a node first answered with a publication."""
 
     node = serializers.CharField()
     reached_at = serializers.DateTimeField(allow_null=True)
@@ -76,14 +76,14 @@ class NodeTimeSerializer(serializers.Serializer):
 
 
 class EverywhereDataSerializer(PublicationDataSerializer):
-    """A publication with which every node answers."""
+    """A publication that has arrived on every node."""
 
     everywhere_at = serializers.DateTimeField(help_text="When the last node answered with it.")
     nodes = NodeTimeSerializer(many=True, allow_null=True, help_text="null without the permission `fleet`.")
 
 
 class TakenBackStateSerializer(serializers.Serializer):
-    """Why a publication was taken back."""
+    """The reason why a publication was reverted."""
 
     at = serializers.DateTimeField()
     sequence = serializers.IntegerField(allow_null=True, help_text="The publication that took it back.")
@@ -91,7 +91,7 @@ class TakenBackStateSerializer(serializers.Serializer):
 
 
 class TakenBackDataSerializer(PublicationDataSerializer):
-    """A publication that was taken back, because the canary could not answer with it."""
+    """A publication that was reverted because the canary couldn't answer with it."""
 
     taken_back = TakenBackStateSerializer()
 
@@ -124,7 +124,7 @@ class NodeDataSerializer(serializers.Serializer):
 
 
 class ImportDataSerializer(serializers.Serializer):
-    """An import that ended."""
+    """A finished import."""
 
     id = serializers.IntegerField()
     title = serializers.CharField()
@@ -152,7 +152,7 @@ class AlertDataSerializer(serializers.Serializer):
 
 
 class PingDataSerializer(serializers.Serializer):
-    """A test."""
+    """A test delivery."""
 
     message = serializers.CharField()
 
@@ -184,9 +184,9 @@ EVENTS: dict[EventKind, tuple[str, str, type[serializers.Serializer[Any]]]] = {
 
 
 def add_webhooks(result: Schema, generator: SchemaGenerator, **more: Any) -> Schema:
-    """Add the requests to webhooks, with their shapes among the components, as a hook of drf-spectacular.
+    """Add the webhook requests and their schemas (hook of drf-spectacular).
 
-    drf-spectacular has a setting for webhooks, but builds the components before it reads them.
+    drf-spectacular has a setting for webhooks, but it builds the components before it reads that setting.
     """
     view = build_mocked_view("POST", "/", extend_schema(), generator.registry)  # a view is what shapes are asked of
     result["webhooks"] = {
@@ -223,7 +223,7 @@ def _operation(kind: EventKind, body: Schema) -> Schema:
 
 
 def _body(kind: EventKind) -> type[serializers.Serializer[Any]]:
-    """Return the shape of the whole body for this kind of event."""
+    """Return a serializer of the whole body for this kind of event."""
     data = EVENTS[kind][2]
     word = extend_schema_field({"type": "string", "const": str(kind)})(type("Word", (serializers.CharField,), {}))
     members = {
@@ -240,5 +240,5 @@ def _body(kind: EventKind) -> type[serializers.Serializer[Any]]:
 
 
 def _name(kind: EventKind) -> str:
-    """Return the kind as a part of names: `publication.taken_back` is PublicationTakenBack."""
+    """Return the kind in CamelCase: `publication.taken_back` becomes PublicationTakenBack."""
     return "".join(word.capitalize() for word in str(kind).replace(".", "_").split("_"))

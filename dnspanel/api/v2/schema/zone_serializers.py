@@ -1,8 +1,7 @@
-"""Shapes of zones, RRsets and changes of them, for the OpenAPI document.
+"""Schemas of zones, RRsets and their changes for the OpenAPI document.
 
-What comes in is read by these where speed does not matter, and by `reading`
-where a request may have a thousand RRsets. What goes out is made by `shown`
-and `accepted`; a test holds real answers against the document.
+Serializers also parse requests, unless a request can have a thousand RRsets: `parsing` reads these faster.
+`representation` and `accepted` create the responses. A test validates real responses against the document.
 """
 
 from typing import Any
@@ -69,7 +68,7 @@ class RRsetContentSerializer(Shape):
 
 
 class RRsetPatchSerializer(Shape):
-    """Changes to an existing RRset. Members that are left out stay; `add` and `remove` keep other records."""
+    """Changes to an existing RRset. Omitted members don't change. `add` and `remove` keep the other records."""
 
     ttl = Integer(required=False, min_value=0, max_value=MOST_TTL)
     rdata = texts_of(required=False, min_length=1, max_length=MOST_RDATA)
@@ -111,7 +110,7 @@ class ChangeOrderSerializer(Shape):
 
 
 class TermsSerializer(Shape):
-    """How to publish."""
+    """The terms of a publication."""
 
     reason = Text(
         required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
@@ -121,7 +120,7 @@ class TermsSerializer(Shape):
 
 
 class ChangeTermsSerializer(TermsSerializer):
-    """How to publish changes of records."""
+    """The terms of a publication of record changes."""
 
     ptr = Flag(
         required=False,
@@ -139,7 +138,7 @@ class ZoneToDeleteSerializer(Shape):
 
 
 class DeletionsSerializer(Shape):
-    """Zones to delete: all of them or none."""
+    """Zones to delete, either all of them or none."""
 
     zones = ZoneToDeleteSerializer(many=True, allow_empty=False, max_length=1000)
     reason = Text(
@@ -149,13 +148,13 @@ class DeletionsSerializer(Shape):
 
 
 class ChangesSerializer(ChangeTermsSerializer):
-    """Changes of RRsets of one zone: all are published or none."""
+    """Changes to RRsets of one zone. Either all of them are published or none."""
 
     changes = ChangeOrderSerializer(many=True)
 
 
 class ZoneChangesSerializer(Shape):
-    """The changes in one of several zones."""
+    """The changes to one of several zones."""
 
     zone = Text()
     at_revision = Integer(required=False, min_value=0, help_text="Refuse all if the zone is at another one.")
@@ -163,7 +162,7 @@ class ZoneChangesSerializer(Shape):
 
 
 class BulkSerializer(ChangeTermsSerializer):
-    """Changes of RRsets in several zones: all are accepted or none."""
+    """Changes to RRsets in several zones. Either all of them are accepted or none."""
 
     zones = ZoneChangesSerializer(many=True)
 
@@ -171,8 +170,9 @@ class BulkSerializer(ChangeTermsSerializer):
 class NewZoneSerializer(Shape):
     """A zone to create.
 
-    A SOA or name servers that `rrsets` lacks are made of the set of name servers, which the zone follows then: the one
-    that is named, else the default of the team, else of the panel; else of the settings.
+    If `rrsets` lacks the SOA or name servers, they are generated from a set of name servers, and the zone then follows
+    that set. It is the named set, or else the default of the team or of the panel. Without any set, the settings are
+    used.
     """
 
     name = Text()
@@ -187,7 +187,7 @@ class NewZoneSerializer(Shape):
 
 
 class ClonesSerializer(Shape):
-    """Zones to create with the records of another one."""
+    """Zones to create with the records of an existing zone."""
 
     names = texts_of(min_length=1, max_length=1000, help_text="Names of the new zones.")
     team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
@@ -196,7 +196,7 @@ class ClonesSerializer(Shape):
 
 
 class ZonePatchSerializer(Shape):
-    """Settings of a zone. Members that are left out stay as they are."""
+    """Settings of a zone. Omitted members don't change."""
 
     tags = texts_of(required=False, max_length=50)
     team = Integer(
@@ -229,7 +229,7 @@ class ZoneSerializer(Shape):
 
 
 class TrashedZoneSerializer(Shape):
-    """A deleted zone that can be brought back."""
+    """A deleted zone that can be restored."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -242,7 +242,7 @@ class TrashedZoneSerializer(Shape):
 
 
 class ListedRRsetSerializer(RRsetSerializer):
-    """An RRset in a list."""
+    """An RRset in a list, with its tag."""
 
     etag = serializers.CharField(help_text="For If-Match.")
 
@@ -260,7 +260,7 @@ class ViolationSerializer(Shape):
 
 
 class ConflictSerializer(Shape):
-    """An RRset that others changed since; null means absent."""
+    """An RRset that someone else has changed since. null means that it doesn't exist."""
 
     zone = serializers.CharField()
     operation = serializers.IntegerField(allow_null=True, help_text="Id of the change in the draft.")
@@ -272,7 +272,7 @@ class ConflictSerializer(Shape):
 
 
 class ChangeSerializer(Shape):
-    """An RRset before and after; null means absent."""
+    """An RRset before and after a change. null means that it doesn't exist."""
 
     name = serializers.CharField()
     type = serializers.CharField()
@@ -281,7 +281,7 @@ class ChangeSerializer(Shape):
 
 
 class MovedSerializer(Shape):
-    """What a write did to a zone."""
+    """The effect of a write on one zone."""
 
     zone = serializers.CharField()
     revision = serializers.IntegerField()
@@ -292,7 +292,7 @@ class MovedSerializer(Shape):
 
 
 class PlanSerializer(MovedSerializer):
-    """What a publication would do to a zone."""
+    """The planned effect of a publication on one zone."""
 
     kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What would happen to the zone.")
     changes = ChangeSerializer(
@@ -304,14 +304,14 @@ class PlanSerializer(MovedSerializer):
 
 
 class ZoneRefusalSerializer(Shape):
-    """A zone that stays as it is, and why."""
+    """A zone that isn't changed, with the reason."""
 
     zone = serializers.CharField()
     reason = serializers.CharField(help_text="Why it stays as it is.")
 
 
 class PlansSerializer(Shape):
-    """What a publication would do. Nothing was changed."""
+    """The planned effects of a publication. Nothing was changed."""
 
     plans = PlanSerializer(many=True)
     reasons = serializers.ListField(
@@ -323,7 +323,7 @@ class PlansSerializer(Shape):
 
 
 class UndoSerializer(TermsSerializer):
-    """How to undo."""
+    """The terms of an undo."""
 
     into = Choice(
         choices=["publication", "draft"],
