@@ -173,7 +173,7 @@ def compare_nodes() -> None:
 
 @shared_task(ignore_result=True)
 def mend_node(node_id: int) -> None:
-    """Put right what on this node is not what the panel wrote. Twice, late or never does no harm."""
+    """Repair differences between this node and the panel. Late, missing or repeated runs do no harm."""
     with while_postgresql_answers():
         try:
             if repair_node.mend(node_id, connections[node_id]):
@@ -183,13 +183,13 @@ def mend_node(node_id: int) -> None:
 
 
 def wake_repair(node_id: int, *, countdown: float = 0) -> None:
-    """Wake the repair of a node. A dead broker costs a minute."""
+    """Wake the repair of a node. If the broker is down, the repair starts up to a minute later."""
     wake(mend_node, node_id, countdown=countdown)
 
 
 @shared_task(ignore_result=True)
 def check_node(node_id: int) -> None:
-    """Ask the agent to read and compare every row now; the node's page says so when it cannot be asked."""
+    """Ask the agent to read and compare every row now. If it can't be reached, the node's page shows this."""
     with while_postgresql_answers():
         node = Node.objects.filter(pk=node_id, state__in=(NodeState.ACTIVE, NodeState.DRAINED)).first()
         if node is None:
@@ -205,7 +205,7 @@ def check_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_node(node_id: int) -> None:
-    """Send a node its snapshot, then wake its push. Twice, late or never does no harm: a lease lets one do it."""
+    """Send a node its snapshot, then wake its push. Concurrent runs do no harm, because a lease allows only one."""
     with while_postgresql_answers(), suppress(LeaseLost):
         lease = Lease.take(node_id=node_id, now=timezone.now())
         if lease is not None and send_snapshot(lease=lease):
@@ -216,9 +216,9 @@ def bootstrap_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_waiting_nodes() -> None:
-    """Wake a worker for every node that waits for a snapshot that no worker sends, in random order.
+    """Wake a worker for every node that waits for a snapshot no worker is sending, in random order.
 
-    Nodes that lost what they had are among them from here on. Before, those whose drain has come to its end resume.
+    Before this, nodes whose drain has expired resume, and snapshots are requested for nodes that lost data.
     """
     with while_postgresql_answers():
         node_lifecycle.resume_due(now=timezone.now())
@@ -231,7 +231,7 @@ def bootstrap_waiting_nodes() -> None:
 
 @shared_task(ignore_result=True)
 def check_parents() -> None:
-    """Ask the parents of some of the signed zones that are due; in a day all are. Waits for others' servers."""
+    """Ask the parents of some signed zones with a due check; all are asked within a day. Waits for other servers."""
     with while_postgresql_answers(), hold_lock(Lock.PARENT_CHECKS) as mine:
         if mine:
             parent_checks.admit(now=timezone.now())
@@ -240,7 +240,7 @@ def check_parents() -> None:
 
 @shared_task(ignore_result=True)
 def check_parent(zone_id: int) -> None:
-    """Ask the parent of one zone, if it is due. Twice, late or never does no harm."""
+    """Ask the parent of one zone if its check is due. Late, missing or repeated runs do no harm."""
     if not _parents.acquire(blocking=False):
         return  # beat finds it
     try:
@@ -254,20 +254,20 @@ def check_parent(zone_id: int) -> None:
 # Tasks keep the names under which messages of the version before may still lie in Redis during an upgrade.
 @shared_task(name="dnspanel.fleet.tasks.tend_hold", ignore_result=True)
 def maintain_hold() -> None:
-    """Find what only the nodes know while publishing is held, and carry out a decision. In the queue *system*."""
+    """Do the next step of a hold: find what only the nodes know, or execute the decision. Queue *system*."""
     with while_postgresql_answers():
         decision.step(now=timezone.now())
 
 
 @shared_task(name="dnspanel.fleet.tasks.tend_log", ignore_result=True)
 def maintain_log() -> None:
-    """Keep the log short: snapshots, merged segments, and nothing that is not needed. In the queue *system*."""
+    """Maintain the log: make snapshots, merge segments, and delete unneeded ones. Queue *system*."""
     with while_postgresql_answers():
         maintenance.maintain_log(now=timezone.now())
 
 
 def late_nodes() -> list[int]:
-    """Return the active nodes that are behind, without those that refused just now."""
+    """Return the ids of active nodes that are behind, without nodes that refused a push just now."""
     nodes = with_limit(Node.objects.filter(state=NodeState.ACTIVE, bootstrap=None)).values_list(
         "pk", "schema", "epoch", "acked", "refusal", "refused_at", "limit", "is_ring0"
     )
@@ -289,18 +289,18 @@ def late_nodes() -> list[int]:
 
 
 def wake_nodes(*, schema: int, **_: Any) -> None:
-    """Wake the push of every active node of this schema that waits for no other.
+    """Wake the push of every active node of this schema that waits for no other node.
 
-    A dead broker costs two seconds, never a change.
+    If the broker is down, this costs two seconds and loses no change.
     """
     _wake_pushes(free_nodes(schema=schema))
 
 
 @shared_task(ignore_result=True)
 def advance_delivery() -> None:
-    """Let groups go further, in case no worker did after the proof they waited for, or time was what they waited for.
+    """Release publications to groups, in case no worker did after the awaited proof or time.
 
-    Fronts look each second too: a node that just fell behind is for them to leave out.
+    Fronts are also woken every second, so that they leave out nodes that have just fallen behind.
     """
     with while_postgresql_answers():
         deliver_groups.advance(now=timezone.now())
@@ -308,10 +308,10 @@ def advance_delivery() -> None:
 
 
 def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
-    """Push to nodes that may go further than before: by way of the broker, unless this worker pushes anyway.
+    """Push to nodes with a higher limit, in this worker if it pushes, or else through the broker.
 
-    The proof that they waited for mostly arrived here, with a person's edit behind it; by the broker they would
-    begin some milliseconds later. A worker that dies with it loses hints only, as a broker does.
+    The proof that these nodes waited for has usually arrived in this worker, and a person waits for the edit. The
+    broker would add some milliseconds. A worker that dies loses only hints, like a broker.
     """
     if not _pushes_here():
         _wake_pushes(node_ids)
@@ -322,7 +322,7 @@ def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
 
 
 def _pushes_here() -> bool:
-    """Return True if this thread is one of a worker that pushes."""
+    """Return True if this thread belongs to a worker that pushes."""
     if threading.current_thread().name.startswith(_POOL):
         return True
     is_push = current_task and current_task.name in (push_node.name, push_nodes.name)
@@ -330,7 +330,7 @@ def _pushes_here() -> bool:
 
 
 def _wake_pushes(node_ids: Sequence[int]) -> None:
-    """Send one message, however many nodes there are."""
+    """Send one message for all these nodes."""
     if len(node_ids) == 1:
         wake(push_node, node_ids[0])
     elif node_ids:
@@ -345,7 +345,7 @@ def _push_here(push: Callable[[Any], None], whom: int | Sequence[int]) -> None:
 
 
 def _push_together(node_ids: Sequence[int]) -> None:
-    """Push to these nodes at once, and see to it that what is left to do gets done."""
+    """Push to these nodes at once, and start the remaining work."""
     for left in push_together(node_ids, _push):
         for node_id in left.singly:
             _push_singly(node_id)
@@ -354,7 +354,7 @@ def _push_together(node_ids: Sequence[int]) -> None:
 
 
 def _push_singly(node_id: int) -> None:
-    """Push to this node by a thread of this process; once, however often that is requested before it begins."""
+    """Push to this node in a thread of this process. Requests before the push starts are combined."""
     connection = connections[node_id]
     if not connection.is_queued:
         connection.is_queued = True
@@ -368,7 +368,7 @@ def _push_queued(node_id: int) -> None:
 
 
 def _push(node_id: int, connection: AgentConnection) -> None:
-    """Close the difference for one node, and record what it acked or why it refused."""
+    """Bring one node to the head, and record its ack or why it refused."""
     node = node_to_push(node_id)
     if node is None:
         return
@@ -394,7 +394,7 @@ def _push(node_id: int, connection: AgentConnection) -> None:
 
 
 def _record(node: Node, refusal: Refusal) -> None:
-    """Record why the node refused, and start what helps it."""
+    """Record the node's refusal and start the action that helps."""
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=timezone.now()):
         return  # what takes it back is on its way
     # Of ring 0 everything that may be to blame is taken back by now.
@@ -419,9 +419,9 @@ def _ask_for_snapshot(node_id: int, reason: str) -> None:
 
 
 def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) -> None:
-    """Push until the node is at the head, recording how far it is at once, and then at least every PROGRESS_SECONDS.
+    """Push until the node is at the head. Record its progress at once, then at least every PROGRESS_SECONDS.
 
-    A node whose PowerDNS does not know all new zones yet is asked again for its ack, after ASK_AGAIN_SECONDS.
+    If the node's PowerDNS doesn't know all new zones yet, the node is asked for its ack again after ASK_AGAIN_SECONDS.
     """
     started, sent = time.monotonic(), client.bytes_sent
     begin = _acked_position(node)
@@ -461,9 +461,9 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
 
 
 def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, ack: Ack) -> bool:
-    """Record an ack, which may be the one from before with newer files, and let others go on by it.
+    """Record an ack and wake nodes that waited for it. Return True if the node has everything up to its limit.
 
-    True if the node is known to have all that it may have.
+    The ack can repeat the last position with newer files.
     """
     log.check(ack)
     if ack.applied is not None and ack.applied != connection.applied:
@@ -487,7 +487,7 @@ def _acked_position(node: Node) -> Position | None:
 
 
 def _ask_again(node_id: int, connection: AgentConnection) -> None:
-    """Push to the node once more in a moment, by this process: a dead worker costs two seconds."""
+    """Push to the node again after a moment, in this process. If the worker dies, this costs two seconds."""
     if not connection.is_scheduled:
         connection.is_scheduled = True
         timer = threading.Timer(ASK_AGAIN_SECONDS, _push_scheduled, (node_id, connection))

@@ -1,15 +1,14 @@
-"""Live numbers of the nodes: one capped Redis stream per node, an entry per second.
+"""Live numbers of nodes: one capped Redis stream per node, with an entry per second.
 
     live:<node id>     entry id: unix time of the panel in ms; field `s`: a `protocol.Sample` as JSON
-    top:<node id>      what the node is asked most: a `protocol.Top` as JSON, for a minute
+    top:<node id>      the node's most frequent questions: a `protocol.Top` as JSON, for a minute
     log:<node id>      the last lines that its agent logged, as JSON, for a minute
-    watched:<node id>  a person looks at the node's page; the collector then asks for its top lists and its log
-    totals:<node id>   a hash: sums of all samples that ever came into the stream, and the newest of what is no sum
+    watched:<node id>  set while someone views the node's page; the collector then fetches its top lists and log
+    totals:<node id>   a hash: sums of all samples ever in the stream, and the newest values of other fields
 
-What is older than an hour is in `rollup`.
-Redis is the only place of these numbers. The agents keep an hour of them, so
-a lost Redis is filled again by the collector. What was not sampled is a gap,
-never a zero and never a spike: agents send differences, not totals.
+Older numbers than an hour are in `rollup`. Redis is the only store of these numbers. Agents keep an hour of samples, so
+that the collector refills a lost Redis. Times without samples are gaps, never zeros or spikes, because agents send
+differences and not totals.
 """
 
 import json
@@ -43,7 +42,7 @@ _RCODES = {"NOERROR": "noerror", "NXDOMAIN": "nxdomain", "SERVFAIL": "servfail"}
 
 
 class Point(NamedTuple):
-    """One step of a node's chart, by default a second. In a gap everything but the time is empty."""
+    """One step of a node's chart, by default a second. In a gap only the time is set."""
 
     at: int
     qps: float | None
@@ -73,9 +72,9 @@ class LiveNow:
 
 @cache
 def connection(url: str) -> Any:
-    """Return this process's connection pool for live numbers; a dead Redis answers at once, not after retries.
+    """Return this process's connection pool for live numbers. It fails fast, without long retries, if Redis is down.
 
-    Untyped, because what redis-py states as its answers fits no answer in particular.
+    The result is untyped because the answer types of redis-py match no single answer.
     """
     return Redis.from_url(
         url, socket_connect_timeout=1, socket_timeout=2, retry=Retry(NoBackoff(), 1), decode_responses=True
@@ -83,9 +82,9 @@ def connection(url: str) -> Any:
 
 
 def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
-    """Add samples, oldest first, to the node's stream and return its length; what it has already is skipped.
+    """Add samples, oldest first, to the node's stream and return its length. Skip samples that it contains already.
 
-    Raises RedisError.
+    Raise RedisError.
     """
     samples = list(samples)
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
@@ -106,10 +105,10 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
 
 
 def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Return the totals of those nodes that have any, in one round trip; of none while Redis is away.
+    """Return the totals of the nodes that have any, in one round trip; empty while Redis is unreachable.
 
-    They count from when Redis was last empty, and never go back while it lives: `udp`, `tcp`, `packet_hits`,
-    `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. As of the newest sample: `uptime`, `latency_us`,
+    They count since Redis was last empty, and never decrease while Redis is up: `udp`, `tcp`, `packet_hits`,
+    `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. From the newest sample: `uptime`, `latency_us`,
     `memory_bytes`.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
@@ -127,50 +126,50 @@ def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
 
 
 def forget_samples(*, node_id: int) -> None:
-    """Empty the node's stream, and forget its totals. Raise RedisError."""
+    """Delete the node's stream and its totals. Raise RedisError."""
     connection(settings.REDIS_URL).delete(stream_key(node_id), _totals_key(node_id))
 
 
 def watch(node_id: int) -> None:
-    """Record that a person looks at this node: its top lists are fetched for the next WATCHED_SECONDS.
+    """Record that someone views this node, so that its top lists are fetched for WATCHED_SECONDS.
 
-    Nothing without Redis.
+    Without Redis, do nothing.
     """
     with suppress(RedisError):
         connection(settings.REDIS_URL).set(_watched_key(node_id), "1", ex=WATCHED_SECONDS)
 
 
 def is_watched(*, node_id: int) -> bool:
-    """Return True if a person looked at this node recently. Raise RedisError."""
+    """Return True if someone viewed this node recently. Raise RedisError."""
     return bool(connection(settings.REDIS_URL).exists(_watched_key(node_id)))
 
 
 def keep_top(*, node_id: int, top: Top) -> None:
-    """Keep these as the node's top lists. Raise RedisError."""
+    """Store the node's top lists. Raise RedisError."""
     connection(settings.REDIS_URL).set(_top_key(node_id), json.dumps(top.to_json()), ex=TOP_SECONDS)
 
 
 def top(node_id: int) -> Top | None:
-    """Return the node's top lists, of the last minute; None without any."""
+    """Return the node's top lists of the last minute, or None."""
     found = _read_report(_top_key(node_id))
     return None if found is None else Top.from_json(found)
 
 
 def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
-    """Keep these as the last lines that the node's agent logged. Raise RedisError."""
+    """Store the last lines of the agent's log. Raise RedisError."""
     connection(settings.REDIS_URL).set(_log_key(node_id), json.dumps(list(lines)), ex=TOP_SECONDS)
 
 
 def log(node_id: int) -> list[str]:
-    """Return what the node's agent logged last, as of the last minute; nothing where it was not fetched."""
+    """Return the last lines of the agent's log within the last minute; empty if they weren't fetched."""
     return list(_read_report(_log_key(node_id)) or ())
 
 
 def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counter[str]:
-    """Return how many answers these nodes gave after `begin` and up to `end` (unix times), by rcode.
+    """Return by rcode the number of these nodes' answers after `begin` and up to `end` (unix times).
 
-    A sample that tells of a time before `begin` too is left out: what happened then must not count as what came after.
-    Empty while Redis is away: nothing can be said of the answers then.
+    A sample that starts before `begin` is left out, so that earlier answers don't count as later ones. The result is
+    empty while Redis is unreachable.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
@@ -188,20 +187,20 @@ def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counte
 
 
 def newest_at(*, node_id: int) -> int:
-    """Return the time of the newest sample kept, 0 without any. Raises RedisError."""
+    """Return the time of the newest stored sample, 0 without any. Raise RedisError."""
     return newest_in(stream_key(node_id))
 
 
 def newest_in(key: str) -> int:
-    """Return the time of the newest sample in a stream, 0 without any. Raises RedisError."""
+    """Return the time of the newest sample in a stream, 0 without any. Raise RedisError."""
     newest = connection(settings.REDIS_URL).xrevrange(key, count=1)
     return sample_of(newest[0]).at if newest else 0
 
 
 def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
-    """Return the live numbers of those nodes that have any, in one round trip; of none while Redis is away.
+    """Return the live numbers of the nodes that have any, in one round trip; empty while Redis is unreachable.
 
-    With fewer `seconds` less is read: one is enough where the line of the last minute is not shown.
+    Fewer `seconds` read less: one is enough if the chart of the last minute isn't shown.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
@@ -216,7 +215,7 @@ def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, Liv
 
 
 def points(node_id: int, *, after: float = 0.0, seconds: int = STREAM_LENGTH) -> list[Point]:
-    """Return the node's points after a unix time, at most of the last `seconds`, oldest first, gaps marked."""
+    """Return the node's points after a unix time, oldest first, with gaps marked, within the last `seconds`."""
     start = max(int(after), int(timezone.now().timestamp()) - seconds)
     try:
         entries = connection(settings.REDIS_URL).xrange(stream_key(node_id), min=f"({start * 1000}-0")
@@ -233,12 +232,12 @@ def points(node_id: int, *, after: float = 0.0, seconds: int = STREAM_LENGTH) ->
 
 
 def gap(at: int) -> Point:
-    """Return what a chart shows where there is no number."""
+    """Return the point that marks a gap in a chart."""
     return Point(at, *(None,) * 7)
 
 
 def point(sample: Sample) -> Point:
-    """Return one second for a chart."""
+    """Return the chart point of a sample."""
     qps = sample.qps
     if qps is None:
         return gap(sample.at)
@@ -266,7 +265,7 @@ def point(sample: Sample) -> Point:
 
 
 def _read_report(key: str) -> Any:
-    """Return what an agent reported within the last minute; None without a report or without Redis."""
+    """Return an agent's report of the last minute; None without a report or without Redis."""
     try:
         found = connection(settings.REDIS_URL).get(key)
     except RedisError:
@@ -303,7 +302,7 @@ def _live_now(newest_first: Sequence[Sample], now: int) -> LiveNow:
 
 
 def _minute(samples: Iterable[Sample], end: int) -> tuple[float | None, ...]:
-    """Return the rate of each of the sixty seconds up to `end`; a sample counts for all seconds that it spans."""
+    """Return the rates of the sixty seconds up to `end`. A sample counts for each second in its span."""
     slots: list[float | None] = [None] * MINUTE
     for sample in samples:
         for at in range(_begins(sample) + 1, sample.at + 1):
@@ -313,7 +312,7 @@ def _minute(samples: Iterable[Sample], end: int) -> tuple[float | None, ...]:
 
 
 def _begins(sample: Sample) -> int:
-    """Return the second behind which the sample counts; at least the one before it."""
+    """Return the second after which the sample's span starts. The span has at least one second."""
     return sample.at - max(1, round(sample.seconds))
 
 
@@ -329,7 +328,7 @@ def _round_rate(rate: float) -> float:
 
 
 def stream_key(node_id: int) -> str:
-    """Return the key of the stream of a node's seconds."""
+    """Return the key of the stream with a node's seconds."""
     return f"live:{node_id}"
 
 
@@ -350,10 +349,10 @@ def _totals_key(node_id: int) -> str:
 
 
 def entry_of(sample: Sample) -> dict[str, str]:
-    """Return what a stream holds of a sample."""
+    """Return the stream entry of a sample."""
     return {"s": json.dumps(sample.to_json(), separators=(",", ":"))}
 
 
 def sample_of(entry: tuple[str, Mapping[str, str]]) -> Sample:
-    """Return the sample in an entry of a stream."""
+    """Return the sample in a stream entry."""
     return Sample.from_json(json.loads(entry[1]["s"]))

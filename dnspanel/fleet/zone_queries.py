@@ -1,15 +1,15 @@
-"""How often zones are asked, estimated from the last questions that the nodes remember.
+"""Query rates of zones, estimated from the nodes' most recent questions.
 
-PowerDNS counts nothing by zone. It remembers its last 10,000 questions; the share of a zone among them, times what
-the node is asked per second, is an estimate whose error is that of a sample.
+PowerDNS has no counters per zone. It remembers its last 10,000 questions. The share of a zone among them, times the
+node's queries per second, is an estimate with the error of a sample.
 
-    zone-minute:<minute>        for an hour, a hash of what the nodes' longest lists said in a minute of unix time:
-                                `q:<zone>` sum of the estimates, `v:<zone>` of their variances; `nodes` their number
-    zone-minute:<minute>:<node> that this node has reported this minute, for two
-    watched:zones               a sorted set: zones whose page a person looks at, with until when that counts
-    zone-top:<node>:<zone>      a `protocol.Top` of this zone alone, as JSON, for a minute
+    zone-minute:<minute>        for an hour, a hash of the nodes' zone lists in a minute of unix time: `q:<zone>` sum of
+                                the estimates, `v:<zone>` sum of their variances; `nodes` the number of nodes
+    zone-minute:<minute>:<node> set for two minutes: this node has reported for this minute
+    watched:zones               a sorted set: zones whose page someone views, with the time until when this counts
+    zone-top:<node>:<zone>      a `protocol.Top` of only this zone, as JSON, for a minute
 
-Redis is the only place of these numbers; without it nothing is known. What is not known is None, never zero.
+Redis is the only store of these numbers; without it nothing is known. Unknown values are None, never zero.
 """
 
 import json
@@ -39,15 +39,16 @@ _WATCHED = "watched:zones"
 
 
 class Estimate(NamedTuple):
-    """Queries per second; with 95 % confidence the true value is at most `error` away, as far as samples go."""
+    """Queries per second. With 95 % confidence the sampling error is at most `error`."""
 
     qps: float
     error: float
 
 
 class MinuteOfZone(NamedTuple):
-    """One minute: when it began (unix time), the estimate (None: not known from any node), and how many nodes
-    reported.
+    """One minute: its start (unix time), the estimate, and the number of reporting nodes.
+
+    `estimate` is None if no node reported.
     """
 
     at: int
@@ -56,7 +57,7 @@ class MinuteOfZone(NamedTuple):
 
 
 class QueriedName(NamedTuple):
-    """One of the names that are asked most: by type, with its queries per second over the nodes that list it."""
+    """One of the most queried names, with its type and its queries per second over the nodes that list it."""
 
     name: str
     type: str
@@ -65,7 +66,7 @@ class QueriedName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """What one node remembers of a zone: `times` of its last `questions`, and what it is asked per second."""
+    """One node's memory of a zone: `times` of its last `questions`, and the node's queries per second."""
 
     top: Top
     times: int
@@ -74,20 +75,20 @@ class NodeSample:
 
     @property
     def estimate(self) -> Estimate:
-        """The zone's queries per second on this node. With none remembered, the error alone says what may be."""
+        """The zone's queries per second on this node. Without any in the memory, `error` is the possible maximum."""
         if not self.times:
             return Estimate(0.0, _RULE_OF_THREE / self.questions * self.qps)
         return Estimate(self.per_second(self.times), _DEVIATIONS * math.sqrt(_variance(self.times, self)))
 
     def per_second(self, times: int) -> float:
-        """Return how often per second something is asked that is this often among the remembered questions."""
+        """Return the queries per second that correspond to this number among the remembered questions."""
         return times / self.questions * self.qps
 
 
 def watch_zones(zones: Iterable[str]) -> None:
-    """Record that a person looks at these zones: nodes are asked about them for the next seconds.
+    """Record that someone views these zones, so that nodes are asked about them for WATCHED_SECONDS.
 
-    Nothing without Redis.
+    Without Redis, do nothing.
     """
     until = time.time() + WATCHED_SECONDS
     wanted = {zone: until for zone, _ in zip(zones, range(MOST_TOP_ZONES), strict=False)}
@@ -97,7 +98,7 @@ def watch_zones(zones: Iterable[str]) -> None:
 
 
 def watched_zones() -> list[str]:
-    """Return the zones that people look at, the latest first, at most MOST_TOP_ZONES. Raise RedisError."""
+    """Return the zones being viewed, most recent first, at most MOST_TOP_ZONES. Raise RedisError."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     pipe.zremrangebyscore(_WATCHED, "-inf", time.time())
     pipe.zrevrange(_WATCHED, 0, MOST_TOP_ZONES - 1)
@@ -106,12 +107,12 @@ def watched_zones() -> list[str]:
 
 
 def keep_zone_top(*, node_id: int, zone: str, top: Top) -> None:
-    """Keep these as the node's lists of this zone. Raise RedisError."""
+    """Store the node's lists of this zone. Raise RedisError."""
     connection(settings.REDIS_URL).set(_top_key(node_id, zone), json.dumps(top.to_json()), ex=TOP_SECONDS)
 
 
 def keep_minute(*, node_id: int, top: Top, at: float) -> None:
-    """Count what a node lists as its zones for the minute of this time, once. Raise RedisError."""
+    """Add a node's zone list to the minute that contains this time, once per node. Raise RedisError."""
     node_qps = _qps_of([node_id]).get(node_id)
     if not top.questions or node_qps is None:
         return
@@ -130,7 +131,7 @@ def keep_minute(*, node_id: int, top: Top, at: float) -> None:
 
 
 def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
-    """Return the last hour of a zone, minute by minute, oldest first, without the minute that is not over."""
+    """Return the last hour of a zone by minute, oldest first, without the current minute."""
     first = int(now) // MINUTE - MINUTES_KEPT
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for minute in range(first, first + MINUTES_KEPT):
@@ -150,7 +151,7 @@ def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
 
 
 def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
-    """Return what those nodes remember of this zone that reported within the last minute; none while Redis is away."""
+    """Return the samples of this zone from nodes that reported within the last minute; empty without Redis."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
         pipe.get(_top_key(node_id, zone))
@@ -168,7 +169,7 @@ def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
 
 
 def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
-    """Return the zone's queries per second on all these nodes; None without any."""
+    """Return the zone's queries per second on all these nodes together; None without samples."""
     estimates = [sample.estimate for sample in samples]
     if not estimates:
         return None
@@ -177,7 +178,7 @@ def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
 
 
 def queried_names(samples: Iterable[NodeSample]) -> list[QueriedName]:
-    """Return the names that are asked most in a zone, over all these nodes, most first."""
+    """Return the most queried names in a zone over all these nodes, most queried first."""
     rates: dict[tuple[str, str], float] = {}
     for sample in samples:
         for what, times in sample.top.names:
@@ -195,7 +196,7 @@ def _variance(times: int, sample: NodeSample) -> float:
 
 
 def _qps_of(node_ids: Sequence[int]) -> dict[int, float]:
-    """Return what nodes were asked per second, the mean of the seconds of the last minute that are known."""
+    """Return the nodes' queries per second, as the mean of the known seconds of the last minute."""
     found = {}
     for node_id, live in telemetry.live_now(node_ids).items():
         known = [qps for qps in live.qps_minute if qps is not None]

@@ -1,4 +1,4 @@
-"""Access checks: the right to see and to set up secondaries, and which zones each secondary transfers."""
+"""Access checks: the rights to see and set up secondaries, and the zones that each secondary transfers."""
 
 from django.db.models import Q, QuerySet
 
@@ -26,7 +26,7 @@ NARROW = gettext_noop(
 
 
 def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
-    """Return all secondaries for a person who can see nodes. Raise Forbidden for anyone else."""
+    """Return all secondaries if the person is allowed to see nodes. Raise Forbidden otherwise."""
     require(person, Permission.FLEET)
     return Secondary.objects.select_related("team")
 
@@ -40,15 +40,15 @@ def secondary_for(person: Person, pk: int) -> Secondary:
 
 
 def may_set_up(person: Person) -> bool:
-    """Return whether this person can create, change and delete secondaries."""
+    """Return True if this person is allowed to create, change and delete secondaries."""
     actor = actor_of(person)
     return actor is not None and can(actor, Permission.NODES) and actor.may_everywhere(Right.READ)
 
 
 def require_set_up(person: Person) -> Actor:
-    """Return the actor if it can set up secondaries. Raise Forbidden.
+    """Return the actor if it is allowed to set up secondaries. Raise Forbidden.
 
-    A person who can set one up can read every zone through it.
+    The right to read every zone is required, because a secondary transfers them.
     """
     actor = actor_of(person)
     if actor is None or not can(actor, Permission.NODES):
@@ -59,7 +59,7 @@ def require_set_up(person: Person) -> Actor:
 
 
 def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]:
-    """Return the zones of a secondary that this person can see."""
+    """Return the zones of a secondary that this person is allowed to see."""
     members = Member.objects.filter(secondary=secondary, until=None)
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.READ):
@@ -68,14 +68,14 @@ def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]
 
 
 def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
-    """Return every secondary's state of a zone that the person sees; empty if the person cannot see nodes."""
+    """Return each secondary's state of a zone that the person sees; empty if the person isn't allowed to see nodes."""
     if not can(person, Permission.FLEET):
         return Member.objects.none()
     return Member.objects.filter(zone=zone, until=None).select_related("secondary")
 
 
 def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the zones that are chosen for the secondary, including those that it cannot have."""
+    """Return the zones chosen for the secondary, including those that it can't get."""
     chosen = Zone.objects.filter(_zones_of_choice(secondary), deleted_at=None)
     # A producer catalog is only for secondaries that list it by name.
     return chosen if secondary.choice == ZoneChoice.LIST else chosen.exclude(PRODUCERS)
@@ -87,12 +87,12 @@ def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
 
 
 def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the chosen zones that it does not get: nodes sign them, and no transfer of them can be signed."""
+    """Return the chosen zones that the secondary doesn't get, because nodes sign them and transfers can't be signed."""
     return chosen_zones(secondary).filter(withheld())
 
 
 def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
-    """Return the zone of this canonical name. Raise TransferRefused if this secondary does not get it."""
+    """Return the zone with this canonical name. Raise TransferRefused if this secondary doesn't get it."""
     zone = chosen_zones(secondary).filter(name=name).select_related("signing").first()
     if zone is None:  # a secondary without a share in the zone must not learn whether it exists
         raise TransferRefused(
@@ -105,9 +105,9 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
 
 
 def zone_open_to(name: str, address: str) -> Zone:
-    """Return the zone of this canonical name for a client at this address without a key. Raise TransferRefused.
+    """Return the zone with this canonical name for a client without a key at this address. Raise TransferRefused.
 
-    The reason is the same for a zone that is not open and for one that does not exist.
+    The reason is the same for a zone that isn't open and for one that doesn't exist.
     """
     found = OpenZone.objects.filter(zone__name=name, zone__deleted_at=None).select_related("zone__signing").first()
     if found is None or not is_within(address, found.networks, ()):
@@ -117,7 +117,7 @@ def zone_open_to(name: str, address: str) -> Zone:
 
 
 def reason_against(zone: Zone) -> str:
-    """Return why no secondary gets this zone now, or "". Its signing must be loaded."""
+    """Return why no secondary gets this zone now; empty if they do. The zone's signing must be loaded."""
     state = loaded_signing_of(zone)
     if state.is_signed and signer() is None:
         return gettext(SIGNED).format(name=zone.name)
@@ -140,16 +140,16 @@ def certificates_in_use() -> tuple[str, ...]:
 def secondaries_at(address: str) -> list[int]:
     """Return the ids of the active secondaries that can transfer from this address.
 
-    Before a client signs, only its address says who it can be.
+    Until the client sends a signed message, only its address shows which secondaries it can be.
     """
     found = Secondary.objects.filter(active=True).values_list("pk", "networks", "addresses")
     return [pk for pk, networks, addresses in found if is_within(address, networks, addresses)]
 
 
 def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str) -> None:
-    """Raise TransferRefused if it may transfer only over TLS, or only by its certificate, and does not.
+    """Raise TransferRefused if the secondary must transfer over TLS or with its certificate, and doesn't.
 
-    `certificate` is the fingerprint of what the client showed, "" for nothing.
+    `certificate` is the fingerprint of the client's certificate, or "" without one.
     """
     transport = Transport(secondary.transport)
     if transport == Transport.ANY:

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class SecondariesConfig(AppConfig):
-    """Name servers that transfer zones from us."""
+    """The app of name servers that transfer zones from this panel."""
 
     name = "dnspanel.secondaries"
     label = "secondaries"

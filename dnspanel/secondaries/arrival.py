@@ -1,4 +1,4 @@
-"""Find the secondaries that do not answer yet with what was published of their zones. Reads."""
+"""Secondaries that don't serve a publication's zones yet. Reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,9 +45,9 @@ ORDER BY s.name"""
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A secondary that does not answer with some zones of a publication.
+    """A secondary that doesn't serve some zones of a publication yet.
 
-    Without zones, the panel has not yet looked at the publication for it.
+    With `zones` 0, the panel hasn't processed the publication for this secondary yet.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Lacking:
 
     @property
     def text(self) -> str:
-        """In words."""
+        """A clause for people about the missing zones."""
         if not self.zones:
             return gettext("{name}: it is about to be told").format(name=self.name)
         if self.zones > 1:
@@ -67,9 +67,9 @@ class Lacking:
 
 
 def secondaries_lacking(publication: Publication) -> list[Lacking]:
-    """Return the active secondaries whose DNS answers do not show the publication yet, by name. One query.
+    """Return the active secondaries whose DNS answers don't show the publication yet, by name. One query.
 
-    A zone that a secondary does not get, such as a deleted one, does not count.
+    A zone that a secondary doesn't get, such as a deleted one, doesn't count.
     """
     with connection.cursor() as cursor:
         cursor.execute(_LACKING, {"sequence": publication.sequence})
@@ -77,10 +77,10 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
 
 
 def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
-    """Return for each zone (id) the active secondaries that do not answer with this revision yet, and why.
+    """Return by zone id the active secondaries that don't serve this revision yet, with the reasons.
 
-    One query. A secondary also counts if the panel has not looked at the publication for it, because the publication
-    can give it the zone.
+    One query. A secondary also counts if the panel hasn't processed the publication for it, because the publication can
+    give it the zone.
     """
     if not steps:
         return {}

@@ -1,4 +1,4 @@
-"""Say what is wrong with secondaries: silent, late, or with other answers than their zones have."""
+"""Conditions for secondaries that are silent, late, or give wrong answers."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -18,19 +18,22 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class SecondaryInputs:
-    """The secondaries that are late or silent, and those that answer otherwise than their zones are."""
+    """The secondaries that are late or silent, and those whose answers differ from their zones."""
 
     late: tuple[LateSecondary, ...] = ()
     differing: tuple[DifferingSecondary, ...] = ()
 
 
 def read_secondaries(now: datetime, reading: Reading) -> SecondaryInputs:
-    """Read these in two queries."""
+    """Read the state of the secondaries in two queries."""
     return SecondaryInputs(tuple(late_secondaries(now)), tuple(differing_secondaries()))
 
 
 def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield one condition for a secondary that is silent or late: a silent one cannot be seen to be in sync."""
+    """Yield a condition for each late, silent or differing secondary.
+
+    If a secondary is both silent and late, only its silence is reported, because it can't be seen to be in sync.
+    """
     for each in inputs.late:
         key = f"secondary:{each.name}"
         if each.silent_since is not None:

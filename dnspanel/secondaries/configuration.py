@@ -1,9 +1,9 @@
-"""What the operator of a secondary writes into its configuration: the key, our addresses, and the catalog zone.
+"""Configuration for the operator of a secondary: the key, the panel's addresses, and the catalog zone.
 
-BIND 9.18 and Knot DNS 3 read catalog zones, and so does NSD from 4.9 on; PowerDNS does from 4.7 on. For others, and
-for an older NSD, each zone is named.
+BIND 9.18, Knot DNS 3, NSD from 4.9 and PowerDNS from 4.7 read catalog zones. For others, and for an older NSD, every
+zone is listed.
 
-Over TLS (RFC 9103) transfer BIND from 9.18 on, NSD from 4.4 on and Knot DNS from 3.4 on.
+BIND from 9.18, NSD from 4.4 and Knot DNS from 3.4 transfer over TLS (RFC 9103).
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _AUTHORITY, _CERTIFICATE, _KEY = "dnspanel-authority.pem", "dnspanel-client.pem"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file, or what goes into one: where it belongs, and the text."""
+    """A file or a part of one: its place and its text."""
 
     place: str
     text: str
@@ -40,9 +40,10 @@ def parts_for(
     zones: Sequence[str] = (),
     tls: TlsEndpoint | None = None,
 ) -> list[Part]:
-    """Return the configuration. `gateways` are our addresses with ports; `zones` are listed if no catalog is read.
+    """Return the configuration. `gateways` are the panel's addresses with ports.
 
-    `tls` describes transfers over TLS. A secondary that must use TLS needs it, or its transfers are refused.
+    `zones` are listed if no catalog is read. `tls` describes transfers over TLS. A secondary that must use TLS needs
+    it, or its transfers are refused.
     """
     over_tls = tls if secondary.transport != Transport.ANY else None
     made = _Made(secondary, [host_and_port(each) for each in gateways], secret, over_tls)
@@ -74,7 +75,7 @@ class _Made:
         self._secret = secret
 
     def files(self) -> list[Part]:
-        """Return the parts that are files of their own; they come first."""
+        """Return the parts that are separate files. They come first in the configuration."""
         if self._tls is None or not self._tls.authority or self._pins_key:
             return []
         return [Part(gettext("as the file {path}").format(path=f"{self._place}/{_AUTHORITY}"), self._tls.authority)]
@@ -84,7 +85,7 @@ class _Made:
         return self._place == _PLACES[Kind.KNOT]
 
     def _own(self, name: str, key_name: str, form: str) -> str:
-        """Return the lines with its own certificate and key, if it has to show one."""
+        """Return the lines with the secondary's certificate and key, if it must present a certificate."""
         if not self._shows_certificate:
             return ""
         return form.format(name, f"{self._place}/{_CERTIFICATE}") + form.format(key_name, f"{self._place}/{_KEY}")

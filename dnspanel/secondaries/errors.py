@@ -1,13 +1,13 @@
 """Errors of secondaries, as one tree. Every message can be shown to the person who caused it.
 
-SecondaryError
-├── SecondaryUnknown      there is no such secondary, or this person cannot see it
-├── SecondaryRefused      a field of the secondary is not acceptable
-├── CertificateRefused    a certificate cannot be used
-├── KeylessRefused        networks or addresses of a zone are not acceptable
-└── TransferRefused       it may not transfer this zone, or not now
+    SecondaryError
+    ├── SecondaryUnknown      no such secondary, or this person isn't allowed to see it
+    ├── SecondaryRefused      invalid fields of a secondary
+    ├── CertificateRefused    an unusable certificate
+    ├── KeylessRefused        invalid networks or addresses of a zone
+    └── TransferRefused       the secondary doesn't get this zone, or not now
 
-SeesTooLittle is a zones.errors.Forbidden: only people who see every zone can make a secondary.
+SeesTooLittle is a zones.errors.Forbidden: only people who see every zone are allowed to create a secondary.
 """
 
 from dnspanel.accounts.actors.roles import Permission
@@ -21,14 +21,14 @@ class SecondaryError(Exception):
 
 
 class SecondaryUnknown(SecondaryError):
-    """No such secondary, as far as this person may know."""
+    """There is no such secondary that this person is allowed to see."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such secondary."))
 
 
 class SecondaryRefused(SecondaryError, FieldsRefused):
-    """The secondary cannot be like this; `fields` maps each field to what is wrong with it."""
+    """Invalid fields of a secondary. `fields` maps each field to its messages."""
 
 
 class CertificateRefused(SecondaryError):
@@ -36,7 +36,7 @@ class CertificateRefused(SecondaryError):
 
 
 class KeylessRefused(SecondaryError):
-    """A zone cannot be open to these networks, or NOTIFY for it cannot go to these addresses; `field` is which."""
+    """The zone can't be opened to these networks, or NOTIFY can't go to these addresses. `field` names the field."""
 
     def __init__(self, message: str, *, field: str) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class TransferRefused(SecondaryError):
 
 
 class SeesTooLittle(Forbidden):
-    """The token may change nodes, and does not see all of every zone, which a secondary could transfer."""
+    """The token is allowed to change nodes but doesn't see all of every zone, which a secondary could transfer."""
 
     def __init__(self) -> None:
         self.permission = Permission.READ

@@ -1,4 +1,4 @@
-"""Signed messages to one address over TLS (RFC 7858), on one connection, and the answers that prove who gave them."""
+"""Signed messages to one address over TLS (RFC 7858) on one connection, with authenticated answers."""
 
 import socket
 import ssl
@@ -27,10 +27,10 @@ def exchange_over_tls(
     seconds: float,
     certificates: frozenset[str] = frozenset(),
 ) -> list[Answer]:
-    """Send the messages over TLS and return their answers; each window has `seconds`. Check the address first.
+    """Send the messages over TLS and return their answers. Each window has `seconds`. Check the address first.
 
-    The server must show one of the certificates (fingerprints), if any are given. Without them, only its signatures
-    prove who it is, and TLS keeps the questions from listeners.
+    The server must present one of the certificates (fingerprints), if any are given. Otherwise only its signatures
+    prove its identity, and TLS protects the questions from eavesdroppers.
 
     If the server closes the connection, ask once more for the missing answers: NSD closes its connections whenever it
     has loaded a zone.
@@ -57,7 +57,7 @@ def _on_one_connection(
     seconds: float,
     certificates: frozenset[str],
 ) -> list[Answer]:
-    """Do the same as `exchange_over_tls`, without a second connection."""
+    """Send the messages like `exchange_over_tls`, without a second connection."""
     if not messages:
         return []
     host, port = address
@@ -102,7 +102,10 @@ def _connect_tls(host: str, port: int, seconds: float) -> ssl.SSLSocket:
 def _window(
     stream: ssl.SSLSocket, messages: Sequence[dns.message.Message], key: dns.tsig.Key, seconds: float
 ) -> list[Answer]:
-    """Return the answers to these messages: unanswered without one in time, ended after the connection was closed."""
+    """Return the answers to these messages.
+
+    A message without an answer in time, or after the connection was closed, gets an answer that describes this.
+    """
     deadline = time.monotonic() + seconds
     waiting = with_own_ids(messages)
     found = [answer_of_silence()] * len(messages)
@@ -135,7 +138,7 @@ def _next_message(stream: ssl.SSLSocket, deadline: float) -> bytes:
 
 
 def _read(stream: ssl.SSLSocket, length: int, deadline: float) -> bytes:
-    """Read exactly `count` bytes. Raise TimeoutError after the deadline, ConnectionError if the server closed."""
+    """Read exactly `length` bytes. Raise TimeoutError after the deadline, ConnectionError if the server closed."""
     found = b""
     while len(found) < length:
         left = deadline - time.monotonic()

@@ -1,6 +1,6 @@
-"""Zones that may be transferred without a key, and addresses that get NOTIFY for them: what a zone itself says. Verbs.
+"""Zone transfers without a key, and extra addresses for NOTIFY, as settings of a zone. Verbs.
 
-PowerDNS has this as metadata of the zone (ALLOW-AXFR-FROM, ALSO-NOTIFY), and API v1 sets it by these.
+PowerDNS has these as metadata of the zone (ALLOW-AXFR-FROM, ALSO-NOTIFY), and API v1 sets them here.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ AND EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class Keyless:
-    """What a zone says of transfers without a key: both rows have who set them, and when."""
+    """A zone's settings of transfers without a key. Each row has its author and time."""
 
     opened: OpenZone | None
     notified: list[NoticeAddress]  # by address
@@ -48,7 +48,7 @@ class Keyless:
 
 
 def keyless_of(zone: Zone) -> Keyless:
-    """Return what the zone says. Two queries."""
+    """Return the zone's settings of transfers without a key. Two queries."""
     opened = OpenZone.objects.filter(zone=zone).select_related("set_by").first()
     return Keyless(opened, list(NoticeAddress.objects.filter(zone=zone).select_related("set_by").order_by("address")))
 
@@ -77,10 +77,10 @@ def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -
 
 
 def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: datetime) -> None:
-    """Set the addresses that get NOTIFY in addition to secondaries, after each publication of the zone and now.
+    """Set the addresses that get NOTIFY in addition to secondaries, now and after each publication of the zone.
 
-    Raise RightMissing for a person who cannot change the zone's settings, and KeylessRefused, also for an address that
-    the panel does not send to.
+    Raise RightMissing for a person who isn't allowed to change the zone's settings. Raise KeylessRefused for invalid
+    addresses, or for one that the panel doesn't send to.
     """
     access.require_right(by, zone, Right.SETTINGS)
     faults: dict[str, list[str]] = {}
@@ -106,16 +106,16 @@ def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: dateti
 
 
 def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by: Author, now: datetime) -> None:
-    """Change both for the zone, or neither. Raise the errors of `open_to` and `notify_also`."""
+    """Change the zone's networks and addresses in one transaction. Raise the errors of `open_to` and `notify_also`."""
     with transaction.atomic():
         open_to(zone=zone, networks=networks, by=by, now=now)
         notify_also(zone=zone, addresses=addresses, by=by, now=now)
 
 
 def notify_zone(*, zone: Zone, now: datetime) -> int:
-    """Queue NOTIFY for the zone to every secondary and address that has it. Return how many there are.
+    """Queue NOTIFY for the zone to all of its secondaries and addresses. Return their number.
 
-    The caller checks the right to do so. NOTIFY says no more than a publication does.
+    The caller must check the right. NOTIFY reveals only what a publication reveals too.
     """
     with transaction.atomic():
         of_zone = Member.objects.filter(zone=zone, until=None, secondary__active=True)

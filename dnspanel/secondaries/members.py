@@ -1,7 +1,7 @@
-"""Which zones each secondary transfers, as rows that follow the zones, and what each waits to hear. Verbs.
+"""The zones of each secondary as rows, with pending NOTIFY and progress for each. Verbs.
 
-Whether a zone may be transferred is decided when it is (`access.zone_to_transfer`); these rows say who is notified,
-what the catalog lists, and how far each zone has come.
+`access.zone_to_transfer` decides about each transfer when it happens. These rows decide about NOTIFY, the catalog's
+members, and the known progress of each zone.
 """
 
 from collections.abc import Iterable
@@ -79,16 +79,16 @@ def head() -> int:
 
 
 def lock_members() -> None:
-    """Lock members until this transaction ends: two processes at once would wait for each other's rows."""
+    """Lock members until the end of the transaction, because two processes at once would deadlock on rows."""
     lock_until_commit(Lock.SECONDARY, 0)
 
 
 def note_publications(*, now: datetime) -> int:
-    """Queue NOTIFY for each zone that was published since the last look. Return how many zones.
+    """Queue NOTIFY for each zone published since the last run. Return the number of zones.
 
-    A zone counts once, however often it was published. Leave out a zone that the secondary has fetched already. Update
-    members if zones were created or deleted, or are signed in another way. One transaction. Without an active
-    secondary, do nothing.
+    A zone counts once, even with several publications. A zone that the secondary has already fetched is left out.
+    Members are updated if zones were created or deleted, or if their signing changed. One transaction. Without an
+    active secondary, do nothing.
     """
     with transaction.atomic():
         if not Secondary.objects.filter(active=True).exists():
@@ -110,14 +110,14 @@ def note_publications(*, now: datetime) -> int:
 
 
 def follow(*, secondary_id: int, now: datetime) -> bool:
-    """Make the members equal to the zones that the secondary gets. Return whether the catalog's serial moved.
+    """Make the members equal to the zones that the secondary gets. Return True if the catalog's serial changed.
 
     A zone that becomes a member again gets a new label, so that consumers of the catalog reset it. A zone that moves to
-    another catalog of the same server keeps its label there, and the old catalog says where it goes (`coo`, RFC 9432,
-    section 4.3.1), so that the server keeps its data. It enters the other catalog once the server has read this.
+    another catalog of the same server keeps its label there, and the old catalog names the new one (`coo`, RFC 9432,
+    section 4.3.1), so that the server keeps its data. It enters the new catalog once the server has read this.
 
-    Knot DNS does not know `coo`: it ignores the zone in the new catalog, and removes it once the old catalog does.
-    After that it gets all of the new catalog, and with it the zone.
+    Knot DNS doesn't support `coo`. It ignores the zone in the new catalog, and removes it when the old catalog does.
+    After that it gets the whole new catalog, including the zone.
     """
     with transaction.atomic():
         lock_members()
@@ -163,7 +163,7 @@ def _at_same_server(secondary_id: int) -> dict[int, Secondary]:
 
 
 def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime) -> int:
-    """Write `coo` for members that move to one of the other catalogs. Return how many."""
+    """Write `coo` for members that move to one of the other catalogs. Return the number of members."""
     if not secondary.active:
         return 0
     given, count = zones_given_to(secondary), 0
@@ -176,19 +176,19 @@ def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime)
 
 
 def _on_their_way(secondary: Secondary, now: datetime) -> QuerySet[Member, Any]:
-    """Return the ids of zones that come from another catalog of the server, which has not read this yet."""
+    """Return the ids of zones that move here from another catalog of the server that the server hasn't read yet."""
     leaving = Member.objects.filter(coo=catalog_name(secondary), until=None, zone__isnull=False)
     return leaving.exclude(_is_read(now)).values("zone")
 
 
 def _given_anew(secondary: Secondary, now: datetime) -> int:
-    """Finish the moves from other catalogs that the server knows to have lost the zones. Return how many."""
+    """Complete the moves from other catalogs that the server has read. Return the number of members."""
     left = Member.objects.filter(coo=catalog_name(secondary), until__isnull=False, coo_since__isnull=False)
     return Member.objects.filter(pk__in=left.filter(_is_read(now)).values("pk")).update(coo_since=None)
 
 
 def _is_read(now: datetime) -> Q:
-    """Return the condition for members whose catalog the server has read, or has had enough time to read."""
+    """Return the condition for members whose catalog the server has read, or had enough time to read."""
     return Q(secondary__catalog_fetched=F("secondary__catalog_serial")) | Q(coo_since__lte=now - UNTIL_READ)
 
 
@@ -197,7 +197,7 @@ def _next_serial(secondary: Secondary) -> int:
 
 
 def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> None:
-    """Set the serial of the catalog and queue NOTIFY for it; with `floor`, forget the changes before it."""
+    """Set the serial of the catalog and queue NOTIFY for it. With `floor`, drop the changes before it."""
     moved: dict[str, Any] = {"catalog_serial": serial, "catalog_notify_at": now, "catalog_attempts": 0}
     if floor:
         moved["catalog_floor"] = serial
@@ -205,9 +205,9 @@ def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> N
 
 
 def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datetime) -> int:
-    """Make these zones members since this serial. Return how many. One statement: there can be 100,000s.
+    """Make these zones members from this serial on. Return their number. One statement, for 100,000s of zones.
 
-    If there are many, NOTIFY goes out only for the catalog, and they are asked for one after the other.
+    For many zones, NOTIFY is queued only for the catalog, and their serials are queried gradually.
     """
     try:
         sql, parameters = zones.values_list("pk", "name").query.sql_with_params()
