@@ -137,10 +137,9 @@ def differences(
 ) -> list[Difference]:
     """Return the differences between a zone and its policy.
 
-    For a refused one, nothing changes; its message has the reason.
-
-    `is_rolling`: a rollover of the zone's keys is in progress, and the policy waits for it. `awaits_ds`: the policy
-    sets the first DS automatically, and that has not begun.
+    If the act of a difference is REFUSED, the zone does not change, and the message has the reason. `is_rolling`: a
+    rollover of the zone's keys is in progress, and the policy waits for it. `awaits_ds`: the policy sets the first DS
+    automatically, and that has not begun.
     """
     if is_rolling:
         return [Difference(Act.REFUSED, gettext(ROLLING))]

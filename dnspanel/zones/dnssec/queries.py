@@ -37,7 +37,7 @@ def signing_of_zones(zone_ids: Collection[int]) -> dict[int, SigningState]:
 
 
 def presigned_zones(zone_ids: Collection[int]) -> set[int]:
-    """Return the ids of the presigned zones among these, in one query."""
+    """Return the ids among `zone_ids` that belong to presigned zones, in one query."""
     rows = Signing.objects.filter(pk__in=zone_ids, is_signed=True, state__presigned=True)
     return set(rows.values_list("pk", flat=True))
 

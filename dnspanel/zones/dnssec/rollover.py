@@ -84,7 +84,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do yet. `earliest` is the earliest time of the next act; None if it depends on other parties."""
+    """A wait: nothing to do before `earliest`. `earliest` is None if the time depends on other parties."""
 
     for_what: str
     earliest: datetime | None = None
@@ -326,7 +326,7 @@ def _use(key: KeyState | None) -> Use:
 
 
 def _differing(inputs: Inputs, stage: Stage) -> str:
-    """Return the ids of keys that aren't used as the stage requires, as a list in words, or ""."""
+    """Return the comma-separated ids of keys that aren't used as the stage requires, or ""."""
     expected = [*((id, stage.old) for id in inputs.old), *((id, stage.new) for id in inputs.new)]
     found = [id for id, use in expected if _use(inputs.state.key(id)) is not use]
     return ", ".join(map(str, found))
@@ -349,7 +349,10 @@ def _with_uses(state: SigningState, old: Sequence[int], new: Sequence[int], stag
 
 
 def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
-    """Return a wait while a node or secondary lacks the step, or caches may hold older answers. None: all is met."""
+    """Return a wait while a node or secondary lacks the step, or caches may hold older answers.
+
+    Otherwise return None.
+    """
     seconds = {
         Caches.NOTHING: 0,
         Caches.KEYS: inputs.ttls.keys,

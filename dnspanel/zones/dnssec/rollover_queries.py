@@ -16,7 +16,7 @@ def newest(zone: Zone) -> Rollover | None:
 
 
 def rolling_zones(zone_ids: Collection[int]) -> set[int]:
-    """Return the ids of the zones among these that have a rollover in progress."""
+    """Return the ids among `zone_ids` that belong to zones with a rollover in progress."""
     return {*Rollover.objects.filter(zone__in=zone_ids, ended_at=None).values_list("zone_id", flat=True)}
 
 

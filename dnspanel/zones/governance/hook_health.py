@@ -55,8 +55,8 @@ def summary_of(replies: Sequence[HookReply]) -> Summary:
 def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = False, is_listed: bool = True) -> None:
     """Update each hook's health, and store the newest replies of each hook.
 
-    A reply does not count if the hook was changed or removed after the question. Do not call it within another
-    transaction, which other hooks would have to wait for.
+    A reply does not count if the hook was changed or removed after the question. Do not call this function within
+    another transaction, because other hooks would wait for that transaction.
     """
     with transaction.atomic(durable=True):
         rows = PublishHook.objects.select_for_update(no_key=True).filter(pk__in={each.hook.pk for each in replies})

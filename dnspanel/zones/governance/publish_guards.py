@@ -48,7 +48,7 @@ _DELEGATION = Counter({rdtypes.NS: 1})
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A publication's way past rules: its approvers, and whether the author bypasses rules that are not met.
+    """The permission of a publication to pass rules: its approvers, and whether the author bypasses unmet rules.
 
     The approvers (user ids) approved exactly these changes. `request` is the id of the published request.
     """
@@ -80,9 +80,10 @@ NOTHING_PASSED = Passed()
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of approval, freezes and publish hooks that cover some zones. False without any of them.
+    """The rules of approval, freezes and publish hooks that cover some zones.
 
-    `is_planned` is True if one of the requests in the same query exists.
+    False without rules of approval and freezes, even if there are hooks. `is_planned` is True if one of the requests in
+    the same query exists.
     """
 
     approval: tuple[ApprovalRule, ...] = ()

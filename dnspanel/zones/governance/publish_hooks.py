@@ -47,12 +47,12 @@ class Given:
 
 
 def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
-    """Decorate an act with a durable transaction, so that hooks are asked between attempts.
+    """Decorate an act that has a durable transaction, so that hooks are asked between attempts.
 
-    The act can raise HookRefused.
+    It can raise HookRefused.
 
-    Without a hook the act runs once. It must allow another run after its transaction was rolled back. A refusal by a
-    rule of approval or a freeze is recorded in the audit log after the outermost act is rolled back.
+    Without a hook the act runs once. The act must allow another run after its transaction was rolled back. A refusal by
+    a rule of approval or a freeze is recorded in the audit log after the outermost act is rolled back.
     """
 
     @wraps(act)

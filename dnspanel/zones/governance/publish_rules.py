@@ -57,7 +57,7 @@ class ApprovalTerms:
 
 @dataclass(frozen=True, slots=True)
 class FreezeTimes:
-    """The start and end of a freeze, and its repeat rule."""
+    """The start and end of a freeze, its repeat rule, and its time zone."""
 
     starts_at: datetime
     ends_at: datetime

@@ -163,7 +163,7 @@ def _leading_out(
 
 
 def _names_hidden_from(closest: Mapping[str, Zone], person: Person) -> set[str]:
-    """Return the names whose records the person's token must not show, although it can see their zones.
+    """Return the names whose records the person's token must not show, although the token can see their zones.
 
     `closest` is {name: zone}.
     """

@@ -54,7 +54,11 @@ def refuse_mass_deletion(
 
 
 def is_unguarded(author: Author) -> bool:
-    """Return True if the guard does not apply: to the panel itself, and to tokens that it or the setting exempts."""
+    """Return True if the guard does not apply to the author: to the panel itself, or to a token that can delete many
+    zones.
+
+    The token itself (`deletes_many`) or the setting TOKENS_DELETE_MANY allows that.
+    """
     token = token_of(author)
     return author is None or (token is not None and (token.deletes_many or settings.TOKENS_DELETE_MANY))
 

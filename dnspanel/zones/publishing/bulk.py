@@ -79,7 +79,10 @@ class _Move:
         return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
 
     def revision(self) -> NewRevision:
-        """Return the revision for the log. It also brings the zone to the nodes if no node has the zone yet."""
+        """Return the revision for the log.
+
+        The revision also brings the zone to the nodes if no node has the zone yet.
+        """
         added = sum(change.before is None for change in self.changes)
         removed = sum(change.after is None for change in self.changes)
         soa_changed = not soa.same(self.soa_before, self.soa_after)
@@ -306,7 +309,7 @@ def _refused_by_rules(
 
 
 def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key, RRset]]) -> list[tuple[int, Key]]:
-    """Return zones and keys of DS RRsets that would newly break a zone here."""
+    """Return the zone ids and keys of DS RRsets that would break a zone of this panel that validates now."""
     at = {
         key: (id, rrset)
         for id, changes in decided.items()
@@ -319,7 +322,7 @@ def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key,
 
 
 def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> list[tuple[int, Key]]:
-    """Return zones and keys of RRsets with values that some node cannot read."""
+    """Return the zone ids and keys of RRsets with values that some node cannot read."""
     coming = (
         (id, zones[id].name, rrset)
         for id, changes in decided.items()
@@ -330,7 +333,7 @@ def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> li
 
 
 def _lock_zones(zone_ids: Collection[int]) -> dict[int, Zone]:
-    """Lock and return these zones, without deleted ones."""
+    """Lock the zones with these ids and return them by id, except deleted zones."""
     return {zone.pk: zone for zone in find_zones.lock_zones(zone_ids)}
 
 

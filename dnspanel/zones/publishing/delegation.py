@@ -1,4 +1,4 @@
-"""Draft the delegation of a zone in the zone above it, for people who are allowed to change that zone. Verbs."""
+"""Draft the delegation of a zone in the zone above it, for people who are allowed to change the zone above. Verbs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _MOST_TRACES = 300
 
 
 def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zone]:
-    """Return the closest zone above each name, if this person is allowed to change records of that zone."""
+    """Return the closest zone above each name. Leave out zones whose records this person is not allowed to change."""
     above = nesting.zones_above(zone_names)
     visible = access.zones_visible_to(person).in_bulk({zone.id for zone in above.values()})
     editable = {pk: zone for pk, zone in visible.items() if access.may_edit_zone(person, zone)}

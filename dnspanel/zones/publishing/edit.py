@@ -129,8 +129,8 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
 
     The zone's name can be as a person typed it: it is made canonical here. `apex` has the defaults for a missing SOA or
     NS. If a zone of this name was deleted, the serial is at least the next one after its last. The same form sent twice
-    returns the first publication. The zone belongs to `team`, or to the only team in which the author may create zones.
-    The zone is signed from the start if its DNSSEC policy requires that. A zone with more RRsets than
+    returns the first publication. The zone belongs to `team`, or to the only team in which the author is allowed to
+    create zones. The zone is signed from the start if its DNSSEC policy requires that. A zone with more RRsets than
     `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned.
 
     `in_transaction` runs in the same transaction, after the zone's row is written. `then` runs as the last step of that
@@ -208,14 +208,14 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
     Raise NameTaken or NameReserved for the first such name. For names that no one or not this author is allowed to
     have, raise NameRefused if it is the only zone, else NamesRefused (see `nesting`).
 
-    The zones belong to `team`, or to the only team in which the author may create zones. Raise RightMissing if there is
-    no such team, and QuotaExceeded. Zones are signed from the start if their DNSSEC policies require that, except zones
-    of an import.
+    The zones belong to `team`, or to the only team in which the author is allowed to create zones. Raise RightMissing
+    if there is no such team, and QuotaExceeded. Zones are signed from the start if their DNSSEC policies require that,
+    except zones of an import.
 
-    For bulk: RRsets must be results of `rrset.make`. The checks are only those of the database (duplicates, a CNAME
-    next to other data), of names outside of the zone, and of types and values that some node can't answer. Missing SOA
-    and apex NS are made from `server_set`, as in `create_zone`; zones with its name servers follow it.
-    `awaits_transfer` works as in `create_zone`.
+    RRsets must be results of `rrset.make`, because the checks are few: those of the database (duplicates, a CNAME next
+    to other data), names outside of the zone, and types and values that some node can't answer. Missing SOA and apex NS
+    are made from `server_set`, as in `create_zone`; zones with its name servers follow it. `awaits_transfer` works as
+    in `create_zone`.
     """
     team = access.team_for_new_zone(acting.author, team, zones[0].name)
     if (
@@ -261,11 +261,11 @@ def delete_zones(
     acting: Acting,
     confirmed: bool = False,
 ) -> Publication:
-    """Delete zones in one publication: all or none. Drafts lose their operations on them.
+    """Delete zones in one publication: all or none. Drafts lose their operations on the zones.
 
     The guard judges all zones at once, before the first is deleted: raise MassDeletion unless a person `confirmed` it
-    or the author's token may delete many. Raise Unknown, RightMissing or RevisionMoved for the first zone at fault. The
-    same form sent twice returns the first publication.
+    or the author's token is allowed to delete many zones. Raise Unknown, RightMissing or RevisionMoved for the first
+    zone at fault. The same form sent twice returns the first publication.
     """
     expected = {each.zone.pk: each for each in zones}
     try:

@@ -129,8 +129,9 @@ def take_back_signing(
 
 
 def raise_if_taken_back(publication: Publication) -> None:
-    """Raise TakenBack if the publication, or an earlier part of the same write, was reverted. Read its state again
-    first.
+    """Raise TakenBack if the publication, or an earlier part of the same write, was reverted.
+
+    The state of the publication is read again first.
     """
     publication.refresh_from_db(fields=["failed_reason", "failed_at", "taken_back_in"])
     failed = publication if publication.failed_reason else failed_pieces([publication.sequence]).first()

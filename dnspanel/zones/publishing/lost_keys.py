@@ -38,7 +38,7 @@ class LostKey:
 
 @dataclass(frozen=True, slots=True)
 class LostSigning:
-    """The state in which nodes sign a zone, and the keys."""
+    """The signing state of a zone on nodes, and its keys."""
 
     state: SigningState
     keys: tuple[LostKey, ...]

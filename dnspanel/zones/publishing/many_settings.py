@@ -93,7 +93,7 @@ def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
 
 
 def preview_marks(*, selection: ZoneSelection, marks: Marks, author: Drafter) -> ZonesOutcome:
-    """Return what `change_marks` would do now. Raise its errors, except for quotas."""
+    """Return the outcome of `change_marks` without writing anything. Raise its errors, except for quotas."""
     _require_somewhere(author, Right.SETTINGS)
     return outcome_of_marks(selected_zones(selection, author, MOST_ZONES), marks, author)
 

@@ -74,8 +74,8 @@ def publish_in_pieces(
     The caller has refused invalid plans (`revision.refuse`): only later publications of other people are checked here,
     and whether the author still has the rights. `expected` has the revision of zones that no one else is allowed to
     change in between. `in_transaction` runs in the transaction of the last piece. `fills` is the publication that
-    created the zone that the plans fill. It is the first part of this write, and the creator of a zone may fill it,
-    even without the right to add to it later.
+    created the zone that the plans fill. It is the first part of this write, and the creator of a zone is allowed to
+    fill it, even without the right to add to it later.
 
     Raise Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts before the first piece is published, and
     PublishedInPart after it: published pieces are not undone.

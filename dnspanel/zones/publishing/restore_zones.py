@@ -69,7 +69,7 @@ class Restored:
 
     @property
     def last(self) -> Publication | None:
-        """The newest publication. A node that has it has the earlier ones, too."""
+        """The newest publication. A node with this publication also has the earlier ones."""
         return self.publications[-1] if self.publications else None
 
 
@@ -119,7 +119,7 @@ def is_out_of_trash(publication: Publication, now: datetime) -> bool:
 
 
 def preview_restore(*, zones: Sequence[Zone], author: Author, now: datetime, reason: str = "") -> ZonesOutcome:
-    """Return what `restore_zones` would do now, without asking publish hooks. Write nothing."""
+    """Return the outcome of `restore_zones` without asking publish hooks. Write nothing."""
     total = ZonesOutcome()
     for piece in _pieces(zones):
         with transaction.atomic(durable=True):

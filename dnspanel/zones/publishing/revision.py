@@ -117,7 +117,7 @@ def publish(
     3. Drop the operations, write the RRsets.
     4. Append to the log, last, because all publishers queue for its head.
 
-    `consent` may be a function of the plans, so that a caller who compares them with a person's view does not plan
+    `consent` can be a function of the plans, so that a caller who compares them with a person's view does not plan
     twice. Its errors end the publication, and the draft does not change. `passing` decides from the plans how they pass
     rules of approval. Without it, a draft that waits for approval is refused.
 

@@ -286,7 +286,7 @@ def _block(first: Any, end: Any) -> Block:
 def pieces_of(term: Term) -> list[str]:
     """Return strings for the trigram index: a matching RRset's text has at least one of them.
 
-    Empty: any text may match.
+    An empty list means that any text may match.
     """
     match term.filter, term.meaning:
         case Filter.WORD, IPv4Address() | IPv6Address() as address:

@@ -183,7 +183,7 @@ class Search:
 
     @property
     def tags(self) -> tuple[Term, ...]:
-        """The terms with the filter `tag`. A zone must have the tag, or an RRset or its zone."""
+        """The terms with the filter `tag`. A zone needs the tag itself; for an RRset, the tag of its zone is enough."""
         return tuple(term for term in self.terms if term.filter is Filter.TAG)
 
     @property

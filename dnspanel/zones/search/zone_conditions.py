@@ -80,8 +80,8 @@ def terms_inside(search: Search) -> tuple[Term, ...]:
 def holding(inside: tuple[Term, ...], known: search_texts.Progress) -> Q:
     """Return the condition for zones that match the terms with their RRsets.
 
-    One RRset must match all positive filters, and no RRset a negated one. A network is a word, and may match another
-    RRset.
+    One RRset must match all positive filters, and no RRset must match a negated filter. A network is a word, and
+    another RRset can match it.
     """
     found = Q()
     for term in inside:
@@ -223,9 +223,9 @@ def _dnssec(state: str) -> Q:
 
 
 def _sync(state: str) -> Q:
-    """Return the condition for zones whose newest revision some active node has not acknowledged, or all have.
+    """Return the condition for zones that are `late` or `done`.
 
-    Without nodes, no zone is late.
+    A zone is late if some active node has not acknowledged its newest revision. Without nodes, no zone is late.
     """
     acked = [sequence for _, sequence in acked_everywhere_requested.send(None) if sequence is not None]
     if not acked:

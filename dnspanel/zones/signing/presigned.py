@@ -1,4 +1,4 @@
-"""Presigned zones: the end of their signatures, and how to drop these. Verbs.
+"""Presigned zones: read the end of their signatures, and drop or renew the signatures. Verbs.
 
 A presigned zone is served with its original signatures. The panel has no keys of it, and PowerDNS does not sign it (its
 metadata PRESIGNED). The zone can change only by an import of the whole zone, with new signatures.
@@ -105,7 +105,7 @@ def drop_signatures(
 def without_signatures(zones: Sequence[Zone]) -> dict[int, tuple[SigningState, SigningState]]:
     """Return for each zone its signing state before and after its original signatures are dropped. Write nothing.
 
-    Raise NotSigned, DnssecRefused as `drop_signatures`.
+    Raise NotSigned and DnssecRefused as `drop_signatures` does.
     """
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])

@@ -92,9 +92,9 @@ def refuse_bogus(
 
 
 def refuse_presigned(zone: Zone, state: SigningState) -> None:
-    """Raise DnssecRefused if the panel doesn't decide about the zone's signing.
+    """Raise DnssecRefused if the panel doesn't decide how the zone is signed.
 
-    These are presigned zones, zones whose primary is elsewhere, and produced catalog zones.
+    That is the case for presigned zones, zones whose primary is elsewhere, and produced catalog zones.
     """
     if zone.transferred_from:
         raise DnssecRefused(transferred_reason(zone.name, zone.transferred_from))

@@ -310,7 +310,7 @@ def set_key(
     published: bool | None = None,
     in_transaction: InTransaction = nothing,
 ) -> list[Publication]:
-    """Set whether the key signs, and whether it is in the DNSKEY RRset. None means no change.
+    """Set `active` (the key signs) and `published` (it is in the DNSKEY RRset) of a key. None means no change.
 
     `in_transaction` runs first, in the same transaction. Raise KeyUnknown, DnssecRefused.
     """
