@@ -1,7 +1,7 @@
-"""The workers of imports, exports and comparisons. Tasks carry ids; run twice, late or never, they do no harm.
+"""The Celery tasks of imports, exports and comparisons. Tasks carry ids, and are safe to run twice, late or never.
 
-What waits for the server of another operator, or reads a file for as long as it takes,
-is in the queue *sources*; *bulk* has only work that ends by itself.
+Work that waits for another operator's server, or reads a large file, is in the queue *sources*. The queue *bulk* only
+has short work.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @shared_task(ignore_result=True)
 def run_import(job_id: int) -> str:
-    """Take a turn at an import, together with other workers."""
+    """Take a turn at an import, in parallel with other workers."""
     turn = _unless_postgresql_is_away(worker.work_on_import, job_id)
     if turn is None:
         return "PostgreSQL is away"
@@ -49,26 +49,26 @@ def run_export(job_id: int) -> str:
 
 @shared_task(ignore_result=True)
 def run_cutover_check(check_id: int) -> str:
-    """Compare an old server's answers with those of the nodes."""
+    """Run a comparison of an old server's answers with those of the nodes."""
     return _unless_postgresql_is_away(server_comparison.run_check, check_id) or "PostgreSQL is away"
 
 
 @shared_task(ignore_result=True)
 def run_template(run_id: int) -> None:
-    """Take a turn at a run that brings zones to a version of a template."""
+    """Take a turn at a run that updates zones to a version of a template."""
     with while_postgresql_answers():
         if runs.work_on_run(run_id):
             wake(run_template, run_id)
 
 
 def wake_template_worker(*, run_id: int, **_: Any) -> None:
-    """Wake a worker for this run of a template."""
+    """Wake a worker for this template run."""
     wake(run_template, run_id)
 
 
 @shared_task(ignore_result=True)
 def drive_transfers() -> str:
-    """Start workers for every job and every run of a template that has work, in case no message has started them."""
+    """Start workers for every job and template run with work, in case a wake was lost."""
     close_old_connections()
     imports, unread = worker.active_imports(), worker.imports_to_read()
     exports, checks = export_jobs.unfinished_exports(), server_comparison.unfinished_checks()
@@ -82,21 +82,24 @@ def drive_transfers() -> str:
 
 @shared_task(ignore_result=True)
 def keep_addresses() -> str:
-    """Give names of name servers in zones here the addresses of their nodes. Runs every minute."""
+    """Update the addresses of vanity names to those of their nodes. Runs every minute."""
     close_old_connections()
     return f"published={vanity.bring_into_step(now=timezone.now())}"
 
 
 @shared_task(ignore_result=True)
 def forget_old_files() -> str:
-    """Delete files of imports and exports that are not needed any longer."""
+    """Delete files of imports and exports that are no longer needed."""
     close_old_connections()
     now = timezone.now()
     return f"forgot exports={export_jobs.forget_old_exports(now=now)} imports={import_jobs.forget_old_files(now=now)}"
 
 
 def wake_workers(*, sender: Any, job_id: int, **_: Any) -> None:
-    """Wake workers for this job: for an import as many as may share it, and a reader unless that one sent us."""
+    """Wake the workers of this job.
+
+    For an import, wake as many workers as can share it, and also a reader unless the signal comes from the reader.
+    """
     if sender is ExportJob:
         wake(run_export, job_id)
     elif sender is CutoverCheck:

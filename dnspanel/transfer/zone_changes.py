@@ -1,4 +1,4 @@
-"""What an import would do to a zone that exists: the RRsets that change. Pure."""
+"""Compute the RRsets that an import changes in an existing zone. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -16,15 +16,16 @@ Changes = dict[Key, RRset | None]
 
 
 def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Changes:
-    """Return {(name, type): the RRset afterwards, None for gone}; empty if the import changes nothing.
+    """Return {(name, type): the RRset afterwards, or None if removed}. It is empty if the import changes nothing.
 
-    A union keeps every value that the zone has and adds those of the source; where both have an RRset, TTL and
-    comment stay the zone's. Replacing RRsets takes each that the source has as the source has it, and leaves the
-    others; both leave the SOA. Replacing the zone makes it what the source says; the serial of the SOA does not
-    count, it only ever moves on, but that of a zone with signatures is signed too. Apex records that were made
-    because the source had none never replace the zone's own.
+    A union keeps all values of the zone and adds those of the source; if both have an RRset, TTL and comment stay the
+    zone's. Replacing RRsets takes each RRset of the source unchanged, and keeps the zone's others. Both keep the SOA.
 
-    RRsets that allow no union (`clashes_of`) stay as the zone has them.
+    Replacing the zone makes it equal to the source. A different SOA serial alone is not a change, because serials only
+    increase, except in a zone with signatures, which cover the serial. Apex records that were made because the source
+    had none never replace the zone's own.
+
+    RRsets that cannot be united (`clashes_of`) stay the zone's.
     """
     expected: dict[Key, RRset] = {}
     for ready in _relevant_rrsets(parsed, action):
@@ -38,7 +39,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Iterator[str]:
-    """Yield why no union can be made of RRsets that both sides have, such as two CNAMEs of one name."""
+    """Yield a reason for each RRset that both sides have and that cannot be united, such as two CNAMEs of one name."""
     for ready in _relevant_rrsets(parsed, action):
         key = ready.name, ready.type
         if _unites(action, key, current) and _merge_values(current[key], rrset_of(ready)) is None:
@@ -50,15 +51,16 @@ def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def tally(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> tuple[int, int, int]:
-    """Return how many RRsets are (added, changed, removed)."""
+    """Return the numbers of RRsets (added, changed, removed)."""
     removed = sum(after is None for after in changes.values())
     changed = sum(after is not None and key in current for key, after in changes.items())
     return len(changes) - removed - changed, changed, removed
 
 
 def values_removed(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> int:
-    """Return how many values of the zone are gone afterwards: of RRsets that go, and of those that change;
-    not the SOA's.
+    """Return the number of the zone's values that are lost, in removed and in changed RRsets.
+
+    The SOA does not count.
     """
     lost = 0
     for key, after in changes.items():
@@ -77,7 +79,7 @@ def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
 
 
 def _merge_values(ours: RRset, theirs: RRset) -> RRset | None:
-    """Return our RRset with their values added; None where an RRset of this type cannot have them all."""
+    """Return our RRset with the other RRset's values added, or None if this type cannot have all of them."""
     new = rdata.not_among(ours.type, theirs.rdata, ours.rdata)
     if not new:
         return ours
@@ -90,7 +92,7 @@ def _merge_values(ours: RRset, theirs: RRset) -> RRset | None:
 
 
 def _relevant_rrsets(parsed: ParsedZone, action: str) -> Iterable[ReadyRRset]:
-    """Yield the RRsets of the source itself, without those that the action leaves alone."""
+    """Yield the source's own RRsets, except those that the action leaves unchanged."""
     for ready in parsed.rrsets:
         at_apex = ready.name == parsed.name
         if at_apex and ready.type in parsed.made:

@@ -1,10 +1,11 @@
-"""A zone, or a part of it, as zone-file text to edit, and what the edited text makes of it. Writes nothing.
+"""Convert a zone or a part of it to zone-file text for editing, and read the edited text. Writes nothing.
 
-The text is what an export writes, but ALIAS and LUA as people write them: one record per line, an RRset's comment
-at the end of its first line, a disabled record as `;!disabled name ttl IN TYPE rdata`, tags and comments of values
-as `;!noted name TYPE {…}`. It is read by the parser of imports. What changes is the difference from the text as it
-was made (the base), so what others published in between, and what is not in the text, stays as it is; both texts
-are only spellings: the verb of the draft decides.
+The text is like an export, but with ALIAS and LUA as people write them. Each line is one record. An RRset's comment is
+at the end of its first line, a disabled record is `;!disabled name ttl IN TYPE rdata`, and tags and comments of values
+are `;!noted name TYPE {…}`. The parser of imports reads it.
+
+The changes are the differences from the original text (the base). So RRsets that others published in between, or that
+the text does not have, stay unchanged. Both texts are only input: the draft's verb decides about each change.
 """
 
 from collections.abc import Mapping
@@ -42,12 +43,12 @@ LONGEST_TEXT = 2_000_000  # characters
 
 
 class TooLarge(Exception):
-    """More RRsets or characters than can be edited as text."""
+    """The text has more RRsets or characters than can be edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneText:
-    """RRsets of a zone as text; `hidden` ones are of signers, and people do not edit them as text."""
+    """RRsets of a zone as text. `hidden` counts RRsets from signing, which people cannot edit as text."""
 
     text: str
     rrsets: int
@@ -56,11 +57,11 @@ class ZoneText:
 
 @dataclass(slots=True)
 class EditedText:
-    """What an edited text asks for.
+    """The changes in an edited text.
 
-    With `faults` nothing can be saved. `blocking` are rules that the zone would break, which keep it from being
-    published, and `advice` is what may not be meant; all have the line and column of the text, or line 0.
-    `clashes`: RRsets that the author's draft changed after the text was made, and that the text changes otherwise.
+    With `faults` nothing can be saved. `blocking` are broken rules that prevent publishing, and `advice` are possible
+    mistakes. All have a line and column in the text, or line 0. `clashes` are RRsets that the author's draft changed
+    after the text was made, and that the text changes differently.
     """
 
     afters: dict[Key, RRset | None] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class EditedText:
 
 
 def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
-    """Return the selected RRsets (None: all) as the author sees them, draft included. Raise TooLarge."""
+    """Return the selected RRsets (None: all) as text, as in the author's draft. Raise TooLarge."""
     if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
@@ -102,11 +103,10 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
     now: datetime,
     over_clashes: bool = False,
 ) -> EditedText:
-    """Return what the text asks for. The base was made for the same author.
+    """Return the changes in the text. The base must have been made for the same author.
 
-    `is_complete`: the base had every RRset of the zone. Neither text is trusted: the result is for
-    `draft.change_rrsets`, with the revision that the zone had when the base was made. Never raise for what is in a
-    text.
+    `is_complete` means that the base had every RRset of the zone. Neither text is trusted: the result must go through
+    `draft.change_rrsets`, with the zone's revision when the base was made. No content of a text raises an error.
     """
     result = EditedText()
     reader = _read(zone.name, text)
@@ -122,7 +122,10 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
 
 
 def _read(zone: str, text: str) -> Reader:
-    """Read a text. What it must not have is an error, since nothing that a person wrote may get lost in silence."""
+    """Parse a text.
+
+    Data that the text must not have is an error, so that nothing that a person wrote is lost silently.
+    """
     document = Document("", text.encode("utf-8", "surrogateescape"), zone)
     reader = Reader(zone, Scope(comments=True, allow_lua=True), include=_no_include, most_generated=MOST_RRSETS)
     content = reader.content
@@ -177,7 +180,10 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
     is_complete: bool,
     over_clashes: bool,
 ) -> None:
-    """Put into the result what differs from the base; report what the author may not do. Raises Enough."""
+    """Add the differences from the base to the result, and report those that the author must not make.
+
+    Raise Enough.
+    """
     sets = reader.content.sets
     records = [record for record, ready in sets.items() if base.get(record) != ready]
     records += base.keys() - sets.keys()
@@ -219,9 +225,9 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
 
 
 def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | None) -> RRset | None:
-    """Return what the text makes of an RRset.
+    """Return the RRset that the text asks for.
 
-    A comment that was not edited stays, also one that has no place on a line.
+    A comment that was not edited stays, even if it does not fit on a line.
     """
     if ready is None:
         return None
@@ -233,7 +239,7 @@ def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRs
 
 
 def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> bool:
-    """Return True if the base had what the author sees now."""
+    """Return True if the base had the RRset that the author sees now."""
     if seen is None or was is None:
         return seen is None and was is None
     return _read(zone, _lines(seen, zone)).content.sets.get(was.key + type_tail(was.type)) == was
@@ -252,7 +258,7 @@ def _clash(key: Key, seen: RRset | None, zone: str) -> Unreadable:
 
 
 def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[SourceFault]) -> None:
-    """Put something at a place of the text into a list, up to as many as are shown."""
+    """Add a fault at a place of the text to a list, up to MOST_FAULTS_OF_ZONE."""
     if len(kept) < import_limits.MOST_FAULTS_OF_ZONE:
         before = len(reader.faults)
         reader.warn(place, found)
@@ -261,7 +267,10 @@ def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[Sourc
 
 
 def _ask_rules(zone: Zone, author: User, reader: Reader, result: EditedText, now: datetime) -> None:
-    """Put into the result what keeps the zone from being published, with the rest of the draft."""
+    """Add the broken rules that prevent publishing to the result.
+
+    The rest of the draft is taken into account.
+    """
     operations = operations_of(author).filter(zone=zone)
     drafted = {edit.change.key: edit for edit in map(edit_of, operations)}
     keys = result.afters.keys()

@@ -1,9 +1,8 @@
-"""What every way of reading a PowerDNS shares: its content as zone-file text, and what is kept aside.
+"""Convert PowerDNS's content to zone-file text, for every way of reading a PowerDNS.
 
-PowerDNS stores and shows names without escaping the characters that a zone
-file gives a meaning, its SQL databases leave out the final dot of every name
-and the priority of MX and SRV, and a SOA may lack its last fields. `owner`
-and `rdata` write all that as a zone file wants it, on one line.
+PowerDNS stores and shows names without escaping the special characters of zone files. Its SQL databases omit the
+trailing dot of every name and the priority of MX and SRV, and a SOA can lack its last fields. `owner` and `rdata` write
+such data in zone-file form on one line. The `kept_` functions return data that is kept for later.
 """
 
 import re
@@ -30,9 +29,7 @@ _SECONDARY_KINDS = {
 
 
 def owner(name: str) -> str:
-    """Return an owner name, or a name of rdata, absolute and with everything escaped that a zone file would
-    read otherwise.
-    """
+    """Return an owner name or a name in rdata as an absolute name, escaped for zone files."""
     if _PLAIN_NAME(name):
         return name if name.endswith(".") else name + "."
     if name in ("", "."):
@@ -54,7 +51,10 @@ def _escaped_part(match: re.Match[str]) -> str:
 
 
 def rdata(type: str, content: str, zone: str, prio: int | str | None = None) -> str:
-    """Return the zone-file text of a record's content; `prio` is the column of that name, where the table has one."""
+    """Return the zone-file text of a record's content.
+
+    `prio` is the column of that name, if the table has one.
+    """
     writer = _WRITERS.get(type)
     return writer(content, zone, prio) if writer is not None else _on_one_line(content)
 
@@ -66,7 +66,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\udc80-\udcff]")
 
 
 def _on_one_line(content: str) -> str:
-    """Escape semicolons, parentheses and line breaks of content, so that they mean as little as they do to PowerDNS."""
+    """Escape semicolons, parentheses and line breaks in content, because they have no meaning to PowerDNS."""
     return _QUOTED_OR_SPECIAL.sub(_literal, content) if _SPECIAL.search(content) else content
 
 
@@ -78,19 +78,22 @@ def _literal(match: re.Match[str]) -> str:
 
 
 def _as_bytes(text: str) -> str:
-    r"""Write what is not text inside quotes as `\DDD`, also bytes of a database that are not UTF-8."""
+    r"""Write control characters inside quotes as `\DDD`, and also bytes of a database that are not UTF-8."""
     return _CONTROL.sub(lambda match: f"\\{ord(match[0]) & 0xFF:03}", text)
 
 
 def _text(content: str, zone: str, prio: object) -> str:
-    """Write TXT. Text without quotes is one string, as `pdnsutil check-zone` takes it."""
+    """Return the zone-file text of a TXT record.
+
+    Content without quotes is one string, as for `pdnsutil check-zone`.
+    """
     if not content.lstrip().startswith('"'):
         content = '"' + content.replace('"', '\\"') + '"'
     return _as_bytes(content)
 
 
 def _names_at(*places: int) -> _Writer:
-    """Return a writer for types with names at these fields of their content."""
+    """Return a writer for types that have names in these fields of their content."""
 
     def write(content: str, zone: str, prio: object) -> str:
         fields = content.split(None, places[-1] + 1)
@@ -103,8 +106,9 @@ def _names_at(*places: int) -> _Writer:
 
 
 def _writer_with_priority(count: int) -> _Writer:
-    """Return a writer for MX and SRV: the priority is in its column, or in the content when that has `count`
-    fields already.
+    """Return a writer for MX and SRV.
+
+    The priority is in its column, or in the content if that already has `count` fields.
     """
 
     def write(content: str, zone: str, prio: int | str | None) -> str:
@@ -124,7 +128,10 @@ def _naptr(content: str, zone: str, prio: object) -> str:
 
 
 def _ipseckey(content: str, zone: str, prio: object) -> str:
-    """Write IPSECKEY. PowerDNS leaves out a missing gateway; RFC 4025 writes a dot."""
+    """Return the zone-file text of an IPSECKEY record.
+
+    PowerDNS omits a missing gateway, and RFC 4025 needs a dot.
+    """
     fields = content.split()
     if fields[1:2] == ["0"] and fields[3:4] != ["."]:
         fields.insert(3, ".")
@@ -149,7 +156,7 @@ def _soa(content: str, zone: str, prio: object) -> str:
 
 
 def _mailbox(text: str) -> str:
-    """Return `first.last@example.test` as the name that it is in a SOA."""
+    """Return the SOA name for an address such as `first.last@example.test`."""
     local, at, domain = text.rpartition("@")
     if not at or local.endswith("\\"):
         return text
@@ -172,7 +179,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def secondary_note(zone: str, kind: str) -> SourceFault | None:
-    """Return a note on a zone that PowerDNS only copies from elsewhere: here it becomes one to edit."""
+    """Return a note for a zone that PowerDNS only transfers from elsewhere. It becomes an editable zone here."""
     message = _SECONDARY_KINDS.get(kind.upper())
     if message is None:
         return None
@@ -181,7 +188,7 @@ def secondary_note(zone: str, kind: str) -> SourceFault | None:
 
 
 def empty_zone(zone: str) -> SourceFault:
-    """Return the fault of a zone that PowerDNS knows but has nothing of."""
+    """Return the fault of a zone that has no records in PowerDNS."""
     return SourceFault(zone, 0, 0, "", gettext("PowerDNS has the zone without any record"), "no-records", zone=zone)
 
 
@@ -191,7 +198,7 @@ def unusable_name(path: str, name: str, reason: str) -> SourceFault:
 
 
 def variant_zone(name: str, variant: str) -> SourceFault:
-    """Return the fault of a zone that PowerDNS 5 serves to one view of its clients only."""
+    """Return the fault of a zone variant that PowerDNS 5 serves only in one view."""
     reason = gettext("this is the variant “{variant}” of the zone, for one view; views cannot be imported").format(
         variant=variant
     )
@@ -199,13 +206,17 @@ def variant_zone(name: str, variant: str) -> SourceFault:
 
 
 def kept_metadata(zone: str, kind: str, value: str) -> Kept:
-    """Return one value of a zone's metadata. Names in lower case are fields of the zone itself, such as `account`."""
+    """Return one value of a zone's metadata to keep.
+
+    Lowercase kinds are fields of the zone itself, such as `account`.
+    """
     return Kept(zone, KeptKind.METADATA, kind, value.encode("utf-8", "surrogateescape"))
 
 
 def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bool) -> Kept:
-    """Return a DNSSEC key: named `257 ECDSAP256SHA256`, with `inactive` or `unpublished`; the value is BIND's
-    private key.
+    """Return a DNSSEC key to keep, with BIND's private-key text as its value.
+
+    Its name is like `257 ECDSAP256SHA256`, followed by `inactive` or `unpublished` if needed.
     """
     algorithm = re.search(r"^Algorithm:\s*(\d+)(?:\s*\(([^)]*)\))?", content, re.MULTILINE | re.IGNORECASE)
     fields = [str(flags), (algorithm[2] or algorithm[1]) if algorithm else "?"]
@@ -214,10 +225,13 @@ def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bo
 
 
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
-    """Return a TSIG key, of no zone; the value is `algorithm secret`, the secret in Base64."""
+    """Return a TSIG key to keep, which belongs to no zone.
+
+    Its value is `algorithm secret`, with the secret in Base64.
+    """
     return Kept("", KeptKind.TSIG, owner(name), f"{algorithm.rstrip('.')} {secret}".encode())
 
 
 def kept_comment(zone: str, name: str, type: str, text: str) -> Kept:
-    """Return a comment on an RRset that does not exist."""
+    """Return a comment to keep for an RRset that does not exist."""
     return Kept(zone, KeptKind.COMMENT, f"{owner(name)} {type}", text.encode("utf-8", "surrogateescape"))

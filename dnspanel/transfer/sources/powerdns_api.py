@@ -1,11 +1,10 @@
-"""Zones from a running PowerDNS through its HTTP API, releases 4.7 to 5.1.
+"""Read zones from a running PowerDNS through its HTTP API (releases 4.7 to 5.1).
 
-Per zone three requests: its RRsets (streamed), its metadata, its DNSSEC keys;
-and one per key, as only that shows the private part.
+Each zone takes three requests: its RRsets (streamed), its metadata and its DNSSEC keys. Each key takes one more,
+because only that shows the private part.
 
-Each request has a connection of its own, so a pool has nothing to keep:
-through urllib3 a thousand small zones took 1.6 times the CPU seconds, and its
-errors have to be taken apart for the same messages.
+PowerDNS closes the connection after each answer, so a connection pool has nothing to keep. With urllib3 a thousand
+small zones took 1.6 times the CPU seconds, and its errors are harder to turn into messages.
 """
 
 import http.client
@@ -48,7 +47,7 @@ _KEYS_LEFT = (
 
 
 class _Missing(Exception):
-    """The server has no such thing (404)."""
+    """The server does not have the requested object (404)."""
 
 
 class _Failed(Exception):
@@ -57,7 +56,7 @@ class _Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """One zone of the list; `fields` are those that zones here do not have."""
+    """One zone of the server's list. `fields` are those that zones here do not have."""
 
     name: str
     id: str
@@ -66,7 +65,7 @@ class _Zone:
 
 
 class PowerdnsApiSource:
-    """All zones of a server, or those of a list. `total` counts zones."""
+    """All zones of a PowerDNS server, or those of a list. `total` counts zones."""
 
     unit = "zones"
 
@@ -81,10 +80,9 @@ class PowerdnsApiSource:
         workers: int = WORKERS,
         addresses: Addresses = every_address,
     ) -> None:
-        """Prepare to read from `url`, where the server listens, `https://host:8081`. Connections are made to its
-        `addresses`.
+        """Prepare to read from a server at `url`, such as `https://host:8081`. Connections only go to its `addresses`.
 
-        Raise SourceRefused for a text that is not such a URL.
+        Raise SourceRefused if the URL is invalid.
         """
         self._api = _Api.at(url, key, server_id, timeout, addresses)
         self._requested = None if zones is None else {_name(zone) for zone in zones}
@@ -93,13 +91,13 @@ class PowerdnsApiSource:
         self.done = 0
 
     def cut(self) -> None:
-        """End every request."""
+        """Abort every request."""
         self._api.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over, per zone, by name: notes, its document, and what is kept aside.
+        """Return an iterator over the TSIG keys, and then over the zones by name.
 
-        TSIG keys come first of all.
+        Each zone yields notes, its document, and data to keep.
         """
         return islice(self._items(), skip, None)
 
@@ -156,7 +154,10 @@ def _fields(entry: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class _Api:
-    """One server's API. Every request has a connection of its own, as PowerDNS closes it after each answer."""
+    """The API of one server.
+
+    Every request has its own connection, because PowerDNS closes it after each answer.
+    """
 
     scheme: str
     host: str
@@ -185,7 +186,7 @@ class _Api:
         return cls(parts.scheme, parts.hostname, port, base, key, timeout, addresses)
 
     def check(self) -> None:
-        """Raise SourceRefused unless this is a PowerDNS that lets us in."""
+        """Raise SourceRefused unless the server is a PowerDNS that accepts the key."""
         try:
             server = self._object("")
         except _Missing:
@@ -204,7 +205,7 @@ class _Api:
             raise SourceAway(gettext("the list of zones cannot be read: {exc}").format(exc=exc)) from exc
 
     def tsig_keys(self) -> Iterator[Kept]:
-        """Yield all TSIG keys, as far as the server has them and shows them."""
+        """Yield the TSIG keys that the server has and shows."""
         try:
             listed = sorted(str(entry.get("id", "")) for entry in self._array("/tsigkeys"))
         except (_Missing, _Failed):
@@ -217,7 +218,7 @@ class _Api:
             yield powerdns.kept_tsig(str(key.get("name")), str(key.get("algorithm")), str(key.get("key")))
 
     def items_of(self, zone: _Zone) -> list[Item]:
-        """Return everything of one zone."""
+        """Return all items of one zone."""
         note = powerdns.secondary_note(zone.name, zone.kind)
         items: list[Item] = [note] if note is not None else []
         left: dict[tuple[str, str], str] = {}
@@ -236,7 +237,7 @@ class _Api:
         return items
 
     def _aside(self, zone: _Zone, messages: tuple[str, str], kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
-        """Return what is kept aside, or a warning: not every backend of PowerDNS has it."""
+        """Return the data to keep, or a warning if the server's backend does not have it."""
         try:
             return list(kept(zone))
         except (_Missing, _Failed) as exc:
@@ -245,7 +246,7 @@ class _Api:
             return [_fault(zone, reason, "not-kept", Severity.WARNING)]
 
     def _text(self, zone: _Zone, left: dict[tuple[str, str], str]) -> ZoneText:
-        """Return the zone's records; comments on RRsets without records go into `left`."""
+        """Return the zone's records. Comments on RRsets without records are added to `left`."""
         text = ZoneText(zone.name)
         with self._members(f"/zones/{_quote_id(zone.id)}", ("rrsets",)) as found:
             for key, rrset in found:
@@ -287,7 +288,7 @@ class _Api:
 
     @contextmanager
     def _members(self, path: str, split: tuple[str, ...] = ()) -> Iterator[Iterator[tuple[str, Any]]]:
-        """Yield the members of an answer. Raise _Missing, _Failed, SourceAway or SourceRefused."""
+        """Yield an iterator over the members of an answer. Raise _Missing, _Failed, SourceAway or SourceRefused."""
         connection = self._connection()
         try:
             response = self._answer(connection, path)
@@ -305,12 +306,12 @@ class _Api:
             connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
-        """Create a connection, not yet connected."""
+        """Create a connection without connecting it."""
         kind = http.client.HTTPConnection if self.scheme == "http" else http.client.HTTPSConnection
         return kind(self.host, self.port, timeout=self.timeout)
 
     def _socket(self) -> socket.socket:
-        """Connect to the first address that takes a connection, while TLS and HTTP use the host's name.
+        """Connect to the first address that accepts a connection. TLS and HTTP still use the host's name.
 
         Raise OSError.
         """
@@ -321,7 +322,10 @@ class _Api:
         return connection
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
-        """Return a good answer. If the connection breaks before one arrives, the request is sent once more."""
+        """Return a successful answer.
+
+        If the connection breaks before an answer arrives, send the request once more.
+        """
         try:
             try:
                 response = self._get(connection, path)
@@ -356,7 +360,10 @@ class _Api:
 
 
 def _check_answer(response: http.client.HTTPResponse) -> None:
-    """Raise unless the answer is a success in JSON. An error's message is read no further than it is repeated."""
+    """Raise an error unless the answer is a success in JSON.
+
+    Only the part of an error message that is shown is read.
+    """
     status = response.status
     if status in (401, 403):
         raise SourceRefused(gettext(_REFUSES_KEY))
@@ -381,7 +388,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
 
 
 def _add(text: ZoneText, rrset: Any, zone: str, left: dict[tuple[str, str], str]) -> None:
-    """Add the records of one RRset of the API, with its comments at the first."""
+    """Add the records of one RRset to the text, with its comments at the first record."""
     if not isinstance(rrset, dict):
         raise BadJson(gettext("an RRset is not an object"))
     name, type = str(rrset.get("name", "")), str(rrset.get("type", "")).upper()
@@ -407,7 +414,7 @@ def _fault(zone: _Zone, reason: str, code: str, severity: Severity = Severity.ER
 
 
 def _quote_id(part: str) -> str:
-    """Quote a zone or key id in a path; PowerDNS has written odd bytes as `=2F` already."""
+    """Quote a zone or key id for a path. PowerDNS has already written unusual bytes as `=2F`."""
     return quote(part, safe="=")
 
 

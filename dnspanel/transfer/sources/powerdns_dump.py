@@ -1,8 +1,7 @@
-"""Zones from a dump of a PowerDNS SQL database, as text, compressed or not, or from an SQLite database file.
+"""Read zones from a text dump of a PowerDNS SQL database, compressed or not, or from an SQLite database file.
 
-The rows are first put into an SQLite file, which `powerdns_sql` then reads as
-it reads a live one. The file stays until everything has been read, so that an
-interrupted import need not parse the dump again.
+The rows are first loaded into an SQLite file, which `powerdns_sql` then reads like a live database. The file stays
+until everything is read, so that an interrupted import does not have to parse the dump again.
 """
 
 import os
@@ -40,7 +39,10 @@ _TABLES = {
 
 
 class PowerdnsDumpSource:
-    """The dump at `path`; `directory` is where its SQLite file may lie. `total` counts bytes, each read twice."""
+    """The dump at `path`.
+
+    Its SQLite file is stored in `directory`. `total` counts bytes, and each byte is read twice.
+    """
 
     unit = "bytes"
 
@@ -51,7 +53,7 @@ class PowerdnsDumpSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over faults of the dump's lines, then all that `PowerdnsSqlSource` gives.
+        """Return an iterator over the faults of the dump's lines, then all items of `PowerdnsSqlSource`.
 
         Raise SourceRefused or UploadRefused.
         """
@@ -81,7 +83,7 @@ class PowerdnsDumpSource:
             return bool(database.execute("PRAGMA user_version").fetchone()[0] == _FINISHED)
 
     def _load(self, size: int) -> None:
-        """Put the dump's rows into the SQLite file, which counts only once it is finished."""
+        """Load the dump's rows into the SQLite file, which is only used once it is complete."""
         self._loaded.unlink(missing_ok=True)
         # It holds private keys: no other user may read it, from its first byte.
         os.close(os.open(self._loaded, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
@@ -122,7 +124,7 @@ def _create_tables(database: sqlite3.Connection) -> None:
 
 
 class _Loader:
-    """Inserts rows some thousands at a time."""
+    """A loader that inserts rows some thousands at a time."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database

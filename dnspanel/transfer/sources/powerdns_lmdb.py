@@ -1,7 +1,7 @@
-"""Zones from a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with any number of shards.
+"""Read zones from a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with any number of shards.
 
-The main file knows the zones, `<main>-0`, `<main>-1` … hold the records of those whose id leaves that remainder.
-Objects count only if their index leads to them: releases before 4.7.4 left deleted metadata and keys behind.
+The main file has the zones. The files `<main>-0`, `<main>-1` … have their records, distributed by the remainder of the
+zone's id. Objects only count if their index has them: releases before 4.7.4 left deleted metadata and keys behind.
 """
 
 import os
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 
 class PowerdnsLmdbSource:
-    """The database whose main file is `path`, or the one in the directory `path`. `total` counts zones."""
+    """The database with the main file `path`, or the one in the directory `path`. `total` counts zones."""
 
     unit = "zones"
 
@@ -43,10 +43,10 @@ class PowerdnsLmdbSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over, per zone, by name: notes, its document, and what is kept aside. TSIG keys come
-        first of all.
+        """Return an iterator over the TSIG keys, and then over the zones by name.
 
-        Raise SourceRefused for a file that cannot be read, or that a server writes to while it is read.
+        Each zone yields notes, its document, and data to keep. Raise SourceRefused if a file cannot be read, or if a
+        server writes to it while it is read.
         """
         return islice(self._items(), skip, None)
 
@@ -68,7 +68,7 @@ class PowerdnsLmdbSource:
 
 
 def _main_file(path: Path) -> Path:
-    """Return the main file itself, or the only one in a directory that is neither a shard nor a lock file."""
+    """Return the main file: `path` itself, or the only file in the directory that is not a shard or a lock file."""
     if not path.is_dir():
         return path
     files = [file for file in sorted(path.iterdir()) if file.is_file() and not re.search(r"-(lock|\d+)$", file.name)]
@@ -83,7 +83,7 @@ def _main_file(path: Path) -> Path:
 
 @dataclass
 class _Shard:
-    """One records file. `problem` says why it cannot be read, "" if it can."""
+    """One file of records. `problem` is the reason why it cannot be read, or ""."""
 
     file: LmdbFile | None = None
     records: Table | None = None
@@ -93,7 +93,7 @@ class _Shard:
 
 @dataclass
 class _Aside:
-    """What is kept aside, by zone."""
+    """The data to keep for later, by zone."""
 
     by_zone: dict[tuple[str, str], list[Kept]] = field(default_factory=lambda: defaultdict(list))
 
@@ -122,7 +122,7 @@ class _Database:
                 shard.file.close()
 
     def check_unchanged(self) -> None:
-        """Raise SourceRefused once a running server has written to a file that was read."""
+        """Raise SourceRefused if a running server has written to one of the files."""
         files = [self._main, *(shard.file for shard in self._shards.values() if shard.file is not None)]
         if not all(file.check_unchanged() for file in files):
             raise SourceRefused(
@@ -130,7 +130,7 @@ class _Database:
             )
 
     def items_of(self, zone_id: int, zone: ZoneObject) -> Iterator[Item]:
-        """Yield everything of one zone."""
+        """Yield all items of one zone."""
         note = powerdns.secondary_note(zone.name, zone.kind.name)
         if note is not None:
             yield note
@@ -211,7 +211,7 @@ class _Database:
     def _objects(
         self, dbi: Dbi, decode: Callable[[bytes], _T], name_of: Callable[[_T], str]
     ) -> Iterator[tuple[int, _T]]:
-        """Yield row ids and objects of a table that its index leads to, in the order of ids."""
+        """Yield ids and objects of the table's rows that are in its index, in the order of ids."""
         table = self._main.table(self._schema.dbi(dbi).name)
         index = self._main.table(self._schema.dbi(Dbi(dbi + 1)).name)
         if table is None or index is None:
@@ -262,7 +262,7 @@ class _Database:
         return shard
 
     def _rows(self, shard: _Shard, table: Table | None, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and bodies of one zone's rows in a table of a shard."""
+        """Yield keys and bodies of one zone's rows in a shard's table."""
         if table is None or shard.file is None:
             return
         prefix = keys.zone_prefix(zone_id)
@@ -273,7 +273,7 @@ class _Database:
                 yield key, self._schema.unwrap(value)
 
     def _text(self, shard: _Shard, zone_id: int, zone: str, remarks: dict[tuple[str, str], str]) -> ZoneText:
-        """Return the zone's records. Remarks of the RRsets that it meets are removed from `remarks`."""
+        """Return the zone's records. Comments of the RRsets that exist are removed from `remarks`."""
         text = ZoneText(zone)
         for key, body in self._rows(shard, shard.records, zone_id):
             _, relative, type = keys.decode_record_key(key)
@@ -288,7 +288,7 @@ class _Database:
         return text
 
     def _remarks(self, shard: _Shard, zone_id: int, zone: str) -> dict[tuple[str, str], str]:
-        """Return comments by owner and type."""
+        """Return the zone's comments by owner and type."""
         by_rrset: dict[tuple[str, str], list[comments.CommentObject]] = defaultdict(list)
         for key, body in self._rows(shard, shard.comments, zone_id):
             _, relative, type = keys.decode_record_key(comments.decode_comment_key(key))
@@ -301,7 +301,7 @@ class _Database:
 
 
 def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
-    """Yield what PowerDNS keeps in the zone itself and zones here do not have."""
+    """Yield the zone's fields in PowerDNS that zones here do not have."""
     fields = {
         "account": zone.account,
         "primaries": " ".join(map(_address, zone.primaries)),
@@ -316,7 +316,7 @@ def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
 
 
 def _address(primary: Primary) -> str:
-    """Return a primary's address in the form that PowerDNS's other interfaces have."""
+    """Return a primary's address in the form of PowerDNS's other interfaces."""
     if primary.port == 53:
         return primary.address
     return join_port(primary.address, primary.port)

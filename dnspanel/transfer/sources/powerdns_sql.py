@@ -1,8 +1,7 @@
-"""Zones from a PowerDNS generic SQL database, live: PostgreSQL, MySQL or SQLite, releases 3.4 to 5.x.
+"""Read zones from a live PowerDNS generic SQL database: PostgreSQL, MySQL or SQLite (releases 3.4 to 5.x).
 
-Everything is read in one read-only transaction, so the zones are those of one
-moment. Records come zone by zone in batches, each streamed: memory holds the
-list of zones and one batch.
+Everything is read in one read-only transaction, so all zones are from the same moment. Records are streamed in batches
+of zones: only the list of zones and one batch are in memory.
 """
 
 from collections import defaultdict
@@ -31,7 +30,7 @@ _OPTIONAL = {"prio": "NULL", "disabled": "0", "options": "NULL", "catalog": "NUL
 
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """One row of `domains`; `fields` are those that zones here do not have."""
+    """One row of `domains`. `fields` are those that zones here do not have."""
 
     id: int
     name: str
@@ -41,25 +40,28 @@ class _Zone:
 
 
 class PowerdnsSqlSource:
-    """The database at a URL (see `sql_snapshot`). `total` counts zones."""
+    """The PowerDNS database at a URL (see `sql_snapshot`). `total` counts zones."""
 
     unit = "zones"
 
     def __init__(self, url: str, *, addresses: Addresses | None = None) -> None:
-        """Prepare to read the database. With `addresses`, connections are made to these of the URL's host only."""
+        """Prepare to read the database.
+
+        With `addresses`, connections only go to these addresses of the URL's host.
+        """
         self._url, self._addresses = url, addresses
         self._connections = Connections()
         self.total = 0
         self.done = 0
 
     def cut(self) -> None:
-        """End the connection."""
+        """Abort the connection."""
         self._connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over, per zone, by name: notes, its document, and what is kept aside.
+        """Return an iterator over the TSIG keys, and then over the zones by name.
 
-        TSIG keys come first of all.
+        Each zone yields notes, its document, and data to keep.
         """
         return islice(self._items(), skip, None)
 
@@ -107,7 +109,7 @@ _Comments = dict[int, dict[tuple[str, str], str]]
 
 
 class _Tables:
-    """PowerDNS's tables in whatever form this database has them."""
+    """PowerDNS's tables, with the differences between releases hidden."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -125,7 +127,7 @@ class _Tables:
                 )
 
     def zones(self) -> tuple[list[_Zone], list[SourceFault]]:
-        """Return all zones by name, and faults of invalid names and of records that belong to no zone."""
+        """Return all zones by name, and faults for invalid names and for records without a zone."""
         counts: dict[int | None, int] = dict(self._query("SELECT domain_id, COUNT(*) FROM records GROUP BY domain_id"))
         zones: list[_Zone] = []
         faults: list[SourceFault] = []
@@ -146,7 +148,7 @@ class _Tables:
         return zones, sorted(faults, key=lambda fault: fault.source)
 
     def texts(self, batch: Sequence[_Zone], comments: _Comments) -> dict[int, ZoneText]:
-        """Return the records of some zones. Comments of the RRsets that it meets are removed from `comments`."""
+        """Return the records of some zones. Comments of the RRsets that exist are removed from `comments`."""
         by_id = {zone.id: zone.name for zone in batch}
         texts: dict[int, ZoneText] = {}
         columns = "domain_id, name, type, content, ttl, prio, disabled"
@@ -170,7 +172,7 @@ class _Tables:
         return texts
 
     def comments(self, batch: Sequence[_Zone]) -> _Comments:
-        """Return comments by zone id, owner and type; several of one RRset as one."""
+        """Return comments by zone id, owner and type. Several comments of one RRset are joined."""
         by_zone: dict[int, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
         rows = self._of_zones("comments", "domain_id, name, type, comment", batch, "modified_at, id")
         for id, name, type, comment in rows:
@@ -178,7 +180,7 @@ class _Tables:
         return {id: {key: comment_text(several) for key, several in found.items()} for id, found in by_zone.items()}
 
     def kept_items(self, batch: Sequence[_Zone]) -> dict[int, list[Kept]]:
-        """Return metadata and DNSSEC keys by zone id, and the fields of the zone itself."""
+        """Return by zone id the data to keep: metadata, DNSSEC keys and fields of the zone."""
         kept = {zone.id: [powerdns.kept_metadata(zone.name, *field) for field in zone.fields] for zone in batch}
         by_id = {zone.id: zone.name for zone in batch}
         for id, kind, content in self._of_zones("domainmetadata", "domain_id, kind, content", batch, "kind, id"):
@@ -206,7 +208,7 @@ class _Tables:
         yield from self._select(table, columns, f" WHERE domain_id IN ({ids}) ORDER BY {order}")
 
     def _select(self, table: str, columns: str, rest: str = "") -> Iterator[Row]:
-        """Yield the rows of a table; a column that this release lacks comes as its default."""
+        """Yield the rows of a table. A column that this release lacks has its default value."""
         present = self._columns[table]
         chosen = [name if name in present else _OPTIONAL.get(name, "NULL") for name in columns.split(", ")]
         return self._query(f"SELECT {', '.join(chosen)} FROM {table}{rest}")

@@ -1,4 +1,4 @@
-"""Do the next few things at once and give the results in order: for sources that wait for a network."""
+"""Run the next few calls in parallel and yield their results in order, for sources that wait for a network."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -11,10 +11,10 @@ _R = TypeVar("_R")
 
 
 def in_order(work: Callable[[_T], _R], inputs: Iterable[_T], workers: int) -> Iterator[_R]:
-    """Yield `map(work, inputs)`, computed by several threads, never more than `workers` results ahead.
+    """Yield `map(work, inputs)`, computed by several threads, at most `workers` results ahead.
 
-    An error of `work` is raised in its place. If the iteration ends early, it waits for what was begun and begins
-    nothing more.
+    An error of `work` is raised in the place of its result. If the iteration ends early, it waits for running calls and
+    starts no more.
     """
     waiting = iter(inputs)
     with ThreadPoolExecutor(workers, thread_name_prefix="import") as pool:

@@ -1,4 +1,4 @@
-"""Which source a job reads from, made from what the job stores of it."""
+"""Create the source that a job reads from, using the job's stored parameters."""
 
 import json
 import os
@@ -26,10 +26,10 @@ Include = Callable[[str, str], Document | None]
 
 
 def open_source(job: ImportJob) -> Source:
-    """Open the job's source, ready to be read. Raise TransferError when it cannot be, and Forbidden if the author
-    may not read it any longer.
+    """Open the job's source for reading.
 
-    The author's rights and the addresses of servers are looked at again: both may have changed since the job was made.
+    Raise TransferError if it cannot be opened, and Forbidden if the author is no longer allowed to read it. The
+    author's rights and the servers' addresses are checked again, because both can change after the job was created.
     """
     if job.source in allowed_servers.SERVER_SOURCES:
         allowed_servers.refuse_source(job_rights.actor_of_job(job), job.source, job.parameters)
@@ -37,7 +37,10 @@ def open_source(job: ImportJob) -> Source:
 
 
 def include_for(job: ImportJob) -> Include:
-    """Return a function (path of the including file, path as written) → that file of the same upload, or None."""
+    """Return a function that finds an included file in the same upload.
+
+    It maps (path of the including file, path as written) to the included document, or None.
+    """
     if job.source not in (SourceKind.FILES, SourceKind.RETRY):
         return lambda _, __: None
     return _includes(job.retry_of_id or job.pk)
@@ -45,7 +48,10 @@ def include_for(job: ImportJob) -> Include:
 
 @lru_cache(maxsize=4)
 def _includes(job_id: int) -> Include:
-    """Return the function for one upload. It is kept per process: the index of a large archive is made once."""
+    """Return the include function for one upload.
+
+    It is cached per process, so that a large archive is indexed only once.
+    """
     members = source_files.Members(*_paths_and_names(ImportJob.objects.get(pk=job_id)))
 
     def include(from_path: str, included: str) -> Document | None:
@@ -68,7 +74,7 @@ def _files(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -
 
 
 def _one_file(job: ImportJob) -> upload.Uploaded:
-    """Return the file of a source that reads one. Raise SourceRefused unless it has exactly one."""
+    """Return the only uploaded file. Raise SourceRefused if there is not exactly one."""
     files = upload.uploaded_files(job)
     if len(files) != 1:
         raise SourceRefused(
@@ -108,7 +114,7 @@ def _powerdns_sql(job: ImportJob, parameters: dict[str, Any], secret: dict[str, 
 
 
 def database_url(parameters: dict[str, Any], password: str) -> str:
-    """Return the URL of a PowerDNS database; every part quoted, so that no part can be taken for another."""
+    """Return the URL of a PowerDNS database. Every part is quoted, so that none can be mistaken for another."""
     database = quote(parameters["database"].lstrip("/") if parameters["kind"] != "sqlite" else parameters["database"])
     if parameters["kind"] == "sqlite":
         return f"sqlite:///{database.lstrip('/')}" if not database.startswith("/") else f"sqlite://{database}"
@@ -123,7 +129,7 @@ def _powerdns_dump(job: ImportJob, parameters: dict[str, Any], secret: dict[str,
 
 
 def _powerdns_lmdb(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
-    """Open LMDB files. PowerDNS finds the shards by their names beside the main file: the uploads get theirs back."""
+    """Open uploaded LMDB files under their original names, because PowerDNS's shards are found by their names."""
     directory = import_directory(job.pk) / "lmdb"
     directory.mkdir(parents=True, exist_ok=True)
     files = upload.uploaded_files(job)

@@ -1,4 +1,4 @@
-"""The connections that a source has open, so that they can be ended from another thread."""
+"""Track a source's open connections, so that another thread can abort them."""
 
 import contextlib
 import socket
@@ -11,7 +11,7 @@ from dnspanel.transfer.allowed_servers import MOST_ADDRESSES
 
 
 class Connections:
-    """Those of one source. Threads share it."""
+    """The open connections of one source. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -19,8 +19,9 @@ class Connections:
         self._is_cut = False
 
     def add(self, connection: socket.socket) -> None:
-        """Add a connection, which is one of the source's as long as it is referenced; a source that was cut
-        gets none.
+        """Add a connection, which is tracked while it is referenced.
+
+        After `cut`, abort the connection immediately.
         """
         with self._lock:
             self._open.add(connection)
@@ -29,7 +30,7 @@ class Connections:
             _end(connection)
 
     def cut(self) -> None:
-        """End every read from the source with an error at once, now and later."""
+        """Make every current and later read from the source fail immediately."""
         with self._lock:
             self._is_cut = True
             found = list(self._open)
@@ -38,7 +39,7 @@ class Connections:
 
 
 def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socket:
-    """Connect to the first of some addresses that takes a connection. Raise the OSError of the last that was tried."""
+    """Connect to the first address that accepts a connection. If none does, raise the last OSError."""
     failure = OSError(gettext("it has no address"))
     for address in addresses[:MOST_ADDRESSES]:
         try:

@@ -1,14 +1,14 @@
-"""Rows of some tables out of a database dump as text: pg_dump, mysqldump (or phpMyAdmin), sqlite3's `.dump`.
+r"""Read rows of some tables from a text dump of a database: pg_dump, mysqldump (or phpMyAdmin), or sqlite3's `.dump`.
 
-Nothing is executed. The dump is read as a stream; of a statement only one row
-is in memory at a time, however long the statement is. Statements about other
-things are passed over, with the quotes and comments that they contain.
+Nothing is executed. The dump is read as a stream, with only one row in memory, even for a long statement. Other
+statements are skipped, with the quotes and comments in them.
 
     CREATE TABLE records (id …, name …);            the columns, for INSERTs that do not name them
     INSERT INTO records [(columns)] VALUES (…), (…);
-    COPY public.records (columns) FROM stdin;       rows follow as lines, up to `\\.`
+    COPY public.records (columns) FROM stdin;       rows follow as lines, up to `\.`
 
-Backslashes in strings are escapes in MySQL's dumps and in PostgreSQL's E'…'; elsewhere they are backslashes.
+Backslashes in strings are escapes in MySQL's dumps and in PostgreSQL's E'…'. In other strings they are plain
+backslashes.
 """
 
 import re
@@ -36,7 +36,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A place of the dump that cannot be understood."""
+    """A place of the dump that cannot be parsed."""
 
     line: int
     source: str
@@ -44,19 +44,19 @@ class BadLine:
 
 
 class _Unreadable(Exception):
-    """Text that is not a row; the message of the error is for people."""
+    """The text is not a row. The error's message is for people."""
 
 
 def dump_rows(chunks: Iterator[bytes], tables: Collection[str]) -> Iterator[TableRow | BadLine]:
     """Yield every row of these tables, in the order of the dump.
 
-    Raise SourceRefused for a file that is no such dump.
+    Raise SourceRefused if the file is not such a dump.
     """
     return _Dump(_Text(chunks), frozenset(tables)).rows()
 
 
 class _Text:
-    """The part of the dump that is looked at, and the number of its line."""
+    """The buffered part of the dump, the current place in it, and its line number."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -66,7 +66,7 @@ class _Text:
         self.ended = False
 
     def fill(self, size: int = _AHEAD_BYTES) -> bool:
-        """Read until the buffer holds that many bytes ahead, or the rest; False at the end of the dump."""
+        """Read until the buffer has `size` bytes ahead, or the rest of the dump. Return False at its end."""
         if len(self.buffer) - self.at < size and not self.ended:
             parts = [self.buffer[self.at :]]
             have = len(parts[0])
@@ -82,12 +82,12 @@ class _Text:
         return self.at < len(self.buffer)
 
     def advance(self, to: int) -> None:
-        """Go on at this place of the buffer."""
+        """Move to this place in the buffer."""
         self.line += self.buffer.count(b"\n", self.at, to)
         self.at = to
 
     def match(self, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
-        """Return what is here, if it matches, and go on behind it."""
+        """Return the pattern's match at the current place and move past it, or None."""
         self.fill()
         found = pattern.match(self.buffer, self.at)
         if found is not None:
@@ -95,7 +95,7 @@ class _Text:
         return found
 
     def skip_past(self, end: bytes) -> None:
-        """Go on behind the next occurrence of `end`, or at the end of the dump."""
+        """Move past the next occurrence of `end`, or to the end of the dump."""
         while self.fill():
             found = self.buffer.find(end, self.at)
             if found >= 0:
@@ -107,7 +107,7 @@ class _Text:
             self.fill(len(self.buffer) - self.at + _AHEAD_BYTES)
 
     def source_line(self) -> str:
-        """Return the beginning of the line at this place, for messages."""
+        """Return the start of the text at the current place, up to the line end, for messages."""
         self.fill(_MOST_SOURCE)
         return self.buffer[self.at : self.at + _MOST_SOURCE].split(b"\n", 1)[0].decode("utf-8", "replace")
 
@@ -166,7 +166,7 @@ class _Dump:
                 self._skip_statement()
 
     def _skip_space(self) -> bool:
-        """Go to the next statement; False at the end."""
+        """Move to the next statement. Return False at the end."""
         text = self._text
         while text.fill():
             if text.buffer.startswith(b"/*", text.at):
@@ -178,7 +178,7 @@ class _Dump:
         return False
 
     def _skip_statement(self) -> bytes:
-        """Go behind the statement's semicolon; its text, as far as it is not longer than a head."""
+        """Move past the statement's semicolon. Return the start of its text, up to about MOST_HEAD_BYTES."""
         text = self._text
         out = bytearray()
         while text.fill():
@@ -198,7 +198,7 @@ class _Dump:
         return bytes(out)
 
     def _skip_quoted(self, opening: bytes) -> None:
-        """Go behind the end of what began with `opening`."""
+        """Move past the end of the quote or comment that began with `opening`."""
         text = self._text
         if opening == b"--":
             text.skip_past(b"\n")
@@ -272,7 +272,7 @@ class _Dump:
                 return
 
     def _row(self) -> list[Value]:
-        """Return the next row of an INSERT. Raise _Unreadable, and then it has not moved."""
+        """Return the next row of an INSERT and move past it. If there is none, raise _Unreadable without moving."""
         text, size = self._text, _AHEAD_BYTES
         while text.fill(size):
             found = self._reader.row(text.buffer, text.at)
@@ -317,7 +317,7 @@ def _reason_of_count(values: Sequence[object], columns: Sequence[str]) -> str:
 
 
 def _names(text: bytes) -> list[str]:
-    """Return identifiers from a list separated by commas or dots, in lower case and without their quotes."""
+    """Return the identifiers in a list separated by commas or dots, lowercase and without quotes."""
     return [_name(name) for name in re.findall(_IDENTIFIER, text)]
 
 
@@ -327,7 +327,7 @@ def _name(identifier: bytes) -> str:
 
 
 def _column_names(body: bytes) -> Iterator[str]:
-    """Yield the columns in the text between the parentheses of CREATE TABLE."""
+    """Yield the column names in the text between the parentheses of CREATE TABLE."""
     begins = True
     depth = 0
     for token in re.finditer(rb"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*'|%b|[(),]" % _IDENTIFIER, body, re.DOTALL):

@@ -1,4 +1,4 @@
-"""Values as SQL dumps write them: literals of INSERT and fields of COPY, of MySQL, PostgreSQL and SQLite. Pure."""
+"""Parse values in SQL dumps of MySQL, PostgreSQL and SQLite: literals of INSERT and fields of COPY. Pure."""
 
 import re
 
@@ -13,7 +13,10 @@ _MOST_DEPTH = 8
 
 
 class RowReader:
-    """Reads rows of INSERT: values in parentheses. With `backslashes` strings have MySQL's escapes."""
+    """A reader for rows of INSERT, which are values in parentheses.
+
+    With `backslashes`, strings have MySQL's escapes.
+    """
 
     def __init__(self, *, backslashes: bool) -> None:
         self.backslashes = backslashes
@@ -24,19 +27,22 @@ class RowReader:
         self._row = re.compile(rb"\s*\(\s*%b(?>(?:\s*,\s*%b)*)\s*\)" % (value, value), flags)
 
     def row(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        """Return the row that begins at an offset, and the offset behind it; None if no complete row does."""
+        """Return the row that begins at an offset, and the offset after it.
+
+        Return None if the row is incomplete or invalid.
+        """
         found = self._row.match(buffer, at)
         if found is not None:
             return [self._literal(value) for value in self._value.findall(found[0])], found.end()
         return self._row_with_calls(buffer, at)
 
     def _row_with_calls(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        r"""Return a row in which functions occur: sqlite3 writes `replace('a\nb', '\n', char(10))` for a line break."""
+        r"""Return a row with function calls: sqlite3 writes `replace('a\nb', '\n', char(10))` for a line break."""
         opening = _OPENING.match(buffer, at)
         return None if opening is None else self._arguments(buffer, opening.end(), 0)
 
     def _arguments(self, buffer: bytes, at: int, depth: int) -> tuple[list[Value], int] | None:
-        """Read values up to the closing parenthesis."""
+        """Return the values up to the closing parenthesis, and the offset after it, or None."""
         values: list[Value] = []
         while True:
             found = self._expression(buffer, at, depth)
@@ -49,7 +55,7 @@ class RowReader:
                 return values, at
 
     def _expression(self, buffer: bytes, at: int, depth: int) -> tuple[Value, int] | None:
-        """Return the value of a literal, or of a function of literals."""
+        """Return the value of a literal, or of a function call on literals, and the offset after it, or None."""
         call = _CALL.match(buffer, at)
         if call is None:
             literal = self._value.match(buffer, at)
@@ -104,7 +110,7 @@ def _unescape_match(match: re.Match[bytes]) -> bytes:
 
 
 def _call_function(function: bytes, arguments: list[Value]) -> Value:
-    """Return what SQLite's functions in its own dumps give; None for anything else."""
+    """Return the result of a function that SQLite uses in its dumps. Return None for any other function."""
     texts = [argument for argument in arguments if isinstance(argument, str)]
     if len(texts) != len(arguments):
         return None
@@ -127,7 +133,7 @@ _COPY_ESCAPE = re.compile(rb"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 
 
 def parse_copy_field(field: bytes) -> Value:
-    """Return a field of a line of COPY's text format."""
+    """Return the value of a field in COPY's text format."""
     if b"\\" not in field:
         return text_or_bytes(field)
     return None if field == rb"\N" else text_or_bytes(_COPY_ESCAPE.sub(_copy_unescaped, field))
@@ -143,7 +149,7 @@ def _copy_unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def text_or_bytes(text: bytes) -> str | bytes:
-    """Return text if it is UTF-8, else the bytes as they are."""
+    """Return the text if it is UTF-8, and otherwise the unchanged bytes."""
     try:
         return text.decode()
     except UnicodeDecodeError:

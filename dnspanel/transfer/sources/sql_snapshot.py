@@ -1,12 +1,11 @@
-"""The SQL database of another program, read at one moment and never written: PostgreSQL, MySQL or SQLite.
+"""Read another program's SQL database as of one moment, without ever writing: PostgreSQL, MySQL or SQLite.
 
     postgresql://user:password@host:port/database?sslmode=verify-full
     mysql://user:password@host:port/database?tls=verify        also ?unix_socket=/path
     sqlite:///absolute/path
 
-Values come as the database holds them: text as str or as bytes (`text` makes
-one of both), so that no byte is lost to a guess about its encoding. No error
-carries the password, neither in its text nor as its cause.
+Values are unchanged: text is str or bytes (`text` converts both), so that no byte is lost by a guess about its
+encoding. No error contains the password, neither in its text nor in its cause.
 """
 
 import os
@@ -35,24 +34,24 @@ Row = tuple[Any, ...]
 
 
 class Snapshot(Protocol):
-    """A read-only transaction that sees one state of the database from begin to end."""
+    """A read-only transaction that sees one state of the database from start to end."""
 
     def columns(self, table: str) -> frozenset[str]:
-        """Return the names of a table's columns, in lower case; empty if the table does not exist."""
+        """Return the lowercase names of a table's columns. The set is empty if the table does not exist."""
 
     def rows(self, query: str) -> Iterator[Row]:
-        """Yield the rows of a query, fetched some thousands at a time. One query at a time."""
+        """Yield the rows of a query, fetched some thousands at a time. Only one query can be open at a time."""
 
 
 @contextmanager
 def open_snapshot(
     url: str, addresses: Addresses | None = None, connections: Connections | None = None
 ) -> Iterator[Snapshot]:
-    """Open the database of a URL. Raise SourceAway when it does not answer, SourceRefused when it cannot be read.
+    """Open the database of a URL. Raise SourceAway if it does not answer, or SourceRefused if it cannot be read.
 
-    With `addresses`, it is a server's, and the connection is made to these of its host; without, a database may
-    also be in a file or behind a Unix socket. A connection to a server is one of `connections`, through which it
-    can be cut.
+    With `addresses`, the database must be on a server, and the connection only goes to these addresses of its host.
+    Without them, it can also be in a file or behind a Unix socket. A connection to a server is added to `connections`,
+    which can abort it.
     """
     parts = _split(url)
     opened = _OPENERS.get(parts.scheme)
@@ -68,7 +67,10 @@ def open_snapshot(
 
 
 def text(value: Any) -> str:
-    """Return a text column's value; bytes that are not UTF-8 come as lone surrogates, an SQL null as ""."""
+    """Return a text column's value.
+
+    Bytes that are not UTF-8 become lone surrogates, and an SQL null becomes "".
+    """
     if isinstance(value, str):
         return value
     if value is None:
@@ -77,7 +79,7 @@ def text(value: Any) -> str:
 
 
 def flag(value: Any, *, default: bool = False) -> bool:
-    """Return a boolean column's value, read in any of the forms that databases and their dumps have for it."""
+    """Return a boolean column's value, from any form that databases and their dumps use."""
     if value is None:
         return default
     return value not in (0, False) and text(value).strip().lower() not in ("0", "f", "false", "n", "no", "\0", "")
@@ -107,7 +109,7 @@ def _options(parts: SplitResult, allowed: frozenset[str]) -> dict[str, str]:
 
 
 def _message(exc: BaseException, parts: SplitResult) -> str:
-    """Return what a driver says, on one line, without the password."""
+    """Return a driver's error message on one line, without the password."""
     message = " ".join(str(arg) for arg in exc.args if not isinstance(arg, int)) or type(exc).__name__
     for secret in {parts.password or "", unquote(parts.password or "")} - {""}:
         message = message.replace(secret, "…")
@@ -275,7 +277,10 @@ def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connection
 
 
 def _connect_sqlite(path: Path) -> sqlite3.Connection:
-    """Open a database read-only. One in WAL mode in a directory that we cannot write is read as unchanging."""
+    """Open a database read-only.
+
+    A database in WAL mode in a directory that is not writable is opened as immutable.
+    """
     immutable = not path.with_name(path.name + "-wal").exists()
     for option in ("mode=ro", "mode=ro&immutable=1")[: 1 + immutable]:
         connection = sqlite3.connect(
@@ -308,7 +313,7 @@ def _closing(connection: Any) -> Iterator[None]:
 
 @contextmanager
 def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: SplitResult) -> Iterator[None]:
-    """Turn errors of a driver into ours: those that say that the connection is lost, and the others."""
+    """Convert a driver's errors to SourceAway if the connection is lost, and otherwise to SourceRefused."""
     try:
         yield
     except errors as exc:

@@ -1,8 +1,8 @@
-"""Vanity names: name servers whose names are in a zone here have the addresses of nodes there, and keep them. Verbs.
+"""Keep the addresses of vanity names: name servers in a zone here that get the addresses of nodes. Verbs.
 
     set (its newest version) ─► names in the zone, each with nodes ─► addresses of these nodes ─► A and AAAA in the zone
 
-They are published in the name of the author of that choice, as far as that person or token may still do it.
+The addresses are published in the name of the person or token that requested this, within their current rights.
 """
 
 import ipaddress
@@ -42,12 +42,15 @@ RRsets = Mapping[Key, RRset]
 
 
 class _StoppedMeanwhile(Exception):
-    """A person has stopped or changed how the addresses are kept, since they were looked at."""
+    """Raised when a person has stopped or changed the keeping of the addresses since they were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A zone in which names of a set are, the addresses that they should have, and how these are kept, if they are."""
+    """A zone with names of a set, and the addresses that these names should have.
+
+    `kept` is None if the addresses are not kept.
+    """
 
     zone: Zone
     addresses: Mapping[str, tuple[str, ...]]  # by name
@@ -55,7 +58,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones of the set's names that have nodes, as far as this person sees them; by name."""
+    """Return the zones, by name, that have names of the set with nodes and that this person is allowed to see."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
@@ -73,12 +76,11 @@ def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
 
 
 def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> KeptAddresses:
-    """Give names of the set in the zone the addresses of their nodes, at once and from now on.
+    """Set the zone's names of this set to the addresses of their nodes, now and from now on.
 
-    This is done in the author's name; a later call does it in the name of its own author. The audit log records it.
-    Raise TemplateRefused if no such name is in the zone or too many zones are kept already, and RightMissing,
-    Locked or Transferred for an author that may not write these addresses. Other obstacles are recorded with it, as
-    at every later turn.
+    This is done in the author's name; a later call replaces the author. The audit log records it. Raise TemplateRefused
+    if no such name is in the zone or too many zones are kept already. Raise RightMissing, Locked or Transferred if the
+    author is not allowed to write these addresses. Other obstacles are stored, as at every later turn.
     """
     found = newest_set(template)
     expected = {} if found is None else _expected_addresses(found.servers, zone)
@@ -109,10 +111,10 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
 
 
 def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> None:
-    """Stop keeping the addresses: they stay as they are from now on. Twice changes nothing.
+    """Stop keeping the addresses, which remain unchanged. A second call changes nothing.
 
-    Raise Forbidden to a person that changes no record of the zone, and RightMissing or Locked to one that may not
-    write addresses there.
+    Raise Forbidden for a person who is not allowed to edit the zone. Raise RightMissing or Locked for a person who is
+    not allowed to write addresses there.
     """
     access.require_editor(by, zone)
     found = newest_set(template)
@@ -126,11 +128,11 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
 
 
 def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
-    """Publish addresses that are not those of the nodes, zone by zone; return in how many zones.
+    """Publish addresses that differ from those of the nodes, zone by zone. Return the number of changed zones.
 
-    If that fails, the reason is kept, and it is tried again after TRIED_AGAIN_AFTER. A name that has no node any
-    longer keeps its addresses. While publishing is held, all wait. The queries are a fixed number, and those of
-    what differs.
+    If a zone fails, the reason is stored, and the zone is tried again after TRIED_AGAIN_AFTER. A name that no longer
+    has a node keeps its addresses. While publishing is held, all zones wait. The number of queries is fixed, plus some
+    for each zone that differs.
     """
     due = (
         _select_kept().filter(zone__deleted_at=None).filter(Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER))
@@ -165,7 +167,7 @@ def _select_kept() -> "QuerySet[KeptAddresses]":
 
 
 def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: datetime) -> bool:
-    """Give the zone these addresses; return True if that was a publication. Obstacles are recorded."""
+    """Publish these addresses in the zone. Return True if that made a publication. Obstacles are stored."""
 
     def refuse_stopped() -> None:
         if not KeptAddresses.objects.filter(pk=kept.pk, set_at=kept.set_at).exists():
@@ -196,7 +198,7 @@ def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: 
 
 
 def _author_of(kept: KeptAddresses) -> Actor:
-    """Return the author, with today's rights. Raise TemplateRefused for one that is not there any longer."""
+    """Return the author with current rights. Raise TemplateRefused if the author no longer exists."""
     actor = None
     if kept.token is not None and kept.token.revoked_at is None:
         actor = actor_of_token(kept.token)
@@ -222,7 +224,7 @@ def _addresses(host: Host, known: Mapping[str, Sequence[str]]) -> tuple[str, ...
 
 
 def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]:
-    """Return what these zones have at these names, by the zones' ids; one query, none without zones."""
+    """Return the current RRsets at these names, by zone id. This takes one query, or none without zones."""
     if not expected:
         return {}
     found = rrsets_at_names({zone.pk: (zone.name, set(of_zone)) for zone, of_zone in expected.items()})
@@ -230,7 +232,10 @@ def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]
 
 
 def _changes(expected: Mapping[str, Sequence[str]], current: RRsets) -> list[Change]:
-    """Return what makes the names have these addresses. One that would have none keeps its own."""
+    """Return the changes that set the names to these addresses.
+
+    A name that would have no address keeps its own.
+    """
     changes = []
     for name, addresses in expected.items():
         for version, type_ in _TYPES.items():

@@ -1,4 +1,4 @@
-"""What the parent of a zone says of its name servers and their glue, asked over DNS because a person asks. Verbs."""
+"""Ask the parent over DNS for a zone's name servers and their glue, when a person requests it. Verbs."""
 
 from datetime import datetime
 
@@ -17,10 +17,10 @@ from replication.wire.protocol import split_resolver
 
 
 def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Resolver | None = None) -> list[Point]:
-    """Ask the parent if the delegation and the glue there are as they have to be; store what was found and return it.
+    """Check the delegation and the glue at the parent, store the results and return them.
 
-    Asked are the parent's own servers, at addresses that the panel may connect to, for some seconds. Raise
-    Forbidden for a person that may not change the zone, and `turns.Busy` if too many ask just now.
+    The parent's own servers are asked for some seconds, at addresses that the panel is allowed to contact. Raise
+    Forbidden for a person who is not allowed to edit the zone, and `turns.Busy` if too many people are asking.
     """
     zone = kept.zone
     access.require_editor(by, zone)
@@ -42,6 +42,6 @@ def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Reso
 
 
 def _first_resolver() -> Resolver:
-    """Return the first resolver that the settings name, else those of the system."""
+    """Return the first resolver in the settings, or else the system's resolvers."""
     address, port = next(map(split_resolver, settings.DNS_RESOLVERS), ("", 53))
     return Resolver(address, port, allows=is_allowed)

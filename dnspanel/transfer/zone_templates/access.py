@@ -1,8 +1,8 @@
-"""Access checks of templates: the people that see them, and those that may make and change them.
+"""Check who is allowed to see, create and change templates.
 
-A template of the whole panel is seen by every person that sees zones. A template of a team is seen by people that
-see all zones or some of that team's. People with the right TEMPLATES over the team's zones, or over all, may change
-it. A person that sees a template may use it, as far as they may change the records of a zone.
+A panel-wide template is visible to everyone who sees zones. A team's template is visible to people who see all zones or
+some of that team's. People with the right TEMPLATES over the team's zones, or over all zones, can change it. Everyone
+who sees a template can use it in zones whose records they are allowed to change.
 """
 
 from django.db.models import Q, QuerySet
@@ -21,7 +21,7 @@ _OF_PANEL = gettext_noop(
 
 
 def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
-    """Select the templates that this person may know about, by name."""
+    """Return the templates that this person is allowed to see, by name."""
     templates = ZoneTemplate.objects.select_related("team").order_by("name", "pk")
     actor = actor_of(person)
     if actor is None or not can(person, Permission.READ):
@@ -35,7 +35,10 @@ def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 
 
 def template_for(person: Person, template_id: int) -> ZoneTemplate:
-    """Return the template with this id. Raise TemplateUnknown."""
+    """Return the template with this id.
+
+    Raise TemplateUnknown if it does not exist or the person must not see it.
+    """
     template = templates_visible_to(person).filter(pk=template_id).first()
     if template is None:
         raise TemplateUnknown
@@ -43,12 +46,15 @@ def template_for(person: Person, template_id: int) -> ZoneTemplate:
 
 
 def sets_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
-    """Select the sets of name servers that this person may know about, by name."""
+    """Return the sets of name servers that this person is allowed to see, by name."""
     return templates_visible_to(person).filter(kind=TemplateKind.SERVERS)
 
 
 def set_for(person: Person, set_id: int) -> ZoneTemplate:
-    """Return the set of name servers with this id. Raise TemplateUnknown, for a template of another kind too."""
+    """Return the set of name servers with this id.
+
+    Raise TemplateUnknown, also for a template of another kind.
+    """
     template = sets_visible_to(person).filter(pk=set_id).first()
     if template is None:
         raise TemplateUnknown
@@ -56,7 +62,7 @@ def set_for(person: Person, set_id: int) -> ZoneTemplate:
 
 
 def may_change_in(person: Person, team_id: int | None) -> bool:
-    """Return True if this person may make and change templates of the team, or (None) of the whole panel."""
+    """Return True if this person is allowed to create and change templates of the team, or (None) panel-wide ones."""
     actor = actor_of(person)
     return actor is not None and all(
         any(
@@ -68,7 +74,10 @@ def may_change_in(person: Person, team_id: int | None) -> bool:
 
 
 def require_change_in(author: Author, team: Team | None) -> None:
-    """Raise Forbidden unless the author may make and change templates there; the panel itself (None) may."""
+    """Raise Forbidden unless the author is allowed to create and change templates of this team.
+
+    Without a team it checks panel-wide templates. The panel itself (author None) is always allowed.
+    """
     if author is not None and not may_change_in(author, None if team is None else team.pk):
         message = (
             gettext(_OF_PANEL)
@@ -79,12 +88,12 @@ def require_change_in(author: Author, team: Team | None) -> None:
 
 
 def teams_to_choose_from(author: Person) -> list[Team]:
-    """Return the teams whose templates this person may make."""
+    """Return the teams that this person is allowed to create templates for."""
     return [team for team in Team.objects.order_by("name") if may_change_in(author, team.pk)]
 
 
 def may_make_templates(person: Person) -> bool:
-    """Return True if this person may make templates at all."""
+    """Return True if this person is allowed to create panel-wide templates or those of any team."""
     actor = actor_of(person)
     if actor is None or not actor.may_somewhere(Right.TEMPLATES):
         return False

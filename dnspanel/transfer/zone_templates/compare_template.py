@@ -1,4 +1,7 @@
-"""What a template changes in a zone: what it says, what it said before, and what the zone has. Pure."""
+"""Compute a template's changes to a zone from the template's RRsets, its earlier RRsets and the zone's.
+
+Pure.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +16,7 @@ RRsets = Mapping[Key, RRset]
 
 
 class Act(StrEnum):
-    """What has to be done with one RRset."""
+    """The kind of change to one RRset."""
 
     ADD = "add"
     CHANGE = "change"
@@ -23,7 +26,7 @@ class Act(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a run finds in a zone."""
+    """The result of a run for one zone."""
 
     CHANGE = "change"
     CONFLICT = "conflict"  # something was edited by hand, and stays unless the person chooses to overwrite it
@@ -33,7 +36,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the template does to one RRset; `change.after` is what it would become, also for a conflict."""
+    """The template's effect on one RRset. `change.after` is the template's RRset, also for a conflict."""
 
     act: Act
     change: Change
@@ -45,12 +48,14 @@ class Step:
 
 
 def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) -> list[Step]:
-    """Return what makes a zone as the template wants it, in the order of names and types.
+    """Return the steps that make a zone match the template, in the order of names and types.
 
-    `now` is what the zone has at the keys of the others. `bases` are what the template left there. Where the zone
-    has that, or has nothing like one of them, the RRset was not edited, and it follows. What is not the template's
-    is a conflict where it is in the way, and else left alone. The NS of the apex are never removed: a zone needs
-    some. A comment is no difference, and stays where the template has none; so do tags and the comments of values.
+    `now` are the zone's RRsets at the keys of the other arguments. `bases` are the RRsets that the template left there.
+    If the zone still has the RRset of a base, or lacks it as that base does, it was not edited by hand and follows the
+    template.
+
+    Other RRsets are a conflict if they are in the way; otherwise they stay unchanged. The NS of the apex are never
+    removed, because a zone needs some. Comments and tags are not differences, and stay if the template has none.
     """
     keys = dict.fromkeys([*wanted, *(key for base in bases for key in base)])
     return [_step(key, now.get(key), wanted.get(key), [base.get(key) for base in bases], apex) for key in sorted(keys)]
@@ -82,10 +87,10 @@ def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | Non
 
 
 def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
-    """Return what adds the records of a snippet beside those that are there, in the order of names and types.
+    """Return the steps that add a snippet's records to the existing ones, in the order of names and types.
 
-    The RRset's TTL stays. Where a name has room for one record only, or a DNS answer has none for all, that is a
-    conflict, whose change puts the snippet's in their place.
+    The RRset keeps its TTL. If the name can only have one record, or a DNS answer cannot hold all, the step is a
+    conflict whose change replaces the existing records.
     """
     return [_beside(now.get(key), wanted[key]) for key in sorted(wanted)]
 

@@ -1,6 +1,6 @@
-"""Templates are made, changed, published in versions and deleted. Verbs.
+"""Create, change, publish and delete templates. Verbs.
 
-Nothing here changes a zone: zones that are kept in step follow by a run (`runs`), others never do.
+Nothing here changes a zone. Linked zones are updated by a run (`runs`), and other zones never are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ MOST_TOLD = 50  # faults of a text
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a version says."""
+    """The content of a template version."""
 
     text: str
     variables: Sequence[Variable] = ()
@@ -39,7 +39,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a template is called, and whose it is (None: the whole panel's)."""
+    """The name and description of a template, and the team that owns it (None: panel-wide)."""
 
     name: str
     team: Team | None = None
@@ -47,7 +47,7 @@ class Head:
 
 
 def create_template(*, head: Head, kind: str, content: Text, by: Author, now: datetime) -> ZoneTemplate:
-    """Create the template, with its version 1. Raise Forbidden or TemplateRefused."""
+    """Create the template with version 1. Raise Forbidden or TemplateRefused."""
     access.require_change_in(by, head.team)
     head = _checked_head(head)
     if kind not in TemplateKind.values:
@@ -85,7 +85,7 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
 
 
 def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: datetime) -> ZoneTemplate:
-    """Change the name and the team of the template; its versions stay.
+    """Change the name, team and description of the template. Its versions stay.
 
     Raise Forbidden, TemplateRefused or TemplateUnknown.
     """
@@ -121,10 +121,10 @@ def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: date
 
 
 def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Author, now: datetime) -> TemplateVersion:
-    """Publish a version of the template, which new uses begin with; zones stay as they are.
+    """Publish a version of the template, for new uses. Existing zones do not change.
 
-    A version that says the same as the newest is not created; the newest is returned. Raise Forbidden,
-    TemplateRefused or TemplateUnknown, and TemplateMoved when the newest version is not the one that was `seen`.
+    If its content equals the newest version, return that one and create none. Raise Forbidden, TemplateRefused or
+    TemplateUnknown, and TemplateMoved if the newest version is not the `seen` one.
     """
     content = check_text(content)
     with transaction.atomic():
@@ -154,11 +154,10 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 
 
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
-    """Have new zones begin with this set of name servers, or not any longer: those of its team, or of teams without
-    one.
+    """Make this set of name servers the default for new zones of its team (or of zones without a team), or stop that.
 
-    The set of the same team that was the default before is not the default any longer. Raise Forbidden,
-    TemplateRefused for another kind of template, or TemplateUnknown.
+    The team's previous default set loses this role. Raise Forbidden, TemplateRefused for another kind of template, or
+    TemplateUnknown.
     """
     with transaction.atomic():
         # In one order, whichever is chosen: two who choose at once take turns.
@@ -186,9 +185,9 @@ def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: da
 
 
 def delete_template(*, template: ZoneTemplate, by: Author, now: datetime) -> int:
-    """Delete the template with its versions; return how many zones were kept in step with it.
+    """Delete the template with its versions, and return the number of linked zones.
 
-    These stay as they are, and follow nothing from then on. Raise Forbidden or TemplateUnknown.
+    These zones stay unchanged and are no longer linked. Raise Forbidden or TemplateUnknown.
     """
     with transaction.atomic():
         locked = _lock_template(template)
@@ -255,9 +254,9 @@ def _checked_line(field: str, text: str) -> str:
 
 
 def check_text(content: Text) -> Text:
-    """Return the content with its line ends and labels in order, as a version has it.
+    """Return the content with normalized line ends and labels.
 
-    Raise TemplateRefused for what no zone could use: faults of the text are at `text`, those of a variable at
+    Raise TemplateRefused if no zone could use the content. Faults of the text are at `text`, and those of a variable at
     `variables/` and its name.
     """
     note = _checked_line("note", content.note)

@@ -1,4 +1,4 @@
-"""Reads of templates: the zones that are kept in step with one, the templates of a zone, and what a version changed."""
+"""Read the zones that are linked to a template, the templates of a zone, and the changes of a version."""
 
 import difflib
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _DIFFED_LINES = 400  # of each text; hostile ones take difflib more than the pro
 
 @dataclass(frozen=True, slots=True)
 class LinkedZone:
-    """A zone that is kept in step with a template."""
+    """A zone that is linked to a template."""
 
     name: str
     version: int
@@ -33,7 +33,10 @@ class LinkedZone:
 
 
 def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit: int = ROWS) -> Page[LinkedZone]:
-    """Return some of the zones in step with the template that this person sees, by name; two queries."""
+    """Return a page of the zones that are linked to the template and visible to this person, by name.
+
+    Two queries.
+    """
     links = TemplateLink.objects.filter(template=template, zone__in=access.zones_visible_to(user))
     links = links.annotate(zone_name=F("zone__name")).order_by("zone_name")
     if after:
@@ -47,21 +50,22 @@ def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit:
 
 
 def linked_count(template: ZoneTemplate) -> int:
-    """Return how many zones are kept in step with the template, seen by the person or not; those in the trash
-    are not counted.
+    """Return the number of zones that are linked to the template, including those that the person must not see.
+
+    Zones in the trash are not counted.
     """
     return TemplateLink.objects.filter(template=template, zone__deleted_at=None).count()
 
 
 def links_of(zone: Zone, person: Person) -> list[TemplateLink]:
-    """Return the templates that the zone is kept in step with, as far as this person sees them, by name."""
+    """Return the zone's links to templates that this person is allowed to see, by name."""
     links = TemplateLink.objects.filter(zone=zone, template__in=templates_visible_to(person).order_by())
     return list(links.select_related("template").order_by("template__name", "pk"))
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedSet:
-    """The set of name servers that a zone follows, and how its apex differs from what the set says now."""
+    """The set of name servers that a zone is linked to, and the differences between its apex and the set."""
 
     link: TemplateLink
     more: tuple[str, ...] = ()  # name servers that the zone has and the set has not
@@ -74,7 +78,10 @@ class FollowedSet:
 
 
 def set_of(zone: Zone, person: Person) -> FollowedSet | None:
-    """Return the set that the published zone follows, if this person sees it. Three queries."""
+    """Return the set of name servers that the zone is linked to, or None if this person must not see it.
+
+    Three queries.
+    """
     link = next((link for link in links_of(zone, person) if link.template.kind == TemplateKind.SERVERS), None)
     newest = None if link is None else newest_set(link.template)
     if link is None or newest is None:
@@ -91,7 +98,10 @@ def set_of(zone: Zone, person: Person) -> FollowedSet | None:
 
 
 def text_diff(before: TemplateVersion, after: TemplateVersion) -> list[tuple[str, str]]:
-    """Return the lines of both versions, their variables below: ("is-delete", "is-add" or "is-same", line)."""
+    """Return the diff of both versions, as pairs of "is-delete", "is-add" or "is-same" and a line.
+
+    The variables are lines at the end.
+    """
     one, other = _lines(before), _lines(after)
     if max(len(one), len(other)) > _DIFFED_LINES:
         gone, new = set(one) - set(other), set(other) - set(one)

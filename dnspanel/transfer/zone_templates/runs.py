@@ -1,7 +1,7 @@
-"""Zones are brought to a version of a template, as a job: a dry run, then the same for good, batch after batch. Verbs.
+"""Update zones to a version of a template, as a job: first a dry run, then the real run, in batches. Verbs.
 
-A run is over the zones that are kept in step with the template, or over those that a search finds. Each batch is one
-publication, which can be undone as any other. What was edited by hand stays unless the run overwrites it.
+A run covers the zones that are linked to the template, or those that a search finds. Each batch is one publication,
+which can be undone like any other. RRsets that were edited by hand stay unless the run overwrites them.
 """
 
 from collections import Counter
@@ -75,7 +75,7 @@ _ADDED, _CHANGED, _REMOVED = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a run finds in one zone: the outcome, and what would be published."""
+    """The result of a run for one zone: the outcome, and the changes to publish."""
 
     outcome: Outcome
     message: str = ""
@@ -96,11 +96,12 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 ) -> TemplateRun:
     """Create a dry run of the template's newest version, which waits for a worker.
 
-    It is over the zones that are kept in step, with their values. With a `search` (as in the list of zones, ""
-    finds all) it is over the zones that this finds; with `names` over those. Both use the given values, and with
-    `keep` these zones are kept in step from then on. Raise Forbidden to an author that may change no zone,
-    TemplateUnknown, TemplateRefused for a snippet or wrong values, and RunRefused to an author with several
-    unfinished runs.
+    By default it covers the linked zones, with their values. With a `search` (as in the list of zones; "" finds all),
+    it covers the zones that are found, and with `names` those zones. Both use the given values, and `keep` links these
+    zones to the template.
+
+    Raise Forbidden if the author is not allowed to change any zone, TemplateUnknown, TemplateRefused for a snippet or
+    wrong values, and RunRefused if the author has several unfinished runs.
     """
     _require_editor(by)
     if by is not None:
@@ -125,10 +126,10 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 def start_run(
     *, dry_run: TemplateRun, by: Author, now: datetime, overwrite: bool = False, form_id: UUID | None = None
 ) -> TemplateRun:
-    """Start another run that does for good what this dry run found, and waits for a worker.
+    """Create a real run that publishes what this dry run found, and waits for a worker.
 
-    With `overwrite`, what was edited by hand becomes what the template says. Raise RunRefused if the dry run has
-    not ended, TemplateUnknown, or Forbidden.
+    With `overwrite`, RRsets that were edited by hand are replaced with the template's. Raise RunRefused if the dry run
+    has not ended, TemplateUnknown, or Forbidden.
     """
     _require_editor(by)
     run_turns.refuse_unless_done(dry_run)
@@ -161,12 +162,12 @@ def _begin(run: TemplateRun, by: Author, now: datetime, form_id: UUID | None) ->
 
 
 def cancel_run(*, run: TemplateRun, by: Author, now: datetime) -> None:
-    """Stop the run after the batch at hand; what was published stays. Raise RunRefused for one that has ended."""
+    """Cancel the run after the current batch. Published changes stay. Raise RunRefused if it has ended."""
     run_turns.cancel(run, by=by, now=now, action="template.run_cancel")
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Return True if there may be a zone whose records this person may change."""
+    """Return True if this person has the permission to edit records, and so possibly a zone to change."""
     return can(person, Permission.EDIT)
 
 
@@ -176,9 +177,9 @@ def _require_editor(by: Author) -> None:
 
 
 def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
-    """Select the person's own runs, of templates that they still see; for a token those that it began.
+    """Return the person's own runs of templates that they still see, newest first.
 
-    The newest first.
+    A token sees only the runs it created.
     """
     runs = TemplateRun.objects.select_related("template", "author").order_by("-pk")
     actor = actor_of(person)
@@ -189,7 +190,7 @@ def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
 
 
 def run_for(person: Person, run_id: int) -> TemplateRun:
-    """Return the run of this id. Raise TemplateRunUnknown."""
+    """Return the run with this id. Raise TemplateRunUnknown."""
     run = runs_visible_to(person).filter(pk=run_id).first()
     if run is None:
         raise TemplateRunUnknown
@@ -197,12 +198,12 @@ def run_for(person: Person, run_id: int) -> TemplateRun:
 
 
 def unfinished_runs() -> list[int]:
-    """Return the ids of runs that need a worker; none while publishing is held."""
+    """Return the ids of runs that need a worker. While publishing is held there are none."""
     return run_turns.unfinished_ids(TemplateRun)
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
-    """Take a turn at the run; return True if there is more to do."""
+    """Take a turn at the run. Return True if more work is left."""
     return run_turns.work(
         TemplateRun.objects.select_related("author", "token", "template"),
         run_id,
@@ -213,7 +214,7 @@ def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.T
 
 
 def _take_batch(run: TemplateRun, batch: int) -> bool:
-    """Do the next zones, or end the run; return True if there may be more of them."""
+    """Process the next zones, or end the run. Return True if more zones can be left."""
     author = run_turns.author_of(run)
     if author is not None:
         try:
@@ -240,7 +241,7 @@ def _zones_of_run(run: TemplateRun, author: Author) -> "QuerySet[Zone]":
 
 
 class _Batch:
-    """What becomes of the zones of one batch; what is read of them is read in one query for all."""
+    """The work on one batch of zones. Each kind of data is read with one query for the whole batch."""
 
     def __init__(self, run: TemplateRun, zones: Sequence[Zone], author: Author, now: datetime) -> None:
         self._run, self._zones, self._author, self._now = run, zones, author, now
@@ -249,9 +250,9 @@ class _Batch:
         self._links = {link.zone_id: link for link in links}
 
     def carry_out(self) -> None:
-        """Publish the zones, in one publication, and record it in the run's row; for a dry run only record it.
+        """Publish the zones in one publication and record it in the run's row. A dry run only records the results.
 
-        Raise RightMissing, RevisionMoved and others if one of the zones was changed since they were looked at.
+        Raise RightMissing, RevisionMoved or another error if one of the zones changed since it was read.
         """
         found = self._find_changes()
         refusal: HookRefused | None = None
@@ -283,8 +284,8 @@ class _Batch:
 
     @property
     def _changes_servers(self) -> bool:
-        """True for a change that the guard asks a person about: the person that carries the run out has seen
-        the dry run.
+        """True if the guard's confirmation is already given: the template is a set of name servers, and its run had a
+        dry run.
         """
         return self._run.template.kind == TemplateKind.SERVERS
 
@@ -295,7 +296,7 @@ class _Batch:
         )
 
     def _find_changes(self) -> dict[int, Found]:
-        """Return what has to be done in each zone, by its id."""
+        """Return the changes for each zone, by its id."""
         wanted = {zone.pk: self._make_version(self._run.version, self._values(zone), zone) for zone in self._zones}
         bases = {zone.pk: self._bases(zone) for zone in self._zones}
         keys = {zone.pk: keys_of(wanted[zone.pk], *bases[zone.pk], apex=zone.name) for zone in self._zones}
@@ -339,7 +340,7 @@ class _Batch:
         return sees is None or all(sees(*step.change.key) for step in steps)
 
     def _refuse_changes(self, found: Mapping[int, Found], present: Mapping[int, RRsets]) -> dict[int, Found]:
-        """Return the zones that cannot have their changes, with the reason: rights, rules or the guard."""
+        """Return the zones that rights, rules or the guard keep from being changed, with the reason."""
         edits: dict[int, tuple[Zone, list[Edit]]] = {}
         for zone in self._zones:
             if changes := found[zone.pk].changes:
@@ -391,7 +392,7 @@ class _Batch:
         return make_version(self._versions[number], values, zone=zone.name)
 
     def _advance(self, found: Mapping[int, Found]) -> None:
-        """Record that these zones are done, and in their links what they have. Raise Stopped if the row is further."""
+        """Record the results of these zones, and update their links. Raise Stopped if the row has changed."""
         run = self._run
         noted = ((zone, found[zone.pk].outcome, found[zone.pk].message) for zone in self._zones)
         listed = run_turns.advance(run, self._zones, noted, MOST_LISTED)
@@ -423,7 +424,7 @@ class _Batch:
 
 
 def _names(steps: Sequence[Step], zone: Zone) -> str:
-    """Name the RRsets, of many the first ones: `A www, MX @`."""
+    """Return the first RRsets as text, such as `A www, MX @`."""
     listed = [
         f"{rdata.type_to_text(s.change.type)} {owner_names.owner_text(s.change.name, zone.name)}" for s in steps[:5]
     ]

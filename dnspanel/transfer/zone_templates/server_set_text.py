@@ -1,9 +1,9 @@
-"""What a set of name servers says, as people and programs write it: names, addresses and nodes, checked.
+"""Read and write sets of name servers as people and programs write them: names, addresses and nodes, checked.
 
     ns1.example.net. 192.0.2.1 2001:db8::1
     ns2.example.net. node:fra1
 
-Reads the nodes; nothing is written here: a set is made and changed as any other template (`edit`).
+This module only reads nodes and writes nothing. A set is created and changed like any other template (`edit_template`).
 """
 
 import ipaddress
@@ -24,7 +24,7 @@ NODE = "node:"
 
 
 def parse_hosts(text: str) -> tuple[Host, ...]:
-    """Return the name servers of a text, one a line. Raise TemplateRefused at `hosts`."""
+    """Return the name servers in a text with one per line. Raise TemplateRefused at `hosts`."""
     lines = [words for line in text.splitlines()[: 2 * MOST_HOSTS] if (words := line.split())]
     hosts, faults = [], []
     for words in lines:
@@ -40,12 +40,12 @@ def parse_hosts(text: str) -> tuple[Host, ...]:
 
 
 def format_hosts(hosts: Iterable[Host]) -> str:
-    """Return the name servers as `parse_hosts` reads them."""
+    """Return the name servers in the form that `parse_hosts` reads."""
     return "\n".join(map(str, hosts))
 
 
 def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host:
-    """Return the name server in canonical form. Raise ValueError with the reason for a person."""
+    """Return the name server in canonical form. Raise ValueError with a reason for people."""
     found = read_name(name)
     if len(addresses) + len(nodes) > MOST_ADDRESSES:
         raise ValueError(
@@ -61,9 +61,9 @@ def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host
 
 
 def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return IPv4 and IPv6 addresses in canonical form, each once, sorted.
+    """Return IPv4 and IPv6 addresses in canonical form, sorted and without duplicates.
 
-    Raise ValueError with the reason for a person.
+    Raise ValueError with a reason for people.
     """
     found = set()
     for text in texts:
@@ -78,7 +78,7 @@ def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_name(text: str) -> str:
-    """Return a name in canonical form. Raise ValueError with the reason for a person."""
+    """Return a name in canonical form. Raise ValueError with a reason for people."""
     try:
         name = names.parse(text)
     except BadName as exc:
@@ -89,7 +89,7 @@ def read_name(text: str) -> str:
 
 
 def content_of(servers: Servers, note: str = "") -> Text:
-    """Return what a version of the set says, for `edit`. Raise TemplateRefused for what cannot be, at its field."""
+    """Return the version content of the set, for `edit_template`. Raise TemplateRefused with invalid fields."""
     faults: dict[str, list[str]] = {}
     if not servers.hosts:
         faults["hosts"] = [gettext("A set has at least one name server.")]

@@ -1,9 +1,9 @@
-"""What a version of a template makes of values, for one zone: RRsets, and every fault with its place.
+"""Make the RRsets of a template version for one zone, with every fault and its place.
 
     text ─► expand ─► Reader ─► Content ─► rules about the records by themselves ─► Made
     (template_text)  (the one parser of zone files)
 
-What the records break beside others of a zone is decided where they are drafted or published, as for every edit.
+Rules that involve a zone's other records are checked when the RRsets are drafted or published, as for every edit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,9 +49,9 @@ _NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The RRsets that a template makes; only if there are no faults.
+    """The RRsets that a template makes. They are only valid without faults.
 
-    `servers`: those that it names in the SOA of a zone.
+    `servers` is set if the template also names servers in a zone's SOA.
     """
 
     rrsets: tuple[RRset, ...]
@@ -64,11 +64,11 @@ class Made:
 
     @property
     def names_in_soa(self) -> bool:
-        """Whether it says anything of the SOA of a zone, which it has no record for."""
+        """True if the template sets names in the zone's SOA. It has no SOA record of its own."""
         return self.servers is not None and bool(self.servers.primary or self.servers.hostmaster)
 
     def over(self, current: Mapping[Key, RRset], apex: str) -> dict[Key, RRset]:
-        """Return what it makes, by key, and the zone's SOA with the servers named in it."""
+        """Return the template's RRsets by key, with the zone's SOA changed to name the template's servers."""
         made = self.by_key
         if self.servers is not None and self.names_in_soa and (soa := current.get((apex, rdtypes.SOA))) is not None:
             made[apex, rdtypes.SOA] = self.servers.named_in(soa)
@@ -76,25 +76,29 @@ class Made:
 
 
 def variables_stored(version: TemplateVersion) -> tuple[Variable, ...]:
-    """Return the variables that a version declares."""
+    """Return the declared variables of a version."""
     return tuple(map(Variable.from_json, version.variables))
 
 
 def version_of(template: ZoneTemplate, number: int | None = None) -> TemplateVersion:
-    """Return a version of the template, the newest unless a number is given. Raise TemplateVersion.DoesNotExist."""
+    """Return a version of the template, by default the newest. Raise TemplateVersion.DoesNotExist."""
     return TemplateVersion.objects.get(template=template, number=template.version if number is None else number)
 
 
 def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: str, name: str = "") -> Made:
-    """Return what this version makes of values for a zone, at a name (canonical) inside it, which is its apex
-    unless given.
+    """Return the RRsets of this version with these values for a zone.
+
+    `name` is a canonical name inside the zone, by default its apex.
     """
     made = make_records(version.text, variables_stored(version), values, zone=zone, name=name or zone)
     return made if version.servers is None else replace(made, servers=Servers.from_json(version.servers))
 
 
 def try_text(text: str, variables: Sequence[Variable]) -> Made:
-    """Return what the text makes of defaults and samples; undeclared or unused variables are faults."""
+    """Return the RRsets of the text with default and sample values.
+
+    Undeclared or unused variables are faults.
+    """
     try:
         used = variables_of(text)
     except BadText as exc:
@@ -116,7 +120,7 @@ def try_text(text: str, variables: Sequence[Variable]) -> Made:
 
 
 def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str) -> Made:
-    """Return what the text makes of values; every fault is at its place in the text, or at the variable's value."""
+    """Return the RRsets of the text with these values. Each fault has its place in the text, or its variable."""
     try:
         expanded = expand(text, expanded_values(variables, values, zone=zone, name=name))
     except BadText as exc:
@@ -168,8 +172,9 @@ def _fault_at_place(fault: SourceFault, expanded: Expanded) -> Fault:
 
 
 def _directives(expanded: Expanded) -> tuple[Fault, ...]:
-    """Return a fault for each line that begins with a directive that would read other files, or make any
-    number of records.
+    """Return a fault for each line with a forbidden directive.
+
+    Such directives would read other files or make any number of records.
     """
     found = []
     for number, line in enumerate(expanded.text.split("\n"), 1):

@@ -1,4 +1,4 @@
-"""Use a template: for new zones, in a draft of existing zones; and keep zones in step with it. Verbs."""
+"""Use a template for new zones or in a draft of existing zones, and link zones to it. Verbs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ MOST_NEW_ZONES = 100  # that one form makes from a template: each is expanded an
 
 @dataclass(frozen=True, slots=True)
 class Using:
-    """A version of a template with what its variables stand for."""
+    """A version of a template with values for its variables."""
 
     template: ZoneTemplate
     version: TemplateVersion
@@ -46,23 +46,26 @@ class Using:
         return self.template.kind == TemplateKind.SNIPPET
 
     def make_content(self, zone_name: str, name: str = "") -> Made:
-        """Return what it makes for a zone, a snippet at a name inside of it."""
+        """Return the RRsets for a zone. For a snippet, `name` is a name inside the zone."""
         return make_version(self.version, self.values, zone=zone_name, name=name)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a template would change in a zone, as its author's draft leaves the zone; nothing where there are faults."""
+    """A template's changes to a zone, compared with the zone in its author's draft.
+
+    With faults there are no steps.
+    """
 
     steps: tuple[Step, ...] = ()
     faults: tuple[Fault, ...] = ()
 
 
 def using(template: ZoneTemplate, values: Values, number: int | None = None) -> Using:
-    """Return a version of the template, the newest unless a number is given, with those values that it has
-    variables for.
+    """Return a version of the template, by default the newest, with the values of its variables.
 
-    Raise TemplateUnknown for a version that does not exist, and TemplateRefused for values that are no short texts.
+    Other values are ignored. Raise TemplateUnknown if the version does not exist, and TemplateRefused if a value is too
+    long.
     """
     try:
         version = version_of(template, number)
@@ -82,10 +85,10 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
 
 
 def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", drafted: bool = True) -> Proposal:
-    """Return what the template changes in a zone, at a name (canonical) if it is a snippet. Write nothing.
+    """Return the template's changes to a zone. For a snippet, `name` is its canonical name. Write nothing.
 
-    The zone is as the author's draft leaves it, or as it is published if nothing `drafted` counts. Raise
-    RightMissing for an RRset that the author, a token, may not see.
+    The zone is compared as in the author's draft, or as published if `drafted` is False. Raise RightMissing if the
+    author, a token, is not allowed to see one of the RRsets.
     """
     made = use.make_content(zone.name, name)
     if made.faults:
@@ -104,11 +107,10 @@ def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", dr
 def draft_steps(
     *, use: Using, zone: Zone, steps: Sequence[Step], author: draft.Drafter, now: datetime, keep: bool | None = None
 ) -> int:
-    """Put these steps into the author's draft; return how many operations that are.
+    """Add these steps to the author's draft, and return the number of operations.
 
-    With `keep` the zone is kept in step with the template from now on; with False it is not any longer; with None
-    nothing changes. Raise the errors of `draft.change_rrsets`, and Forbidden for a person that may not change the
-    zone.
+    `keep` links the zone to the template, False removes the link, and None changes nothing. Raise the errors of
+    `draft.change_rrsets`, and Forbidden for a person who is not allowed to change the zone.
     """
     access.require_editor(author, zone)
     afters = {step.change.key: step.change.after for step in steps if step.changes}
@@ -130,10 +132,10 @@ def publish_steps(  # noqa: PLR0913  # what is published, and what a person conf
     accept_warnings: bool = True,
     confirmed: bool = True,
 ) -> zone_patches.Outcome:
-    """Publish these steps, which were proposed for the zone's revision, in a publication of its own.
+    """Publish these steps in their own publication. They must have been proposed for the zone's current revision.
 
-    `keep` is as for `draft_steps`; the link is changed in the same transaction. Raise the errors of
-    `zone_patches.publish_patches`, and Forbidden for a person that may not change the zone.
+    `keep` is as for `draft_steps`, and the link changes in the same transaction. Raise the errors of
+    `zone_patches.publish_patches`, and Forbidden for a person who is not allowed to change the zone.
     """
     author, now = acting.author, acting.now
     access.require_editor(author, zone)
@@ -156,7 +158,7 @@ def publish_steps(  # noqa: PLR0913  # what is published, and what a person conf
 
 
 def _link_published(use: Using, zone: Zone, author: Author, now: datetime) -> None:
-    """Record that the zone follows the template, and has what this version makes."""
+    """Record that the zone is linked to the template and has this version's RRsets."""
     applied = {"version": use.version.number, "values": dict(use.values), "before": None}
     found = TemplateLink.objects.filter(zone=zone, template=use.template)
     if found.filter(**applied).exists():
@@ -175,9 +177,9 @@ def create_zones_from(
     team: Team | None = None,
     server_set: ServerSet | None = None,
 ) -> Publication:
-    """Create these zones, as `edit.create_zones` does: their RRsets are those of `with_template`.
+    """Create these zones, like `edit.create_zones`. Their RRsets must come from `with_template`.
 
-    With `keep` they are in step with the template, and are kept so. Raise the errors of `edit.create_zones`.
+    With `keep` the zones are linked to the template. Raise the errors of `edit.create_zones`.
     """
 
     def in_transaction() -> None:
@@ -208,9 +210,7 @@ def create_zones_from(
 
 
 def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
-    """Return the new zone with the RRsets of the template, which take the places of its own; and what is
-    wrong with them.
-    """
+    """Return the new zone with the template's RRsets in place of its own, and the template's faults."""
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet is for records at a name, not for new zones.")),)
     made = use.make_content(zone.name)
@@ -219,7 +219,10 @@ def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]
 
 
 def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> None:
-    """Stop a zone from following the template; its records stay as they are. Twice changes nothing. Raise Forbidden."""
+    """Remove the link between a zone and the template. The zone's records stay. A second call changes nothing.
+
+    Raise Forbidden for a person who is not allowed to change the zone.
+    """
     access.require_editor(by, zone)
     with transaction.atomic():
         if TemplateLink.objects.filter(zone=zone, template=template).delete()[0]:
@@ -227,20 +230,18 @@ def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> 
 
 
 def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
-    """Return how the zone is kept in step with the template, if it is."""
+    """Return the zone's link to the template, or None."""
     return TemplateLink.objects.select_related("template").filter(zone=zone, template=template).first()
 
 
 def keys_of(*made: Made, apex: str) -> set[Key]:
-    """Return the RRsets of a zone that these are about."""
+    """Return the keys of all RRsets that these templates make in a zone, with its SOA if they set names there."""
     soa = {(apex, rdtypes.SOA)} if any(each.names_in_soa for each in made) else set()
     return soa.union(*(each.by_key for each in made))
 
 
 def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: str) -> list[Step]:
-    """Return the steps of `compare`: what makes a zone as the template wants it, including the servers that
-    its SOA names.
-    """
+    """Return the steps that make a zone match the template, like `compare`, including the servers in the zone's SOA."""
     soa = apex, rdtypes.SOA
     wanted, left = made.over(current, apex), [base.over(current, apex) for base in bases]
     for base in left:
@@ -253,10 +254,9 @@ def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: st
 
 
 def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[Made]:
-    """Return what the template left in a zone: by the version that was published, or before that was; `make`
-    expands them.
+    """Return the RRsets that the template left in a zone, for the published version and the ones before it.
 
-    What it made once can be wrong by the rules of today: then nothing of it is known to be the template's.
+    `make` expands a version. If an old version breaks current rules, none of its RRsets count as the template's.
     """
     if link is None:
         return []
@@ -265,16 +265,17 @@ def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> 
 
 
 def leave_other_sets(template: ZoneTemplate, zone_ids: Collection[int]) -> None:
-    """Stop these zones, which follow this template, from following another set of name servers if the
-    template is one.
-    """
+    """If this template is a set of name servers, unlink these zones from other such sets."""
     if template.kind == TemplateKind.SERVERS:
         others = TemplateLink.objects.filter(zone__in=zone_ids, template__kind=TemplateKind.SERVERS)
         others.exclude(template=template).delete()
 
 
 def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None:
-    """Record that the zone follows the template; what it had before counts too until the draft is published."""
+    """Record that the zone is linked to the template.
+
+    The previous state also counts until the draft is published.
+    """
     with transaction.atomic():
         link = TemplateLink.objects.select_for_update().filter(zone=zone, template=use.template).first()
         applied = {"version": use.version.number, "values": dict(use.values)}
@@ -302,7 +303,7 @@ def _record_link(use: Using, zone: Zone, author: Author, now: datetime) -> None:
 
 
 def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key], *, drafted: bool) -> dict[Key, RRset]:
-    """Return those of the RRsets that exist."""
+    """Return the RRsets that exist at these keys."""
     sees = access.visibility_of(author, zone)
     for key in sorted(keys):
         if sees is not None and not sees(*key):

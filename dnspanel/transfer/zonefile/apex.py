@@ -1,4 +1,4 @@
-"""Which zone a file is about: what its source says, its SOA, its $ORIGIN, or its file name."""
+"""Find the zone of a file from its source, its SOA, its $ORIGIN or its file name."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -27,9 +27,9 @@ _LAST_LABEL = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]", re.ASCII)
 
 
 class Found(NamedTuple):
-    """The zone that a file is about, or "", why it is not known, and the line (from 0) that would have to say it.
+    """The zone of a file, or "" with the reason and the line (from 0) that should name it.
 
-    `is_dotless`: the file's own statement of its zone lacks the final dot, so its other names probably do, too.
+    `is_dotless` is True if the zone's name in the file lacks the trailing dot. Then other names probably lack it, too.
     """
 
     zone: str
@@ -39,10 +39,10 @@ class Found(NamedTuple):
 
 
 class _Stated(NamedTuple):
-    """What a file says of its zone before and with its first SOA.
+    """The zone that a file names up to its first SOA.
 
-    `owner` is that of the SOA, None if there is no SOA, "" if it is relative to nothing; `origin` the first $ORIGIN or
-    "".
+    `owner` is the SOA's owner: None without a SOA, or "" if it is relative and there is no origin. `origin` is the
+    first $ORIGIN or "".
     """
 
     owner: str | None
@@ -52,7 +52,7 @@ class _Stated(NamedTuple):
 
 
 def find(sheet: Sheet, include: Include) -> Found:
-    """Return the zone's name, or why it is not known."""
+    """Return the zone's name, or the reason why it is unknown."""
     given = sheet.document.zone
     if at_once := _stated_at_once(sheet.lines):
         return Found(given or at_once)
@@ -74,7 +74,7 @@ def find(sheet: Sheet, include: Include) -> Found:
 
 
 def _stated_at_once(lines: list[str]) -> str:
-    """Return the zone of a file that begins as nearly all do: `$ORIGIN`, `$TTL`, SOA; "" for any other."""
+    """Return the zone of a file with the usual beginning `$ORIGIN`, `$TTL`, SOA. Return "" for any other."""
     origin = ""
     for line in lines:
         fields = line.split(None, 4)
@@ -93,7 +93,7 @@ def _stated_at_once(lines: list[str]) -> str:
 
 
 def _read_stated(sheet: Sheet, include: Include) -> _Stated:
-    """Return what the file says of its zone."""
+    """Return the zone as the file itself names it."""
     base = sheet.document.zone or guess(sheet.document.path)
     origin = last = first_origin = ""
     is_dotless = False
@@ -120,11 +120,10 @@ def _read_stated(sheet: Sheet, include: Include) -> _Stated:
 
 
 def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
-    """Return True if a name, with which the file states its zone, is absolute although it lacks the final dot.
+    """Return True if the name of the zone in the file is absolute although it lacks the trailing dot.
 
-    Exporters such as Cloudflare's write it so. `base`: the zone that is given or that the file's name says, "" if
-    neither is there. A name with a dot in it is relative to what the file's name says only where the file itself
-    has that name.
+    Exporters such as Cloudflare's write such names. `base` is the zone from the source or the file name, or "". If
+    `base` comes from the file name, a name with a dot is relative to it only if the file's text contains `base`.
     """
     if word[-1] == "." or word == "@":
         return False
@@ -135,10 +134,10 @@ def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
 
 
 def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
-    """Return whether the SOA's owner is the origin once more, without the final dot.
+    """Return True if the SOA's owner is the origin again, without the trailing dot.
 
-    Below `$ORIGIN example.test.`, `example.test` would be `example.test.example.test.`, which is meant only where the
-    file's name says so. A single label may well repeat: `com.com.` is a zone.
+    After `$ORIGIN example.test.`, `example.test` would be `example.test.example.test.`, which is only meant if the
+    file's name is that. A single label can repeat: `com.com.` is a zone.
     """
     if _parse_name(f"{owner}.", names.ROOT) != origin:
         return False
@@ -146,7 +145,7 @@ def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
 
 
 def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not empty, and those of included files where they are included."""
+    """Yield the lines that are not empty, with the lines of included files in their place."""
     for line, text in enumerate(sheet.lines):
         if text[:8].upper() == "$INCLUDE" and depth < _MOST_DEPTH:
             fields = text.partition(";")[0].split()
@@ -158,13 +157,13 @@ def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, st
 
 
 def _argument_of_origin(text: str) -> str:
-    """Return what a $ORIGIN line says; "" for other lines."""
+    """Return the name in a $ORIGIN line, or "" for other lines."""
     fields = text.partition(";")[0].split()
     return fields[1] if len(fields) == 2 and fields[0].upper() == "$ORIGIN" else ""
 
 
 def _parse_name(word: str, origin: str) -> str:
-    """Return the name, or "" if the word is not a name, or is relative to nothing."""
+    """Return the canonical name, or "" if the word is not a name or is relative without an origin."""
     absolute = word.endswith(".") and not word.endswith("\\.")
     if not absolute and not origin:
         return ""
