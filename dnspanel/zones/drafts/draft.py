@@ -84,7 +84,7 @@ def change_rrsets(
 ) -> Mapping[Key, Operation]:
     """Put RRsets into the author's draft, all or none. None deletes an RRset. Return the operations by RRset.
 
-    `base_revision` and the errors are those of `replace_rrset`. After an error the draft is unchanged.
+    For `base_revision` and the errors see `replace_rrset`. After an error the draft is unchanged.
     """
     if not afters:
         return {}

@@ -104,7 +104,7 @@ class Zone(models.Model):
 
     @property
     def soa_edits(self) -> SoaEdit:
-        """How the zone's serial changes."""
+        """The rules for the zone's next serial."""
         return SoaEdit(self.soa_edit_api, self.soa_edit)
 
     @property

@@ -100,7 +100,7 @@ def zone_for_reading(person: Person, name: str) -> Zone:
 def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zone:
     """Return the zone of this canonical name quickly, without the related rows that pages need. Raise Unknown.
 
-    `relations` are those of `find_zones.living_zone`.
+    For `relations` see `find_zones.living_zone`.
     """
     zone = living_zone(name, relations)
     if zone is None or not has_right(person, zone, Right.READ):

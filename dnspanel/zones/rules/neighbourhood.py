@@ -48,7 +48,7 @@ class Neighbourhood:
         return found
 
     def names_leading_to(self, name: str) -> Iterator[str]:
-        """Yield the names from which CNAME and DNAME aliases in the zone lead to `name`, nearest first."""
+        """Yield the names that the zone's CNAME and DNAME aliases lead from to `name`, nearest first."""
         dnames = [(owner, targets_of(rrset)) for (owner, type_), rrset in self.rrsets.items() if type_ == rdtypes.DNAME]
         known, here = {name}, [name]
         for _ in range(MAX_CHAIN):
@@ -166,9 +166,8 @@ def targets_of(rrset: RRset) -> set[str]:
 def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
     """Return True if an RRset is never answered because the zone `answering` answers for its name.
 
-    The parent zone still answers the NS and DS at the cut, and the glue: addresses of the name servers in the NS (RFC
-    1034
-    4.2.1, RFC 4035 3.1.4.1). `delegation` is the parent's NS RRset.
+    The parent zone still answers the NS and DS at the cut and the glue, i.e. addresses of the name servers in the NS.
+    See RFC 1034 4.2.1 and RFC 4035 3.1.4.1. `delegation` is the parent's NS RRset.
     """
     if rrset.name == answering and rrset.type in AT_A_CUT:
         return False

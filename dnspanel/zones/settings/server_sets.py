@@ -115,8 +115,9 @@ def set_at(template_id: int, version: int) -> ServerSet | None:
 
 
 def newest_sets(templates: Iterable[ZoneTemplate]) -> list[tuple[ZoneTemplate, Servers]]:
-    """Return these sets with the content of their newest versions, in the same order. Needs one query more than the
-    sets.
+    """Return these sets with the content of their newest versions, in the same order.
+
+    Needs one query in addition to that of `templates`.
     """
     listed = list(templates)
     newest = TemplateVersion.objects.filter(template__in=listed, number=F("template__version"))
