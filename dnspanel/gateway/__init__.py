@@ -1,1 +1,3 @@
-"""Face 3: DNS itself. UPDATE (RFC 2136) and AXFR with TSIG, translations of the same verbs and access checks."""
+"""The DNS face: UPDATE (RFC 2136) and zone transfers with TSIG. It uses the same verbs and access checks as other
+faces.
+"""

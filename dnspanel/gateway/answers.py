@@ -1,4 +1,4 @@
-"""One DNS message in, the answer out: what the gateway does, without its sockets."""
+"""The answer to a DNS message: the work of the gateway without its sockets."""
 
 import logging
 from collections.abc import Generator, Iterator
@@ -74,7 +74,7 @@ _rates = Rates()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A message as it came."""
+    """A received message with its signature and origin."""
 
     wire: bytes
     message: dns.message.Message
@@ -86,14 +86,14 @@ class Query:
 
     @property
     def key(self) -> str:
-        """The name of its key, for the log."""
+        """The name of the message's TSIG key, for the log."""
         return "none" if self.signed is None else self.signed.key_name
 
 
 def answers(
     wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the messages that answer this one: none if it isn't a question, many for a zone transfer."""
+    """Yield the messages that answer a message: none if it isn't a question, several for a zone transfer."""
     if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: answering answers would make two servers talk for ever
         return
     try:
@@ -167,8 +167,8 @@ def _reply(query: Query) -> Reply:
 def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     """Publish the update as one publication. A retransmission gets the same answer and changes nothing.
 
-    If the first answer is unknown because the process was killed, the update is applied again: that publishes
-    nothing twice.
+    If the process was killed before the first answer was stored, the update is applied again. It is still published
+    only once.
     """
     signed = _signature_of(query)
     id = seen_updates.id_of(signed, message.id)
@@ -185,7 +185,7 @@ def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
 
 
 def _answer_again(id: UUID, rcode: dns.rcode.Rcode) -> Reply:
-    """Return the answer to a retransmission: that of the first message, unless its publication was taken back since."""
+    """Return the answer to a retransmission: the first answer, or a refusal if the publication was reverted since."""
     publication = Publication.objects.filter(form_id=id).first()
     try:
         if publication is not None:
@@ -219,7 +219,9 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """Answer from a zone that the client may read, or with the facts that `discovery` gives to everyone."""
+    """Answer from a zone that the client is allowed to read, or with the facts that everyone gets
+    (`_answer_discovery`).
+    """
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))
@@ -243,7 +245,7 @@ def _lookup(query: Query) -> Reply:
 
 
 def _answer_discovery(name: str, type_: int) -> Reply:
-    """Return the SOA or NS of a zone. For a name inside a zone, its SOA is in the authority section."""
+    """Return the SOA or NS of a zone. For a name inside a zone, return its SOA in the authority section."""
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     zone = zone_discovery.zone_around(name)
@@ -270,7 +272,7 @@ def _is_transfer(query: Query) -> bool:
 
 
 def _transfer(query: Query) -> Iterator[bytes]:
-    """Yield the zone, or its changes, to a key that may read it, or to a network that the zone is open to."""
+    """Yield the zone or its changes to a key that is allowed to read it, or to a network that the zone is open to."""
     question = query.message.question[0]
     if isinstance(query.signed, SignedBySecondary):
         yield from _transfer_to_secondary(query, query.signed)
@@ -301,7 +303,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
 
 
 def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[bytes]:
-    """Yield the zone, or its changes, to a secondary of the zone. Each signed message is accepted once."""
+    """Yield the zone or its changes to one of its secondaries. Each signed message is accepted once."""
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is here"))
@@ -329,7 +331,7 @@ def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[
 def _signature_of(query: Query) -> Signed:
     """Return the signature of the message.
 
-    Raise MessageRefused if it is unsigned, from a secondary, or over the key's rate.
+    Raise MessageRefused if the message is unsigned, signed by a secondary's key, or over the key's rate limit.
     """
     if isinstance(query.signed, SignedBySecondary):
         raise MessageRefused(dns.rcode.REFUSED, gettext("the key of a secondary is for transfers alone"))
@@ -340,7 +342,7 @@ def _signature_of(query: Query) -> Signed:
 
 
 def _count(signed: Signed, now: datetime) -> None:
-    """Raise MessageRefused for more messages of a key than it may send in a minute."""
+    """Raise MessageRefused if the key sent more messages in a minute than its token allows."""
     for key, limit in request_limits(signed.token).items():
         if not _rates.allows(key, now=now.timestamp(), per_second=limit / 60, burst=limit):
             raise MessageRefused(
@@ -349,7 +351,7 @@ def _count(signed: Signed, now: datetime) -> None:
 
 
 def _count_question(query: Query) -> None:
-    """Raise MessageRefused for more questions than the key, or an address without one, may ask."""
+    """Raise MessageRefused if the key, or the address of a client without a key, exceeds its rate of questions."""
     if isinstance(query.signed, Signed):
         _count(query.signed, query.now)
     elif query.signed is None:
@@ -372,6 +374,6 @@ def _size_for(query: Query) -> int:
 
 
 def _without_content(wire: bytes, rcode: dns.rcode.Rcode) -> bytes:
-    """Return a header only: the part of the question that can be trusted."""
+    """Return an answer that consists only of a header, because nothing else in the message can be trusted."""
     opcode_and_rd = wire[2] & 0x79
     return wire[:2] + bytes((0x80 | opcode_and_rd, int(rcode))) + bytes(8)

@@ -1,10 +1,10 @@
-"""The gateway as a Django app: it has a management command and one table."""
+"""The gateway as a Django app, with a management command and a table."""
 
 from django.apps import AppConfig
 
 
 class GatewayConfig(AppConfig):
-    """The process that speaks DNS UPDATE."""
+    """The app of the process that answers DNS UPDATE and transfers."""
 
     name = "dnspanel.gateway"
     label = "gateway"

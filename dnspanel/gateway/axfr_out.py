@@ -1,7 +1,7 @@
 """AXFR (RFC 5936): a whole zone from PostgreSQL as DNS messages, in its state at one moment.
 
-Records are written into the messages without dnspython: its renderer would take minutes for a zone of a million
-records. Each owner name ends in a pointer to the question, which every message repeats.
+The module writes records into the messages without dnspython, which would take minutes for a zone of a million records.
+Each owner name ends with a pointer to the question, which every message repeats.
 """
 
 import struct
@@ -42,7 +42,7 @@ Row = tuple[str, int, int, list[str], list[str]]  # name, type, TTL, rdata, disa
 
 @contextmanager
 def a_turn() -> Iterator[None]:
-    """Hold one of the few places for simultaneous transfers. Raise MessageRefused if all are taken."""
+    """Hold one of the few places for simultaneous transfers. Raise MessageRefused if all places are taken."""
     if not _at_once.acquire(blocking=False):
         raise MessageRefused(dns.rcode.SERVFAIL, gettext("too many transfers at once"))
     try:
@@ -52,9 +52,9 @@ def a_turn() -> Iterator[None]:
 
 
 def pack_messages(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> Iterator[bytes]:
-    """Pack records of one answer into unsigned messages.
+    """Pack the records of an answer into unsigned messages.
 
-    Each message repeats the question, which the records point to.
+    Each message repeats the question, because owner names point to it.
     """
     question = names.to_wire(zone_name) + _QUESTION.pack(qtype, IN)
     flags = dns.flags.QR | dns.flags.AA | dns.opcode.to_flags(dns.opcode.QUERY)
@@ -70,13 +70,15 @@ def pack_messages(records: Iterable[bytes], zone_name: str, *, id: int, qtype: i
 
 
 def read_one_state() -> None:
-    """Make all queries of this new transaction read one state, whatever is published at the same time."""
+    """Make all queries of this new transaction read the same state, even if other transactions publish at the same
+    time.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
 def soa_records(zone: Zone) -> list[bytes]:
-    """Return the zone's SOA as it is served. Raise Unknown. Call it in a transaction of `read_one_state`."""
+    """Return the served SOA records of the zone. Raise Unknown. Needs a transaction of `read_one_state`."""
     with connection.cursor() as cursor:
         cursor.execute(_SOA, [zone.pk, zone.name])
         soa = [record for row in cursor.fetchall() for record in records_of(row, zone.name)]
@@ -86,7 +88,7 @@ def soa_records(zone: Zone) -> list[bytes]:
 
 
 def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterator[bytes]:
-    """Yield all records of an AXFR, the SOA first and last, in the same transaction."""
+    """Yield all records of an AXFR with the SOA first and last, in the transaction that read the SOA."""
     yield soa
     with connection.chunked_cursor() as cursor:
         cursor.execute(_OTHERS, [zone.pk])
@@ -98,7 +100,7 @@ def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterat
 
 
 def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
-    """Yield the served records of a row."""
+    """Yield the served records of a database row."""
     name, type_, ttl, texts, disabled = row
     owner = owner_of(name, zone_name)
     for text in texts:
@@ -108,5 +110,5 @@ def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
 
 
 def owner_of(name: str, zone_name: str) -> bytes:
-    """Encode an owner name for a message of `pack_messages`: it ends in a pointer to the question."""
+    """Encode an owner name for `pack_messages`, with a pointer to the question at its end."""
     return names.to_wire(name)[: -len(names.to_wire(zone_name))] + _TO_QUESTION

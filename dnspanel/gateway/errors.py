@@ -1,9 +1,9 @@
-"""Why a DNS message is refused, as one tree. Errors of zones become an rcode where the message is answered.
+"""The refusals of DNS messages as one tree. Errors of zones are converted to an rcode when the message is answered.
 
 GatewayError
 ├── MessageRefused        answered with its rcode
-├── TlsRefused            a TLS connection that is closed before anything is asked
-└── TsigRefused           the signature proves nothing
+├── TlsRefused            a TLS connection that is closed before any question
+└── TsigRefused           the signature is not valid
 """
 
 import dns.rcode
@@ -12,11 +12,11 @@ from dns.rdtypes.ANY.TSIG import TSIG
 
 
 class GatewayError(Exception):
-    """A DNS message that the gateway does not carry out."""
+    """The gateway refuses a DNS message or a connection."""
 
 
 class MessageRefused(GatewayError):
-    """The message is answered with this rcode, and nothing was changed."""
+    """The message is answered with this rcode, and nothing is changed."""
 
     def __init__(self, rcode: dns.rcode.Rcode, reason: str) -> None:
         self.rcode = rcode
@@ -24,13 +24,13 @@ class MessageRefused(GatewayError):
 
 
 class TlsRefused(GatewayError):
-    """The connection is not let in; the text says what is wrong with the client."""
+    """The TLS connection is refused. The text describes the client's fault."""
 
 
 class TsigRefused(GatewayError):
-    """The signature proves nothing; `key` is given where the answer has to be signed nevertheless.
+    """The signature of a message is not valid. If `key` is given, the answer must be signed with it nevertheless.
 
-    `secondary_id` is that of the secondary whose key was named, if it was one's.
+    If the message names a secondary's key, `secondary_id` is the id of this secondary.
     """
 
     def __init__(

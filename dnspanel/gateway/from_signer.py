@@ -1,7 +1,7 @@
-"""Answers that PowerDNS must compute: from signed zones, and for ALIAS and LUA. Ring 0 is asked, as for transfers.
+"""Answers that PowerDNS must compute, asked from ring 0: answers from signed zones, and for ALIAS and LUA.
 
-Keys are never used in the panel (docs/adr/0022). Ring 0 gets every publication first, and is asked once it has proved
-the zone's newest one. So a client reads its own writes.
+The panel never uses private keys itself (docs/adr/0022). Ring 0 gets every publication first. It is asked after it has
+proved the newest publication of the zone, so a client reads its own writes.
 """
 
 import threading
@@ -25,7 +25,7 @@ _at_once = threading.BoundedSemaphore(4)
 
 
 def answer_by_signer(zone: Zone, name: str, type: int, *, dnssec: bool) -> dns.message.Message:
-    """Ask ring 0's PowerDNS, with DO if `dnssec`; raise MessageRefused (SERVFAIL) where it cannot answer yet."""
+    """Ask ring 0's PowerDNS, with the DO bit if `dnssec`. Raise MessageRefused (SERVFAIL) if it can't answer yet."""
     node = patiently(lambda: _ready_signer(zone))
     if not _at_once.acquire(timeout=SECONDS):
         raise _failure(zone, gettext("too many questions wait for ring 0"))

@@ -1,7 +1,7 @@
-"""The gateway's sockets: UDP and TCP on one port, TLS on another if configured, all with limits.
+"""The sockets of the gateway: UDP and TCP on one port, and TLS on another port if configured, all with limits.
 
-asyncio holds the connections. Each message is answered in one of a few threads, each with its own database connection.
-A client that sends too much gets no answer over UDP, where senders can be forged, and is disconnected over TCP.
+asyncio handles the connections. A few threads answer the messages, each with its own database connection. A client that
+sends too much gets no answer over UDP, where senders can be forged, and is disconnected over TCP.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ Clock = Callable[[], datetime]
 
 
 class Gateway:
-    """Listens between `start` and `stop`."""
+    """The server. It listens between `start` and `stop`."""
 
     def __init__(self, host: str, port: int, *, clock: Clock, tls_port: int | None = None) -> None:
         self.host, self.port, self.tls_port = host, port, tls_port
@@ -64,7 +64,7 @@ class Gateway:
         self._contexts = Contexts()
 
     async def start(self) -> None:
-        """Listen on the host's ports. Port 0 becomes a free one. Raise OSError."""
+        """Listen on the host's ports, and store the chosen port if it was 0. Raise OSError."""
         loop = asyncio.get_running_loop()
         self._tcp = await asyncio.start_server(self._serve_connection, self.host, self.port, backlog=128)
         self.port = self._tcp.sockets[0].getsockname()[1]
@@ -82,7 +82,7 @@ class Gateway:
         logger.info("listening host=%s port=%d tls_port=%s", self.host, self.port, self.tls_port or "none")
 
     async def stop(self) -> None:
-        """Accept nothing new. Finish answers in progress, unless they take long."""
+        """Stop accepting connections. Wait up to STOP_SECONDS for answers in progress."""
         if self._tcp is not None:
             self._tcp.close()
         for task in self._tasks - self._answering:
@@ -127,7 +127,7 @@ class Gateway:
 
     @contextmanager
     def _count_connection(self, address: str) -> Iterator[bool]:
-        """Count one more connection of this address within the block. Yield True if the limits allow it."""
+        """Count a connection of this address during the block. Yield True if the limits allow it."""
         self._connections[address] += 1
         try:
             # Gone, silent, or not reading its answer: in each case no one can be notified.
@@ -141,7 +141,7 @@ class Gateway:
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str, tls: OverTls | None = None
     ) -> None:
-        """Answer one message after the other until the client leaves or is silent for too long."""
+        """Answer one message after another until the client disconnects or is silent for too long."""
         loop = asyncio.get_running_loop()
 
         async def write(reply: bytes) -> None:
@@ -163,7 +163,7 @@ class Gateway:
     # TLS
 
     async def _accept_tls(self, listening: socket.socket) -> None:
-        """Take connections until the gateway stops, each with the context of its moment."""
+        """Accept TLS connections until the gateway stops, each with the TLS context current at that time."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -175,7 +175,7 @@ class Gateway:
             self._keep(asyncio.create_task(self._serve_tls(connection, plain_address(host))))
 
     async def _serve_tls(self, connection: socket.socket, address: str) -> None:
-        """Shake hands, and serve clients that are allowed in."""
+        """Perform the TLS handshake, and serve the client if it is allowed in."""
         context = None
         with self._count_connection(address) as is_let_in:
             try:
@@ -193,7 +193,9 @@ class Gateway:
     async def _handshake(
         self, connection: socket.socket, address: str, context: ssl.SSLContext
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
-        """Return the streams of an accepted client. Note the refusal of another one and return None. Raise OSError."""
+        """Return the streams of an accepted client. For a refused client, note the refusal and return None. Raise
+        OSError.
+        """
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(loop=loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
@@ -215,7 +217,7 @@ class Gateway:
         return None
 
     def _current_context(self) -> ssl.SSLContext | None:
-        """Return the current TLS context, or log the error and return None. Runs in a thread."""
+        """Return the current TLS context. If there is an error, log it and return None. Runs in a thread."""
         close_old_connections()
         try:
             return self._contexts.current(self._clock())
@@ -257,7 +259,9 @@ class Gateway:
     def _work(
         self, wire: bytes, address: str, send: Callable[[bytes], None], tls: OverTls | None, *, over_tcp: bool
     ) -> None:
-        """Find the answer and send it. Runs in a thread. A bug costs one answer, never the process."""
+        """Compute the answer and send it. Runs in a thread. An unexpected error loses one answer and never ends the
+        process.
+        """
         close_old_connections()
         try:
             # Closed here and now, because a transfer that breaks off must end its transaction in this thread.
@@ -275,7 +279,7 @@ class Gateway:
             close_old_connections()
 
     def _end_threads(self) -> None:
-        """End every thread after it closed its own database connection, which no other thread may close."""
+        """Make each thread close its own database connection and end. No other thread is allowed to close it."""
         everyone = Barrier(THREADS)  # so that each thread takes one of these jobs
 
         def close() -> None:
@@ -304,12 +308,12 @@ class _Datagrams(asyncio.DatagramProtocol):
 
 
 def plain_address(text: str) -> str:
-    """Return the address as tokens' networks write it: without a zone index, and IPv4 as IPv4."""
+    """Return an address without zone index, and an IPv4-mapped address as IPv4, as in tokens' networks."""
     address = ip_address(text.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(mapped or address)
 
 
 def _enlarge_buffer(sock: socket.socket) -> None:
-    """Enlarge the buffer for a burst of datagrams while all threads are busy."""
+    """Enlarge the receive buffer, so that it holds a burst of datagrams while all threads are busy."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)

@@ -1,4 +1,4 @@
-"""TLS of the gateway (RFC 9103): its context, whose certificates it takes, and why a handshake is refused."""
+"""TLS of the gateway (RFC 9103): its context, the accepted client certificates, and reasons of refused handshakes."""
 
 import logging
 import ssl
@@ -30,13 +30,13 @@ _GIVEN_UP = ("TLSV1_ALERT", "SSLV3_ALERT", "TLSV13_ALERT", "UNEXPECTED_EOF")
 
 @dataclass(frozen=True, slots=True)
 class OverTls:
-    """A connection that was let in: the fingerprint of the certificate that its client showed, "" for none."""
+    """An accepted TLS connection with the fingerprint of the client's certificate ("" without a certificate)."""
 
     certificate: str
 
 
 class Contexts:
-    """The context of each new connection; another one when the certificate or those of secondaries change."""
+    """The TLS context for new connections. It is replaced when the certificate or those of secondaries change."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -44,7 +44,7 @@ class Contexts:
         self._context: ssl.SSLContext | None = None
 
     def current(self, now: datetime) -> ssl.SSLContext:
-        """Return the current context; reads the database. Raise CertificateRefused, and OSError for unusable files."""
+        """Return the current context. Reads the database. Raise CertificateRefused, and OSError for unusable files."""
         made_of = server_identity(now=now), certificates_in_use()
         with self._lock:
             if self._context is None or self._made_of != made_of:
@@ -54,7 +54,7 @@ class Contexts:
 
 
 def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.SSLContext:
-    """Return a context of TLS 1.3 with this identity. A client may show only one of these certificates."""
+    """Return a TLS 1.3 context with this identity. Clients can only present one of these certificates, or none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.set_alpn_protocols([ALPN])
@@ -71,7 +71,7 @@ def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.S
 
 
 def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
-    """Return the facts about the client after the handshake. Raise TlsRefused if it does not speak DNS over TLS."""
+    """Return the facts about a client after its handshake. Raise TlsRefused if it does not speak DNS over TLS."""
     if connection.selected_alpn_protocol() != ALPN:
         raise TlsRefused(gettext("it does not offer the protocol “{alpn}” (ALPN)").format(alpn=ALPN))
     peer = connection.getpeercert(binary_form=True)
@@ -79,7 +79,9 @@ def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
 
 
 def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> None:
-    """Log the refused client and the reason, and note them with each secondary that may transfer from this address."""
+    """Log a refused client with the reason, and note the refusal for each secondary that transfers
+    from this address.
+    """
     logger.info("refused tls from=%s: %s", address, refusal)
     for pk in secondaries_at(address):
         record.note_refusal(
@@ -91,7 +93,7 @@ def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> 
 
 
 def refusal_of(exc: ssl.SSLError) -> TlsRefused | None:
-    """Return why this handshake was refused, or None if the client gave up."""
+    """Return the reason why a handshake was refused, or None if the client gave up."""
     reason = exc.reason or ""
     if not reason or reason.startswith(_GIVEN_UP):
         return None

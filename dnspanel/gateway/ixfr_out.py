@@ -1,8 +1,8 @@
-"""IXFR (RFC 1995): the changes of a zone since a serial, condensed over its revisions to one difference.
+"""IXFR (RFC 1995): the changes of a zone since a serial, combined into one difference.
 
-RRsets that any revision since then changed are sent as they were at that serial and as they are now. Changes that were
-reverted in between are left out. The whole zone is sent if no revision has the serial, if the zone was signed
-differently since, or if the difference is not shorter than the zone, as the RFC allows.
+An RRset that changed since is sent as it was at that serial and as it is now. Reverted changes are omitted. The whole
+zone is sent if no revision has the serial, if the signing of the zone changed since, or if the difference is not
+shorter than the zone, as the RFC allows.
 """
 
 import json
@@ -46,7 +46,7 @@ ORDER BY c.owner_key, c.type"""
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The records of an answer; `how` is AXFR, IXFR, or NOTHING where the one SOA says that nothing is new."""
+    """The records of a transfer. `how` is AXFR, IXFR, or NOTHING if a single SOA says that the client is up to date."""
 
     how: str
     serial: int
@@ -61,9 +61,10 @@ class _Difference:
 
 @contextmanager
 def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None) -> Iterator[Transfer]:
-    """Give what brings a secondary from this serial (None: from nothing) to now, while the transaction lasts.
+    """Provide the transfer from this serial (None: from nothing) to the current state, inside a transaction.
 
-    Who sees a part of the zone gets all of that: changes may be about the rest. Raise Unknown for a zone that is gone.
+    A client that sees only a part of the zone always gets this whole part, since changes can affect the other part.
+    Raise Unknown for a deleted zone.
     """
     with transaction.atomic():
         axfr_out.read_one_state()
@@ -81,7 +82,7 @@ def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None
 
 @contextmanager
 def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[Transfer]:
-    """Return the transfer of a secondary's catalog zone, as `transfer_of` does."""
+    """Provide the transfer of a secondary's catalog zone, as `transfer_of` does."""
     with transaction.atomic():
         axfr_out.read_one_state()
         secondary = Secondary.objects.get(pk=secondary.pk)
@@ -100,7 +101,7 @@ def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[
 
 
 def serial_in(soa: bytes) -> int:
-    """Return the serial in a SOA record, which ends with five numbers."""
+    """Return the serial in a SOA record. It is the first of the record's last five numbers."""
     return int.from_bytes(soa[-_TIMERS_SIZE : 4 - _TIMERS_SIZE], "big")
 
 
@@ -135,9 +136,10 @@ def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
 
 
 def _is_signed_otherwise(zone: Zone, number: int) -> bool:
-    """Return True if the signing changed after this revision, at which the secondary may have got the zone signed.
+    """Return True if the signing of the zone changed after this revision.
 
-    Signatures, keys and the chain of denial are no RRsets of the zone here, so that no difference could delete them.
+    The secondary may have signatures, keys and a denial chain of that revision. These are not RRsets of the zone here,
+    so no difference could delete them.
     """
     return SigningChange.objects.filter(zone=zone, revision_number__gt=number).exists()
 
@@ -149,8 +151,9 @@ def _records_before(name: str, type_: int, before: str | None, zone_name: str) -
 
 
 def _in_order(soa: bytes, old: bytes, difference: _Difference) -> list[bytes]:
-    """Return the records in the order of RFC 1995, section 4: the new SOA around one sequence of deletions and
-    additions.
+    """Return the records in the order of RFC 1995 section 4.
+
+    The new SOA is first and last, around one sequence of deletions and one of additions.
     """
     return [soa, old, *difference.deleted, soa, *difference.added, soa]
 

@@ -1,7 +1,7 @@
-"""What the published RRsets of zones answer to a question, as PowerDNS answers it from the same records. Pure.
+"""The answer to a question from published RRsets, the same as PowerDNS gives from these records. Pure.
 
-The order is that of PowerDNS, which nodes run: a delegation, the name itself, a DNAME above it, a wildcard, and then
-"no such name" (RFC 1034 section 4.3.2, RFC 4592, RFC 6672). `tests/oracle/test_gateway_answers.py` compares both.
+The order is that of PowerDNS on the nodes: a delegation, the name itself, a DNAME above it, a wildcard, and then "no
+such name" (RFC 1034 section 4.3.2, RFC 4592, RFC 6672). `tests/oracle/test_gateway_answers.py` compares both.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -36,19 +36,19 @@ class Found:
 
     @property
     def is_authoritative(self) -> bool:
-        """Whether it is the zone's own answer: a referral without an alias before it is not."""
+        """True if the answer is authoritative. A referral without an alias before it isn't."""
         return bool(self.answer) or not self.is_referral
 
 
 class Computed(Exception):
-    """PowerDNS computes this answer (ALIAS, LUA): the published records do not say what it is."""
+    """PowerDNS computes this answer (ALIAS, LUA), so the published records don't contain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What a zone has at a name, at the names above it, and at their wildcards: as `names_near` lists them.
+    """The RRsets of a zone at a name, the names above it, and their wildcards (the names in `names_near`).
 
-    `rrsets` are the served ones; `with_below` those of the names at or below which any are.
+    `rrsets` contains only served RRsets. `with_below` contains the names with served RRsets at or below them.
     """
 
     zone: str
@@ -67,7 +67,7 @@ class Near:
         return self.by_name.get(name, {})
 
     def exists(self, name: str) -> bool:
-        """Return whether the name has records, or is an empty non-terminal (RFC 4592 section 2.2.2)."""
+        """Return True if the name has records or is an empty non-terminal (RFC 4592 section 2.2.2)."""
         return name in self.by_name or name in self.with_below
 
     @property
@@ -86,7 +86,7 @@ Addresses = Callable[[str, Collection[str]], Iterable[RRset]]
 
 
 def names_near(name: str, zone: str) -> list[str]:
-    """Return the names of a zone that decide what the zone answers for this name."""
+    """Return the names of a zone that affect its answer for this name."""
     above = list(ancestors_within(name, zone))
     return [name, *above, *map(wildcard_below, above)]
 
@@ -97,9 +97,9 @@ def wildcard_below(name: str) -> str:
 
 
 def look_up(name: str, type: int, read: Read, addresses: Addresses) -> Found | None:
-    """Answer a question about one name and type; None where no zone answers for the name here.
+    """Answer a question for a name and type. Return None if no zone here answers for the name.
 
-    Raise Computed for what PowerDNS computes.
+    Raise Computed for answers that PowerDNS computes.
     """
     answer: list[RRset] = []
     at, seen = name, 0
@@ -120,7 +120,7 @@ def look_up(name: str, type: int, read: Read, addresses: Addresses) -> Found | N
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What one name adds to the answer: `found` where it ends there, or the name at which an alias goes on."""
+    """The part of the answer from one name. Either `found` ends the answer, or `goes_on_at` is an alias's target."""
 
     answer: tuple[RRset, ...] = ()
     found: Found = Found()
@@ -153,9 +153,9 @@ def _above(near: Near, name: str) -> Iterator[str]:
 
 
 def cut_of(near: Near, name: str, type: int) -> RRset | None:
-    """Return the NS of the closest delegation at or above a name, as PowerDNS does for nested ones too.
+    """Return the NS of the closest delegation at or above a name, also for nested delegations, as PowerDNS does.
 
-    The DS at a cut belongs to the parent, so a question for it passes (RFC 4035 section 3.1.4.1).
+    The DS at a cut belongs to the parent, so a question for it isn't delegated (RFC 4035 section 3.1.4.1).
     """
     for at in (name, *_above(near, name)):
         if at == near.zone:
@@ -166,7 +166,7 @@ def cut_of(near: Near, name: str, type: int) -> RRset | None:
 
 
 def _from_rrsets(near: Near, name: str, here: Mapping[int, RRset], type: int) -> _Step:
-    """Answer from the RRsets at a name, or from those of a wildcard in its place."""
+    """Answer from the RRsets at a name, or from those of a matching wildcard."""
     if rdtypes.LUA in here or (rdtypes.ALIAS in here and type in (*ADDRESSES, ANY)):
         raise Computed
     alias = here.get(rdtypes.CNAME)
@@ -177,7 +177,7 @@ def _from_rrsets(near: Near, name: str, here: Mapping[int, RRset], type: int) ->
 
 
 def _through_dname(dname: RRset, name: str) -> _Step:
-    """Answer the DNAME, and the CNAME that follows from it for the name (RFC 6672 section 3.1)."""
+    """Answer with a DNAME and the CNAME synthesized from it (RFC 6672 section 3.1)."""
     target = rdata.targets(rdtypes.DNAME, dname.served[0])[0]
     below = name.removesuffix(dname.name if dname.name != names.ROOT else names.ROOT)
     new_name = below + (target if target != names.ROOT else "")
@@ -192,7 +192,7 @@ def _soa_of(near: Near) -> tuple[RRset, ...]:
 
 
 def _additional(zone: str, found: Found, addresses: Addresses) -> Iterator[RRset]:
-    """Yield the addresses that the zone itself has of the hosts in the answer, glue included."""
+    """Yield the zone's own addresses of hosts in the answer, including glue."""
     hosts: dict[str, None] = {}
     for rrset in (*found.answer, *found.authority):
         if rrset.type in _LEADS_TO_HOSTS:
@@ -204,7 +204,7 @@ def _additional(zone: str, found: Found, addresses: Addresses) -> Iterator[RRset
 
 
 def _hosts(rrset: RRset, text: str) -> Iterator[str]:
-    """Yield the host at which a record points; of SVCB and HTTPS "." is the owner (RFC 9460 section 2.5.2)."""
+    """Yield the hosts that a record points at. In SVCB and HTTPS, "." is the owner (RFC 9460 section 2.5.2)."""
     for target in rdata.targets(rrset.type, text):
         is_owner = target == names.ROOT and rrset.type in (rdtypes.SVCB, rdtypes.HTTPS)
         yield rrset.name if is_owner else target

@@ -1,8 +1,8 @@
-"""NOTIFY from primaries elsewhere (RFC 1996): a transferred zone is refreshed at once.
+"""NOTIFY from primaries elsewhere (RFC 1996): a transferred zone is refreshed immediately.
 
-A NOTIFY is accepted from the address of one of the zone's primaries, or signed by the zone's key. Its only effect is a
-question for the SOA, at most one a second for a zone, so that a forged NOTIFY does no harm. All other clients get the
-same answer, whether the zone exists or not.
+A NOTIFY is accepted from the address of one of the zone's primaries, or if it is signed by the zone's key. It only
+causes a question for the SOA, at most one per second and zone, so a forged NOTIFY is harmless. Other clients get the
+same refusal for existing and unknown zones.
 """
 
 import logging
@@ -37,7 +37,7 @@ def is_notice(message: dns.message.Message) -> bool:
 
 
 def row_for(message: dns.message.Message) -> TransferredZone | None:
-    """Return the primaries of the zone in the NOTIFY; None if the zone is unknown, or this panel is its primary."""
+    """Return the primaries of the zone in a NOTIFY, or None if the zone is unknown or this panel is its primary."""
     if len(message.question) != 1 or message.question[0].rdclass != dns.rdataclass.IN:
         return None
     try:
@@ -51,9 +51,9 @@ def row_for(message: dns.message.Message) -> TransferredZone | None:
 def take_notice(
     message: dns.message.Message, *, address: str, signed_for: TransferredZone | None, now: datetime
 ) -> None:
-    """Make the zone due at once. Raise MessageRefused, and count that if the zone is one of ours.
+    """Make the zone due for a refresh immediately. Raise MessageRefused, and count the refusal for a transferred zone.
 
-    `signed_for`: the zone's primaries, if their key signed the message.
+    `signed_for` has the zone's primaries if their key signed the message.
     """
     if len(message.question) != 1 or message.question[0].rdtype != dns.rdatatype.SOA:
         raise MessageRefused(dns.rcode.FORMERR, gettext("a NOTIFY is about the SOA of one zone"))
@@ -66,7 +66,7 @@ def take_notice(
 
 
 def note_refused(row: TransferredZone | None, *, address: str, now: datetime) -> None:
-    """Count a refused NOTIFY with its zone, within the rate limit of all zones."""
+    """Count a refused NOTIFY for its zone, within a rate limit over all zones."""
     if row is not None and _noted.allows("", now=now.timestamp(), per_second=NOTED_PER_SECOND, burst=NOTED_BURST):
         set_up_primaries.note_refused_notice(row=row, address=address, now=now)
 

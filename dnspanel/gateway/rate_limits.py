@@ -1,4 +1,4 @@
-"""How much one address or one key may ask in a second: a leaky bucket each."""
+"""Rate limits per address or key: a leaky bucket for each."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -6,7 +6,9 @@ from threading import Lock
 
 
 class Rates:
-    """Counts by key, for any number of threads; of the keys that were not heard of for long, it forgets the oldest."""
+    """Rate limits by key, usable from any number of threads. Beyond `most_keys`, the longest unused
+    keys are dropped.
+    """
 
     def __init__(self, *, most_keys: int = 10_000) -> None:
         self._most_keys = most_keys
@@ -15,7 +17,7 @@ class Rates:
         self._lock = Lock()
 
     def allows(self, key: Hashable, *, now: float, per_second: float, burst: int) -> bool:
-        """Count one more; whether that is within the rate. What is refused fills nothing."""
+        """Count a request. Return True if it is within the rate. Refused requests don't count."""
         with self._lock:
             level, then = self._buckets.pop(key, (0.0, now))
             level = max(0.0, level - (now - then) * per_second)

@@ -1,8 +1,8 @@
-"""Accepts each signed message once, even with several gateways and over their restarts. Verbs.
+"""Replay protection: each signed message is accepted once, even with several gateways and across restarts. Verbs.
 
-An attacker who has captured a message can send it again while its signature is valid: an update that was withdrawn
-would come back, and a zone would be transferred to the attacker. The store holds only the messages of that time, and
-only those with a valid signature within a token's rate.
+An attacker with a captured message can send it again while its signature is valid. A withdrawn update would return, or
+a zone would be transferred to the attacker. The table only contains messages from that period, with a valid signature
+and within a token's rate.
 """
 
 from datetime import datetime, timedelta
@@ -35,7 +35,7 @@ def note_answer(*, id: UUID, rcode: int) -> None:
 
 
 class _Forgetting:
-    """Now and then, what is too old to be taken again is forgotten."""
+    """The regular deletion of messages that are too old to be accepted again."""
 
     def __init__(self) -> None:
         self._next: datetime | None = None

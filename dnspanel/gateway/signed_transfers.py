@@ -1,6 +1,6 @@
-"""Transfers of zones that the nodes sign: ring 0's PowerDNS signs the whole zone, and its answer is passed on.
+"""Transfers of zones that the nodes sign: ring 0's PowerDNS signs the whole zone, and the gateway forwards its answer.
 
-There are no differences: a client with an older serial gets the whole zone (RFC 1995 allows it).
+There are no differences: a client with an older serial gets the whole zone, as RFC 1995 allows.
 """
 
 import threading
@@ -43,9 +43,10 @@ _waiting = threading.BoundedSemaphore(3)
 
 @contextmanager
 def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
-    """Return the transfer from this serial (None: from nothing) to now. Raise MessageRefused (SERVFAIL).
+    """Provide the transfer from this serial (None: from nothing) to the current state. Raise MessageRefused (SERVFAIL).
 
-    Ring 0 gets every publication first. Wait a few seconds for it, because a refused client comes back late.
+    Ring 0 gets every publication first. This function waits a few seconds for it, because a refused client retries
+    late.
     """
     server, records, soa = _beginning(zone)
     try:
@@ -64,8 +65,7 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
 
 
 def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
-    """Return ring 0, the zone's records there after the SOA, and the SOA, once its serial is at least the published
-    one.
+    """Return ring 0, its records of the zone after the SOA, and the SOA, once its serial reaches the published serial.
 
     Raise MessageRefused after PATIENCE.
     """
@@ -73,9 +73,9 @@ def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 
 
 def patiently(attempt: Callable[[], T]) -> T:
-    """Repeat the attempt while it raises MessageRefused, at most for PATIENCE. Return its result.
+    """Call `attempt` until it no longer raises MessageRefused, for at most PATIENCE seconds. Return its result.
 
-    Raise at once if others wait already, because no thread would be left to answer.
+    Raise immediately if too many others already wait, because no thread would be left to answer.
     """
     waits = False
     until = time.monotonic() + PATIENCE
@@ -110,10 +110,10 @@ def _open_transfer(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 
 
 def _reason_against(zone: Zone, serial: int, node: Node) -> str:
-    """Return why ring 0's zone with this serial must not be passed on. `node` is ring 0, read before the request.
+    """Return why ring 0's zone with this serial must not be forwarded. `node` is ring 0, read before the request.
 
-    Its agent commits records, with their serial, before keys and metadata. In between, PowerDNS would sign with the old
-    keys, or not at all, and a rollover would take the serial as proof that the secondary has the new keys.
+    Ring 0's agent commits records and their serial before keys and metadata. In between, PowerDNS would sign with the
+    old keys or not at all, and a rollover would take the serial as proof that the secondary has the new keys.
     """
     if Serial(serial) < Serial(zone.serial):
         return gettext("ring 0 has {name} at {serial} in place of {expected}").format(
@@ -133,10 +133,10 @@ def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Reco
 
 
 def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -> Iterator[Record]:
-    """Yield the records of a zone with several NSEC3 chains, and then these chains.
+    """Yield the records of a zone with several NSEC3 chains, followed by these chains.
 
-    PowerDNS answers with one chain, and treats the signatures of the other chains as names of that one. So the chain is
-    computed again.
+    PowerDNS answers with a single chain, and treats the signatures of other chains as names in it. So the chains are
+    computed here.
     """
     made = SignedChains(zone, chains)
     made.add(APEX, rdtypes.SOA)  # it is not among the records
@@ -169,9 +169,9 @@ def _all(soa: bytes, records: Iterator[Record], zone: Zone) -> Iterator[bytes]:
 
 @contextmanager
 def _refusals(zone: Zone) -> Iterator[None]:
-    """Turn ring 0's refusals into MessageRefused.
+    """Convert ring 0's refusals to MessageRefused.
 
-    In the middle of a transfer that ends it, and the client takes nothing.
+    In the middle of a transfer this ends the transfer, and the client discards it.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Transfers by the TSIG keys of tokens, and by those that zones name over API v1, as far as each key may read."""
+"""Transfers with TSIG keys of tokens, and with keys that zones name through API v1, limited by each key's rights."""
 
 import logging
 from collections.abc import Iterator
@@ -22,9 +22,10 @@ logger = logging.getLogger(__name__)
 def messages(
     actor: Actor, message: dns.message.Message, *, name: str, key: str, address: str, now: datetime
 ) -> Iterator[bytes]:
-    """Give the messages of the transfer, over TCP, unsigned: as secondaries get them, or the part that the key sees.
+    """Yield the unsigned messages of the transfer over TCP: the whole zone, or the part that the key sees.
 
-    `key` is its name, for the log. Raise MessageRefused, Unknown for a zone that the key may not read.
+    `key` is the key's name for the log. Raise MessageRefused, and Unknown for a zone that the key isn't allowed to
+    read.
     """
     actor = tsig_permissions.actor_for(actor, name, TsigAct.TRANSFER)
     zone = access.zone_for_reading(actor, name)

@@ -1,4 +1,4 @@
-"""Transfers to secondaries: which zone a key gets from where, what it is sent, and what is noted of it."""
+"""Transfers to secondaries: the zones that a key can get, their messages, and the record of each transfer."""
 
 import logging
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ SMALL = 2_000
 
 
 def serial_known(message: dns.message.Message) -> int | None:
-    """Return the serial that an IXFR says the secondary has; None for AXFR, and for an IXFR without a serial."""
+    """Return the serial in an IXFR, which the secondary has. Return None for AXFR and for an IXFR without a serial."""
     if message.question[0].rdtype != dns.rdatatype.IXFR:
         return None
     for rrset in message.authority:
@@ -48,10 +48,10 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
     address: str,
     now: datetime,
 ) -> Iterator[bytes]:
-    """Yield the messages of the transfer, unsigned. Raise MessageRefused.
+    """Yield the unsigned messages of the transfer. Raise MessageRefused.
 
-    Over UDP an IXFR is answered with one SOA, so that the client asks over TCP (RFC 1995, section 2). A complete
-    transfer is noted, outside of the transaction that read it.
+    Over UDP, an IXFR is answered with only the SOA, so that the client asks over TCP (RFC 1995 section 2). A complete
+    transfer is recorded outside the transaction that read it.
     """
     since = serial_known(message)
     try:
@@ -94,13 +94,13 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
 
 
 def wires(transfer: ixfr_out.Transfer, message: dns.message.Message, *, name: str, over_tcp: bool) -> Iterator[bytes]:
-    """Yield the transfer as unsigned answers to this message: all of it, or over UDP only the SOA."""
+    """Yield the unsigned messages that answer `message` with the transfer. Over UDP, they contain only the SOA."""
     records = transfer.records if over_tcp else [next(iter(transfer.records))]
     return axfr_out.pack_messages(records, name, id=message.id, qtype=int(message.question[0].rdtype))
 
 
 def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
-    """Return the SOA of this secondary's own catalog zone, or None for any other name."""
+    """Return the SOA of the secondary's own catalog zone, or None if `name` isn't that zone."""
     if not secondary_catalog.is_catalog_of(secondary, name):
         return None
     return secondary_catalog.soa_of(secondary, secondary.catalog_serial)
@@ -108,10 +108,10 @@ def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
 
 @contextmanager
 def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = None) -> Iterator[ixfr_out.Transfer]:
-    """Return the transfer of the zone, or of its visible part: signed, if the nodes sign the zone.
+    """Provide the transfer of a zone or of its visible part, signed if the nodes sign the zone.
 
-    Every transfer of a zone uses this function. Raise MessageRefused if signing is not possible, as for a part of a
-    signed zone, and Unknown for a deleted zone.
+    All transfers of zones use this function. Raise MessageRefused if signing isn't possible, as for a part of a signed
+    zone, and Unknown for a deleted zone.
     """
     if not loaded_signing_of(zone).is_signed:
         with ixfr_out.transfer_of(zone, since=since, sees=sees) as transfer:
@@ -128,15 +128,18 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
 
 
 def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
-    """Return a turn among the few simultaneous transfers. A small zone, or a catalog, needs none."""
+    """Return a turn among the few simultaneous transfers. Small zones and catalogs don't need one."""
     return axfr_out.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
 
 
 def _transfer_of(
     secondary: Secondary, zone: Zone | None, since: int | None
 ) -> AbstractContextManager[ixfr_out.Transfer]:
-    """Give a zone, or None for the catalog: all of it where the secondary's answers differ from it, since a difference
-    between two serials would leave what is wrong there."""
+    """Provide the transfer of a zone, or of the catalog if `zone` is None.
+
+    If the secondary's answers differ from the zone, send all of it. A difference between two serials would not correct
+    the wrong records.
+    """
     if zone is None:
         return ixfr_out.transfer_of_catalog(secondary, since=since)
     if since is not None and since != zone.serial and queries.gets_all_of(secondary, zone):

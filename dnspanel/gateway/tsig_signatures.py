@@ -1,7 +1,7 @@
 """TSIG (RFC 8945): the signer of a message, and the signatures of answers.
 
-The keys are looked up in PostgreSQL for every message, so a revoked key stops working at once. dnspython computes; the
-time is an argument.
+The keys are read from PostgreSQL for every message, so a revoked key stops working immediately. dnspython computes the
+signatures, and the time is an argument.
 """
 
 import struct
@@ -50,7 +50,7 @@ _make: Callable[..., TSIG] = TSIG
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """The signer of a message, and the key."""
+    """The verified signature of a token, with its actor and key."""
 
     actor: Actor
     token: Token
@@ -59,7 +59,7 @@ class Signed:
 
     @property
     def holder(self) -> str:
-        """Whose key it is, among all keys."""
+        """The unique id of the key's holder."""
         return str(self.token.pk)
 
     @property
@@ -70,7 +70,7 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class SignedBySecondary:
-    """A message of a secondary, and the one of its keys that signed it."""
+    """The verified signature of a secondary, with the key that signed."""
 
     secondary: Secondary
     key: dns.tsig.Key
@@ -78,7 +78,7 @@ class SignedBySecondary:
 
     @property
     def holder(self) -> str:
-        """Whose key it is, among all keys."""
+        """The unique id of the key's holder."""
         return f"secondary {self.secondary.pk}"
 
     @property
@@ -89,7 +89,7 @@ class SignedBySecondary:
 
 @dataclass(frozen=True, slots=True)
 class SignedByPrimary:
-    """A NOTIFY that is signed by the key of its zone's primaries; `row` is where the zone comes from."""
+    """The verified signature of a NOTIFY by the key of the zone's primaries. `row` has the zone and its primaries."""
 
     row: TransferredZone
     key: dns.tsig.Key
@@ -105,7 +105,7 @@ Signature = Signed | SignedBySecondary | SignedByPrimary
 
 
 def verify(message: dns.message.Message, wire: bytes, *, address: str, now: datetime) -> Signature | None:
-    """Return the verified signature of this message, or None if it is unsigned. Raise TsigRefused."""
+    """Return the verified signature of a message, or None if it is unsigned. Raise TsigRefused."""
     if message.tsig is None:
         return None
     tsig = message.tsig[0]
@@ -145,7 +145,9 @@ def _verify_secondary(
 def _verify_primary(
     message: dns.message.Message, tsig: TSIG, owner: dns.name.Name, wire: bytes, now: datetime
 ) -> SignedByPrimary:
-    """Verify the signature of the zone's primaries. Their key is valid for this zone only; tokens are not accepted."""
+    """Verify a signature by the zone's primaries. Their key is valid for this zone only, and tokens
+    are not accepted.
+    """
     row = notify_in.row_for(message)
     key = None if row is None else key_for(row)
     if row is None or key is None or key.name != owner:
@@ -159,7 +161,7 @@ def _verify_primary(
 def _refusing(
     tsig: TSIG, owner: dns.name.Name, key: Callable[[], dns.tsig.Key], secondary_id: int | None = None
 ) -> Iterator[None]:
-    """Turn signature errors into TsigRefused. A wrong time is reported signed by the key (RFC 8945, section 5.2.3)."""
+    """Convert signature errors to TsigRefused. The answer to a wrong time is signed (RFC 8945 section 5.2.3)."""
     try:
         yield
     except dns.tsig.BadTime as exc:
@@ -174,7 +176,7 @@ def _refusing(
 
 
 def _signing_key(candidates: Sequence[dns.tsig.Key], tsig: TSIG, wire: bytes, now: datetime) -> dns.tsig.Key:
-    """Return the first of the keys that signed the message. Raise the error of the last one."""
+    """Return the first key that signed the message. If none did, raise the error for the last key."""
     *older, last = candidates
     for key in older:
         try:
@@ -187,14 +189,14 @@ def _signing_key(candidates: Sequence[dns.tsig.Key], tsig: TSIG, wire: bytes, no
 
 
 def _refuse_invalid(wire: bytes, key: dns.tsig.Key, tsig: TSIG, now: datetime) -> None:
-    """Raise what dnspython does for a signature that is not the key's, or not of now."""
+    """Raise dnspython's error if the signature isn't by this key or its time is wrong."""
     _validate(wire, key, key.name, tsig, int(now.timestamp()), b"", _start_of_last_record(wire))
     if abs(tsig.time_signed - int(now.timestamp())) > FUDGE:
         raise dns.tsig.BadTime
 
 
 class Signer:
-    """Signs the messages of one answer; each signature covers the one before it."""
+    """The signer of an answer's messages. Each signature covers the preceding one."""
 
     def __init__(self, signed: Signature) -> None:
         self._key, self._request = signed.key, signed.tsig
@@ -210,13 +212,16 @@ class Signer:
 
     @property
     def room(self) -> int:
-        """How many bytes a signature adds to a message at most."""
+        """The maximum number of bytes that a signature adds to a message."""
         fixed = 10 + 6 + 2 + 2 + 2 + 2 + 2
         return len(self._key.name.to_wire() or b"") + fixed + 64 + len(self._key.algorithm.to_wire() or b"")
 
 
 def sign_refusal(wire: bytes, refusal: TsigRefused, now: datetime) -> bytes:
-    """Return the answer to a message with an invalid signature. It is signed only to report our time to a known key."""
+    """Return the answer to a message with an invalid signature.
+
+    It is signed only to report the server's time to the holder of a known key.
+    """
     request = refusal.tsig
     owner = dns.name.from_text(refusal.owner)
     if refusal.key is None:
@@ -228,7 +233,7 @@ def sign_refusal(wire: bytes, refusal: TsigRefused, now: datetime) -> bytes:
 
 
 def with_tsig(wire: bytes, owner: dns.name.Name, tsig: TSIG) -> bytes:
-    """Return the message with this record at its end."""
+    """Append a TSIG record to a message."""
     rdata = tsig.to_wire() or b""
     id, flags, *counts, additional = _HEADER.unpack_from(wire)
     header = _HEADER.pack(id, flags, *counts, additional + 1)

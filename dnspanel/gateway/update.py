@@ -1,7 +1,7 @@
-"""The content of a DNS UPDATE (RFC 2136), and its effect on a zone. Pure.
+"""The content of a DNS UPDATE (RFC 2136) and its effect on a zone. Pure.
 
-Prerequisites and updates are about served records only: disabled records do not exist for them. So a prerequisite
-reveals no more than a question to a name server, and needs no right of its own.
+Prerequisites and updates apply to served records only, as if disabled records did not exist. So a prerequisite reveals
+no more than a question to a name server, and doesn't need a right.
 """
 
 from collections.abc import Mapping
@@ -30,14 +30,14 @@ _SINGLE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA})
 
 @dataclass(frozen=True, slots=True)
 class Prerequisite:
-    """A name (type ANY) or RRset that must be in use, or must not."""
+    """A name (type ANY) or RRset that must be in use, or must not be."""
 
     name: str
     type: int
     in_use: bool
 
     def refuse(self, current: Mapping[str, "_Name"]) -> None:
-        """Raise MessageRefused if it does not hold, by the rcode of RFC 2136 3.2.5."""
+        """Raise MessageRefused with the rcode of RFC 2136 3.2.5 if the prerequisite isn't met."""
         found = current[self.name].is_in_use(self.type)
         if found == self.in_use:
             return
@@ -51,7 +51,7 @@ class Prerequisite:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """A record is there, with this TTL for all of its RRset."""
+    """The addition of a record, which also sets the TTL of its whole RRset."""
 
     name: str
     type: int
@@ -61,7 +61,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRRset:
-    """No RRset of the type is at the name; type ANY: none at all."""
+    """The deletion of an RRset, or with type ANY of all RRsets at the name."""
 
     name: str
     type: int
@@ -69,7 +69,7 @@ class DeleteRRset:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRecord:
-    """The record is not there."""
+    """The deletion of a record."""
 
     name: str
     type: int
@@ -81,7 +81,7 @@ Act = Add | DeleteRRset | DeleteRecord
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One UPDATE message, read and checked for form."""
+    """A parsed UPDATE message whose form was checked."""
 
     zone_name: str
     prerequisites: tuple[Prerequisite, ...]
@@ -95,7 +95,7 @@ class Update:
         return used | {act.name for act in self.acts}
 
     def decide(self, current: CurrentRRsets) -> Changes:
-        """Return the changed RRsets. Raise MessageRefused for a prerequisite that does not hold."""
+        """Return the changed RRsets. Raise MessageRefused if a prerequisite isn't met."""
         by_name = {name: _Name() for name in self.names}
         for (name, type_), rrset in current.items():
             texts = {rdata.fold(type_, text): text for text in rrset.rdata}
@@ -120,7 +120,7 @@ class Update:
 
 @dataclass(slots=True)
 class _Values:
-    """An RRset while it is changed: its values by what they are in lower case, and those of them that are disabled."""
+    """An RRset while it is changed: its values by their folded (lowercase) text, and the disabled ones."""
 
     ttl: int
     texts: dict[str, str]
@@ -153,7 +153,7 @@ class _Name:
 
 
 def read_update(message: dns.update.UpdateMessage) -> Update:
-    """Parse the update. Raise MessageRefused by RFC 2136 3.1 to 3.4.1, and BadName or BadRdata."""
+    """Parse an UPDATE. Raise MessageRefused according to RFC 2136 3.1 to 3.4.1, and BadName or BadRdata."""
     if len(message.zone) != 1:
         raise MessageRefused(dns.rcode.FORMERR, "an UPDATE is about one zone")
     if message.zone[0].rdclass != dns.rdataclass.IN:
@@ -175,7 +175,7 @@ def read_update(message: dns.update.UpdateMessage) -> Update:
 
 
 def name_of(name: dns.name.Name) -> str:
-    """Return the canonical form of dnspython's name. Raise BadName."""
+    """Return the canonical form of a dnspython name. Raise BadName."""
     return names.from_wire(name.to_wire() or b"")
 
 
@@ -232,7 +232,7 @@ def _carry_out(act: Act, at: _Name, *, is_apex: bool) -> None:
 
 
 def _add(act: Add, at: _Name, *, is_apex: bool) -> None:
-    """Add a record. Ignore it silently if it conflicts with existing records (RFC 2136 3.4.2.2)."""
+    """Add a record. Ignore it if it conflicts with existing records (RFC 2136 3.4.2.2)."""
     if act.type == rdtypes.SOA and not (is_apex and _is_newer_soa(act, at)):
         return
     others = [type_ for type_ in at.rrsets if type_ != rdtypes.CNAME and at.is_in_use(type_)]

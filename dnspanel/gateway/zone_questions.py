@@ -1,7 +1,7 @@
-"""Questions about the content of zones, from clients that are allowed to transfer or update them.
+"""Questions about records of zones, from clients that are allowed to transfer or update the zones.
 
-Answers come from what is published in PostgreSQL, so that a client reads its own writes. Ring 0's PowerDNS answers for
-signed zones, and for computed records. Other clients cannot learn here which zones exist.
+Answers come from the publications in PostgreSQL, so a client reads its own writes. Ring 0's PowerDNS answers for signed
+zones and computed records. Other clients cannot find out here which zones exist.
 """
 
 from collections.abc import Collection, Iterable
@@ -36,7 +36,7 @@ from replication.dns.rrset import RRset
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The client of a question: its key and address."""
+    """The client that asks a question, with its key and address."""
 
     signed: Signature | None
     address: str
@@ -45,7 +45,9 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question that the client is allowed to ask this zone. `sees` is the part of the zone that its key sees."""
+    """A question that the client is allowed to ask about this zone. `sees` is the part of the zone
+    that its key sees.
+    """
 
     asker: Asker
     name: str
@@ -54,11 +56,10 @@ class Reading:
     sees: Visibility | None
 
     def reply(self, *, dnssec: bool, over_tcp: bool) -> Reply | None:
-        """Answer the question. None if this key does not see the answer. Raise MessageRefused if no answer is
-        possible now.
+        """Answer the question, or return None if the key does not see the answer.
 
-        `dnssec`: the client asks for signatures. A question for ANY is answered over TCP only, as on nodes (RFC 8482
-        section 4.4), so that it amplifies nothing.
+        `dnssec` means that the client asks for signatures. A question for ANY is only answered over TCP, as on nodes
+        (RFC 8482 section 4.4), to prevent amplification attacks. Raise MessageRefused if no answer is possible now.
         """
         if not self.zone.is_transferable:
             raise MessageRefused(dns.rcode.REFUSED, unserved_reason(self.zone.name))
@@ -103,7 +104,9 @@ class Reading:
         )
 
     def _zone_for(self, name: str) -> Zone | None:
-        """Return the zone that answers for the target of an alias, or None if it may not be read here."""
+        """Return the zone that answers for an alias's target, or None if the client isn't allowed to
+        read the target.
+        """
         if name == self.name:
             return self.zone
         found = self._reading_of_target(name)
@@ -112,7 +115,7 @@ class Reading:
         return found.zone
 
     def _seen_part(self, found: Found) -> Found | None:
-        """Return the part of an answer that the key sees, or None if the rest would change its meaning."""
+        """Return the part of an answer that the key sees, or None if omitting the rest would change the meaning."""
         if self.sees is None:
             return found
         answer = tuple(rrset for rrset in found.answer if self.sees(rrset.name, rrset.type))
@@ -123,12 +126,15 @@ class Reading:
         return Found(found.rcode, answer, found.authority, additional, found.is_referral)
 
     def _sees_authority(self, authority: Iterable[RRset]) -> bool:
-        """Return True if the key sees the authority section. Everyone may see the SOA."""
+        """Return True if the key sees the authority section. Every key sees the SOA."""
         assert self.sees is not None
         return all(rrset.type == rdtypes.SOA or self.sees(rrset.name, rrset.type) for rrset in authority)
 
     def _from_signer(self, message: dns.message.Message) -> Reply | None:
-        """Return PowerDNS's answer up to the first foreign zone, or None if it has more than the key sees."""
+        """Return PowerDNS's answer up to the first zone that the client isn't allowed to read.
+
+        Return None if the answer contains records that the key doesn't see.
+        """
         hidden: set[dns.name.Name] = set()
         answer: list[dns.rrset.RRset] = []
         for rrset in message.answer:
@@ -157,12 +163,12 @@ class Reading:
         )
 
     def _may_know(self, name: str) -> bool:
-        """Return True if the target of an alias is in a zone that may be read here."""
+        """Return True if an alias's target is in a zone that the client is allowed to read."""
         return name == self.name or self._reading_of_target(name) is not None
 
     def _reading_of_target(self, name: str) -> "Reading | None":
-        """Return the question about the target of an alias, or None for a zone that is not read here, or
-        only in part.
+        """Return the question for an alias's target. Return None for another zone that the client can't read
+        completely.
         """
         found = reading_of(self.asker, name, self.type)
         if found is None or not found.zone.is_transferable:
@@ -171,9 +177,9 @@ class Reading:
 
 
 def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
-    """Return the question for this client, or None if it may neither transfer nor update a zone around the name.
+    """Return the client's question, or None if it isn't allowed to transfer or update a zone that contains the name.
 
-    If it may not for the closest zone, a zone above answers as far as it delegates the name, as other name servers do.
+    If it has access to a zone further up only, that zone answers if it delegates the name, as other name servers do.
     """
     zones = zone_discovery.zones_around(name)
     if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)
@@ -186,7 +192,7 @@ def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
 
 
 def near_in(zone: Zone, name: str) -> Near:
-    """Return the zone's published RRsets near a name, in at most two queries."""
+    """Return the zone's published RRsets near a name. Needs at most two queries."""
     close = lookup.names_near(name, zone.name)
     at_names = store_rrsets.rrsets_at_names({zone.pk: (zone.name, close)})[zone.pk]
     served = {key: rrset for key, rrset in at_names.items() if rrset.served}
@@ -202,7 +208,7 @@ def _delegates(zone: Zone, name: str, type: int) -> bool:
 
 
 def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
-    """Return whether the client may transfer or update the zone, and the part that it sees (None: all)."""
+    """Return True if the client is allowed to transfer or update the zone, and the part that it sees (None: all)."""
     match asker.signed:
         case Signed():
             for act in TsigAct:
@@ -217,7 +223,7 @@ def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
 
 
 def _is_transferred_to(asker: Asker, zone: Zone) -> bool:
-    """Return True if the client gets the zone by transfer, as a secondary or without a key."""
+    """Return True if the client is allowed to transfer the zone as a secondary or without a key."""
     try:
         if isinstance(asker.signed, SignedBySecondary):
             certificate = asker.tls.certificate if asker.tls else ""
@@ -231,5 +237,5 @@ def _is_transferred_to(asker: Asker, zone: Zone) -> bool:
 
 
 def _type_of(rrset: dns.rrset.RRset) -> int:
-    """Return the type that an RRset is about: for signatures, the signed type."""
+    """Return an RRset's type, or for signatures the type that they cover."""
     return int(rrset.covers if rrset.rdtype == dns.rdatatype.RRSIG else rrset.rdtype)
