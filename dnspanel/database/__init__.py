@@ -1,1 +1,1 @@
-"""The backend of Django for PostgreSQL, as the panel needs it."""
+"""Django's PostgreSQL backend with the panel's changes."""

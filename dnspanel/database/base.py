@@ -1,17 +1,17 @@
 """Django's backend for PostgreSQL. It can cache plans, and checks an idle connection without asking the server.
 
 In processes that call `keep_plans`, a prepared statement (`prepared_statements`) is planned without its parameters, so
-only once for a connection. PostgreSQL would otherwise plan with the parameters wherever that looks cheaper, as for an
-array of one member (choose_custom_plan in its plancache.c): for an edit by API, planning was a third of PostgreSQL's
-computing time. Workers do not cache plans: for a push this saves nothing measurable. The publisher has its own
-connection, which does (`publish.reading.publisher_session`).
+only once per connection. PostgreSQL would otherwise plan with the parameters if that looks cheaper, as for an array
+with one member (choose_custom_plan in its plancache.c). For an edit by API, planning was a third of PostgreSQL's
+computing time. Workers do not cache plans, because for a push this saves nothing measurable. The publisher has its own
+connection, which caches plans (`publish.reading.publisher_session`).
 
-Django asks `SELECT 1` first in every request. A server that ends a connection, stops or dies says so: then there are
-bytes to read on the socket, and on an idle connection there are none otherwise. A device in between may silently forget
-a connection that was unused for minutes: after a pause the server is asked.
+Django sends `SELECT 1` first in every request. This is not necessary: if a server ends a connection, stops or dies,
+there are bytes to read on the socket, and an idle connection otherwise has none. A device in between may silently drop
+a connection that was unused for minutes, so the server is asked after a pause.
 
-A server that hangs is given up (`database.silence`), and TCP gives up one that cannot be reached. If the connection is
-lost during a commit, the outcome is unknown: that error is a `CommitInDoubt`.
+A connection to a server that hangs is given up (`database.silence`), and TCP gives up an unreachable server. If the
+connection is lost during a commit, the outcome is unknown, and the error is a `CommitInDoubt`.
 """
 
 import select
@@ -40,40 +40,42 @@ _defaults: Mapping[str, Any] | None = None
 
 
 class CommitInDoubt(OperationalError):
-    """The connection was lost while a commit was under way: it may be done, now or when the server goes on."""
+    """The connection was lost during a commit. The commit may have succeeded, or may still succeed."""
 
 
 def open_with(defaults: Mapping[str, Any] | None) -> None:
-    """Open connections of this process with these parameters from now on, where nothing else is said of them."""
+    """Set default parameters for new connections of this process. Explicit settings take precedence."""
     global _defaults
     _defaults = defaults
 
 
 def keep_plans() -> None:
-    """Make new connections of this process plan each prepared statement once, as a web process wants."""
+    """Make new connections of this process plan each prepared statement only once. For web processes."""
     global _keeps_plans
     _keeps_plans = True
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """The same, apart from these."""
+    """Django's wrapper of a PostgreSQL connection, with the changes described in this module."""
 
     _looked_at = -FRESH_SECONDS  # monotonic time
     commits = 0  # of transactions; a single statement is not counted, since no verb is one
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Return the parameters of the settings, and those of the process that they do not have."""
+        """Return the parameters from the settings, completed with the process's defaults."""
         parameters: dict[str, Any] = super().get_connection_params()
         defaults = silence.limits_of_tcp(settings.SILENCE_SECONDS["command"]) if _defaults is None else _defaults
         return {**defaults, **parameters}
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Open a connection that gives up a server that hangs; without the choices of Django that are not used here."""
+        """Open a connection that gives up a server that hangs. Django's options for isolation and
+        cursors are not used.
+        """
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         return silence.connect(**conn_params)
 
     def _commit(self) -> None:
-        """Commit. Raises CommitInDoubt where it is unknown whether that was done."""
+        """Commit. Raise CommitInDoubt if the outcome is unknown."""
         was_open = self.connection is not None and not self.connection.closed
         begun = was_open and self.connection.info.transaction_status == TransactionStatus.INTRANS
         try:
@@ -88,7 +90,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.commits += begun
 
     def init_connection_state(self) -> None:
-        """Set up a new connection as Django and `keep_plans` ask."""
+        """Set up a new connection as Django and `keep_plans` require."""
         super().init_connection_state()
         if _keeps_plans:
             self.connection.execute("SET plan_cache_mode = force_generic_plan")
@@ -104,7 +106,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return (is_fresh and self._is_at_rest()) or super().is_usable()
 
     def _is_at_rest(self) -> bool:
-        """Return True if no statement is running and the server has sent nothing since, such as the end of the
+        """Return True if no statement is running and the server has not sent anything, such as the end of the
         connection.
         """
         if self.connection is None or self.connection.closed:

@@ -1,4 +1,4 @@
-"""Creates the tables of an app at once, for migrations that begin with an empty database."""
+"""A migration operation that creates all tables of an app at once, for migrations of an empty database."""
 
 from collections.abc import Collection
 
@@ -9,10 +9,10 @@ from django.db.migrations.state import ProjectState
 
 
 class CreateTables(Operation):
-    """Create the tables of all these models. The `elsewhere` are known from then on, but SQL creates their tables.
+    """Creation of the tables of many models. Models in `elsewhere` become known too, but SQL creates their tables.
 
-    A state of 140 models is rendered once for all of them. Django renders it again after each `CreateModel`, with
-    whatever refers to the model: that took 38 of the 45 seconds in which an empty database got its tables.
+    The state of 140 models is rendered once for all of them. Django renders it again after each `CreateModel`, together
+    with all models that refer to the new one. That took 38 of the 45 seconds for the tables of an empty database.
     """
 
     reversible = False

@@ -1,8 +1,8 @@
-"""PostgreSQL is away: which errors mean that, what every face says of it, and one line in the log for all of them.
+"""Outages of PostgreSQL: the errors that mean one, the answer of every face, and a single log line for all of them.
 
-A server is away that is gone, hangs, restarts, starts up, has no connection left, or is a replica after a failover.
-All faces answer 503 with Retry-After, each in its own form. A person who changed something has to know whether the
-change was saved: it was not, except where the connection was lost during a commit (`CommitInDoubt`).
+PostgreSQL is away if it is stopped, hangs, restarts, starts up, has no free connection, or is a replica after a
+failover. All faces answer 503 with Retry-After, each in its own format. A person who changed something must know if the
+change was saved. It was not, unless the connection was lost during a commit (`CommitInDoubt`).
 """
 
 import logging
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_away(exc: BaseException | None) -> bool:
-    """Return True if the error means that PostgreSQL is away or too busy, and that our statement is not at fault."""
+    """Return True if the error means that PostgreSQL is away or too busy, and not that the statement is wrong."""
     if isinstance(exc, TransactionManagementError):  # of a statement after the one that failed
         exc = exc.__cause__
     if isinstance(exc, OperationalError | psycopg.OperationalError):
@@ -50,23 +50,23 @@ def is_away(exc: BaseException | None) -> bool:
 
 
 def sqlstate_of(exc: BaseException) -> str | None:
-    """Return PostgreSQL's code of an error, of Django's or psycopg's; None where no server said anything."""
+    """Return PostgreSQL's code of a Django or psycopg error, or None if the error is not from a server."""
     found = exc if isinstance(exc, psycopg.Error) else exc.__cause__
     return found.sqlstate if isinstance(found, psycopg.Error) else None
 
 
 def begin_write() -> None:
-    """Note that what this thread commits from here on is what its request asked for."""
+    """Note that this thread's request asks for a change, so later commits are its changes."""
     _commits_before.of_request = _commits()
 
 
 def begin_read() -> None:
-    """Note that this thread's request asked for no change."""
+    """Note that this thread's request doesn't ask for a change."""
     _commits_before.of_request = None
 
 
 def is_in_doubt(exc: BaseException) -> bool:
-    """Return True if the failed request may have saved something: in this commit, or in an earlier one."""
+    """Return True if the failed request may have saved something, in the failed commit or in an earlier one."""
     before = getattr(_commits_before, "of_request", None)
     return isinstance(exc, CommitInDoubt) or (before is not None and _commits() > before)
 
@@ -76,12 +76,12 @@ def _commits() -> int:
 
 
 def retry_after(exc: BaseException) -> int:
-    """Return after how many seconds it is worth asking again."""
+    """Return the number of seconds after which a client should try again."""
     return statement_time.RETRY_AFTER if statement_time.was_ended(exc) else RETRY_AFTER
 
 
 def sentence(exc: BaseException) -> str:
-    """Return the sentence for people and clients, without anything of the server's own message."""
+    """Return a sentence about the error for people and clients. It doesn't contain the server's own message."""
     if is_in_doubt(exc):
         return gettext(
             "The connection to the database was lost while the change was being saved. It may have been saved: look "
@@ -95,7 +95,9 @@ def sentence(exc: BaseException) -> str:
 
 
 class WritesMiddleware:
-    """Know of each request whether it asks for a change, so that a failure after a commit is not called a refusal."""
+    """Middleware that notes if a request asks for a change, so that a failure after a commit is not reported as a
+    refusal.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -109,14 +111,17 @@ class WritesMiddleware:
 
 
 class Notes:
-    """Write a line about PostgreSQL being away, at most one in `LOG_EVERY` seconds for each kind of request or task."""
+    """Log lines about PostgreSQL being away, at most one per LOG_EVERY seconds for each kind of request or task."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._written_at, self._left_out = float("-inf"), 0
 
     def note(self, what: str, exc: BaseException) -> None:
-        """Log that this ended, and why, in one line; how many others did since the last line is in the next one."""
+        """Log that a request or task ended, with the reason, in one line.
+
+        If a line was written recently, only count it. The next line includes this count.
+        """
         with self._lock:
             now = self._clock()
             if now - self._written_at < LOG_EVERY:
@@ -138,12 +143,12 @@ _notes = Notes()
 
 
 def note(what: str, exc: BaseException) -> None:
-    """Log that a request was answered with 503, in this process's one line for all of them."""
+    """Log that a request was answered with 503. All requests of this process share the limit of `Notes`."""
     _notes.note(what, exc)
 
 
 def finish(request: HttpRequest | Request, exc: BaseException, response: HttpResponse) -> HttpResponse:
-    """Return a face's answer with what all of them have, and log it; Django then writes no line of its own."""
+    """Add the headers that all faces share to an answer, and log it. Django then doesn't log it again."""
     note(f"{request.method} {request.path}", exc)
     response["Retry-After"] = str(retry_after(exc))
     response["Cache-Control"] = "no-store"
@@ -152,21 +157,21 @@ def finish(request: HttpRequest | Request, exc: BaseException, response: HttpRes
 
 
 class Outage:
-    """One line when PostgreSQL goes away for a worker, and one when it is back. Threads share it."""
+    """An outage of PostgreSQL in a worker: one log line at its beginning and one at its end. All threads share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._since: float | None = None
 
     def begin(self, exc: BaseException) -> None:
-        """Log that PostgreSQL is away, unless that is known."""
+        """Log that PostgreSQL is away, unless the outage was logged already."""
         with self._lock:
             if self._since is None:
                 self._since = time.monotonic()
                 logger.warning("PostgreSQL is away, work waits for it: %s", reason_of(exc))
 
     def end(self) -> None:
-        """Log that PostgreSQL is back, where it was away."""
+        """Log that PostgreSQL is back if there was an outage."""
         if self._since is None:
             return
         with self._lock:
@@ -180,7 +185,7 @@ outage = Outage()
 
 @contextmanager
 def outlasting() -> Iterator[None]:
-    """Leave what the block does for later where PostgreSQL is away, with a line at the begin and the end of that."""
+    """Postpone the work of the block if PostgreSQL is away. Log the beginning and the end of the outage."""
     try:
         yield
     except Exception as exc:

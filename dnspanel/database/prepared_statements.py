@@ -1,12 +1,14 @@
-"""Statements that PostgreSQL plans once for each connection: every edit needs several of them.
+"""Statements that PostgreSQL plans only once per connection. Every edit needs several of them.
 
-Planning a statement with a few subqueries takes ten times as long as running it. Django binds parameters into the text
-of a statement, so that PostgreSQL sees a new one each time. Here PostgreSQL binds them, and in web processes plans
-without them (`database.base`). This suits only statements whose best plan does not depend on the parameters, and whose
-parameter types are clear from their place, or given. PostgreSQL assumes that an unseen array has ten members, and JSON
-a hundred rows. A table may be small one day and large the next, and on a small table a plan that reads it from end to
-end is as good. Such a statement therefore has a form that looks rows up one by one (`find_zones`). Tables that grow
-much at once are analyzed by `zones.store.analyze_tables`; then everything is planned again.
+Planning a statement with a few subqueries takes ten times as long as running it. Django inserts parameters into the
+text of a statement, so PostgreSQL sees a new statement each time. Here PostgreSQL binds the parameters, and in web
+processes plans without them (`database.base`). This only suits statements whose best plan does not depend on the
+parameters, and whose parameter types are given or clear from the context. PostgreSQL assumes that an unknown array has
+ten members, and JSON a hundred rows.
+
+A table can be small one day and large the next, and for a small table a sequential scan is as good as an index. Such a
+statement therefore has a form that looks up rows one by one (`find_zones`). `zones.store.analyze_tables` analyzes
+tables that grow a lot at once. PostgreSQL then plans everything again.
 """
 
 from collections.abc import Iterator

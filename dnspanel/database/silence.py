@@ -1,13 +1,13 @@
-"""Give up a PostgreSQL that hangs: one that was stopped still takes bytes at the level of TCP, and says nothing.
+"""Giving up a PostgreSQL server that hangs: a stopped server still accepts bytes over TCP, but never answers.
 
-A long statement is silent too, and so is one that waits for a lock, so silence alone proves nothing. Once a connection
-has been silent for a third of the patience, one thread of the process asks the server for a new connection, twice.
-Where the server answers, even with a refusal, all threads wait on. Where it does not answer, the server *hangs*: every
-wait in this process ends, its connection is closed, and no thread opens or uses another one until the server answers
-again. So a request ends after the patience at the latest, and requests that come later end at once.
+A long statement, or one that waits for a lock, is silent too, so silence by itself proves nothing. If a connection has
+been silent for a third of the patience, a thread of the process tries to open a new connection, twice. If the server
+answers, even with a refusal, all threads keep waiting. If it does not answer, the server *hangs*: every wait in this
+process ends, its connection is closed, and no thread opens or uses another connection until the server answers again.
+So a request ends after the patience at the latest, and later requests end immediately.
 
-Only silence is counted, and only where nothing is there to read: a process that was stopped itself, or got no
-processor, blames no server. A black hole is found the same way, and by TCP's own limits, which commands have as well.
+Only silence without readable bytes counts, so a process that was stopped itself, or got no CPU time, doesn't blame the
+server. An unreachable server is detected in the same way, and by TCP's own limits, which commands also use.
 """
 
 import logging
@@ -27,25 +27,25 @@ _TRIES = 2
 
 
 class ServerHangs(psycopg.OperationalError):
-    """PostgreSQL said nothing for longer than this process has patience."""
+    """PostgreSQL was silent for longer than this process's patience."""
 
     def __init__(self) -> None:
         super().__init__("PostgreSQL hangs: it says nothing, on this connection or on a new one")
 
 
 class NotSent(ServerHangs):
-    """The server was known to hang before anything was sent to it, so nothing was done."""
+    """The server was known to hang before anything was sent, so nothing was done."""
 
 
 class StatementLost(psycopg.OperationalError):
-    """PostgreSQL should have ended a statement long ago by its own limit, and said nothing."""
+    """PostgreSQL did not end a statement at its time limit, and was silent."""
 
     def __init__(self) -> None:
         super().__init__("PostgreSQL did not end a statement at its limit")
 
 
 class Server:
-    """What this process knows of the server: whether it hangs. Threads share it."""
+    """This process's knowledge about the server: if it hangs. All threads share it."""
 
     def __init__(
         self, parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0
@@ -59,13 +59,13 @@ class Server:
 
     @property
     def suspect_after(self) -> float:
-        """Seconds of silence after which the server is asked."""
+        """The seconds of silence after which the server is probed."""
         return self.patience / (_TRIES + 1)
 
     def suspect(self, *, hangs: bool = False) -> None:
-        """Have the server asked, unless that is going on or has just been done. Returns at once.
+        """Probe the server in a thread, unless a probe is running or has just ended. Return immediately.
 
-        `hangs`: it was waited for in vain for the whole patience; that is proof already.
+        `hangs` means that a wait already took the whole patience, which is proof that the server hangs.
         """
         with self._lock:
             if hangs and not self.hangs:
@@ -94,7 +94,7 @@ class Server:
         logger.warning("PostgreSQL hangs: requests and tasks that need it are given up until it answers")
 
     def _answers(self) -> bool:
-        """Return True if the server answers a new connection. A refusal is an answer, too."""
+        """Return True if the server answers a new connection. A refusal is also an answer."""
         seconds = max(2, round(self.suspect_after))
         try:
             psycopg.connect(**self._parameters() | {"connect_timeout": seconds}).close()
@@ -109,27 +109,31 @@ _server: Server | None = None
 
 
 def begin(parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0) -> None:
-    """Give up a silent server after `patience` seconds, on connections that are opened from now on; 0: never.
+    """Give up a silent server after `patience` seconds (0: never), on connections opened from now on.
 
-    `parameters` returns what a connection is opened with. `statement_seconds` is PostgreSQL's own limit there, 0: none.
+    `parameters` returns the parameters of new connections. `statement_seconds` is PostgreSQL's own limit for statements
+    (0: none).
     """
     global _server
     _server = Server(parameters, patience=patience, statement_seconds=statement_seconds) if patience else None
 
 
 def end() -> None:
-    """Wait for the server without a limit again."""
+    """Stop giving up the server, and wait without a limit again."""
     global _server
     _server = None
 
 
 def server() -> Server | None:
-    """Return what this process knows of the server; None in one that waits without a limit."""
+    """Return this process's knowledge about the server, or None if the process waits without a limit."""
     return _server
 
 
 def limits_of_tcp(patience: float) -> dict[str, int]:
-    """Return libpq's limits: for a new connection, and for bytes that are not confirmed; UNIX sockets have no such."""
+    """Return libpq's parameters that limit the time for a new connection and for unconfirmed bytes.
+
+    They have no effect on UNIX sockets.
+    """
     if not patience:
         return {}
     third = max(1, round(patience / 3))
@@ -143,12 +147,12 @@ def limits_of_tcp(patience: float) -> dict[str, int]:
 
 
 def hangs() -> bool:
-    """Return True if the server is known to hang, so that asking it is useless."""
+    """Return True if the server is known to hang, so that sending statements is useless."""
     return _server is not None and _server.hangs
 
 
 def connect(**parameters: Any) -> psycopg.Connection[Any]:
-    """Open a connection that gives up a server that hangs. Raises psycopg.OperationalError."""
+    """Open a connection that gives up a server that hangs. Raise psycopg.OperationalError."""
     if _server is None:
         return psycopg.connect(**parameters)
     if _server.hangs:
@@ -163,7 +167,7 @@ def connect(**parameters: Any) -> psycopg.Connection[Any]:
 class PatientConnection(psycopg.Connection[Any]):
     """A connection whose waits end when the server hangs.
 
-    `statement_seconds` is the limit that PostgreSQL has for a statement here, 0: none; None: that of the process.
+    `statement_seconds` is PostgreSQL's limit for statements on this connection (0: none, None: the process's limit).
     """
 
     statement_seconds: float | None = None
@@ -183,7 +187,9 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 def _listening(gen: Any, server: Server, limit: float) -> Generator[Any, Any, Any]:
-    """Do what `gen` does. Raises ServerHangs, and StatementLost after the limit and the patience."""
+    """Run the generator `gen` while watching for silence. Raise ServerHangs, or StatementLost after
+    limit and patience.
+    """
     silent_since = suspected_at = 0.0
     try:
         wanted = next(gen)
@@ -208,7 +214,7 @@ def _listening(gen: Any, server: Server, limit: float) -> Generator[Any, Any, An
 
 
 def _forget_threads() -> None:
-    """Start again in a forked process, which has no thread of its parent to ask, or to release the lock."""
+    """Start again in a forked process, where the parent's probing thread does not exist and its lock may be held."""
     if _server is not None:
         begin(_server._parameters, patience=_server.patience, statement_seconds=_server.statement_seconds)
 

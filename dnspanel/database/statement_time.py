@@ -1,8 +1,8 @@
-"""How long one statement of PostgreSQL may take, by what it is for: `STATEMENT_SECONDS` in the settings has the limits.
+"""Time limits of PostgreSQL statements by purpose. The setting `STATEMENT_SECONDS` has the limits.
 
-A process says at its start what it is. Its connections are opened with that limit, so no request pays a statement for
-it. Web processes are for reads: a request that writes raises the limit of its connection, and the next one that reads
-lowers it again; a search has its own for as long as it lasts.
+A process sets its kind when it starts. Its connections are opened with that limit, so requests don't need a statement
+for it. The limit of web processes is for reads. A request that writes raises the limit of its connection, and the next
+request that reads lowers it again. A search sets its own limit for its duration.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,13 +31,13 @@ _raised: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
 
 class SearchTooGeneral(Exception):
-    """A search would look through too much, or took too long; the message says what would help."""
+    """A search would read too many rows, or took too long. The message suggests how to narrow it."""
 
 
 def begin(kind: str) -> None:
-    """Open connections with the limits of this kind from now on, and give up a server that hangs.
+    """Open new connections with the limits of this kind of process, and give up a server that hangs.
 
-    All limits are in the packet that opens a connection, so no request pays a round trip for them.
+    All limits are in the packet that opens a connection, so requests don't need a round trip for them.
     """
     global _process
     _process = kind
@@ -54,9 +54,9 @@ def begin(kind: str) -> None:
 
 @contextmanager
 def searching() -> Iterator[None]:
-    """Allow statements within the block the time of a search. Raise SearchTooGeneral if one takes longer.
+    """Allow statements in the block the time of a search. Raise SearchTooGeneral if one takes longer.
 
-    The block is a transaction, and must not be inside another one: the limit ends with it.
+    The block is a transaction and must not be inside another one, because the limit ends with the transaction.
     """
     try:
         with transaction.atomic(durable=True):
@@ -76,19 +76,19 @@ def searching() -> Iterator[None]:
 
 
 def searching_for(search: object) -> Any:
-    """Use `searching` for a list with a search text, else nothing."""
+    """Return `searching()` if a list has a search text, else a context manager that does nothing."""
     return searching() if search else nullcontext()
 
 
 def was_ended(exc: BaseException) -> bool:
-    """Return True if this is the error of a statement that took too long, or was cancelled by a person."""
+    """Return True if this is the error of a statement that took too long or was canceled by a person."""
     return isinstance(exc, OperationalError) and isinstance(exc.__cause__, psycopg.errors.QueryCanceled)
 
 
 class StatementTimeMiddleware:
-    """Middleware that allows statements of a writing request the time of writes.
+    """Middleware that gives statements of a writing request the time limit of writes.
 
-    A connection keeps its limit until a request wants the other one, so repeated writes pay nothing for it.
+    A connection keeps its limit until a request needs the other one, so repeated writes don't cost extra statements.
     """
 
     def __init__(self, get_response: Callable[[Any], Any]) -> None:
@@ -103,7 +103,7 @@ class StatementTimeMiddleware:
 
 
 def _let_take(kind: str) -> None:
-    """Set the time limit of statements on this thread's connection to that of reads, or of writes."""
+    """Set the statement limit of this thread's connection to that of reads or of writes."""
     before = connection.connection
     if (before in _raised) is (kind == WRITE):
         return
@@ -118,7 +118,7 @@ def _let_take(kind: str) -> None:
 
 
 def _limits(kind: str) -> Iterator[str]:
-    """Yield the limits that PostgreSQL keeps: for statements, idle transactions, and clients that vanished."""
+    """Yield PostgreSQL's limits for statements, idle transactions, and vanished clients as connection options."""
     yield f"-c statement_timeout={_milliseconds(kind)}"
     # A process that was stopped in a transaction would hold its locks, and with them all publishing, for ever.
     longest = WRITE if kind == READ else kind

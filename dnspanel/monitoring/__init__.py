@@ -1,1 +1,1 @@
-"""How the panel is watched from outside: the collector's process, and `/metrics` for Prometheus."""
+"""Monitoring of the panel from outside: the collector's process, and `/metrics` for Prometheus."""

@@ -1,10 +1,10 @@
-"""Monitoring as a Django app, for its command."""
+"""Monitoring as a Django app, with its management command."""
 
 from django.apps import AppConfig
 
 
 class MonitoringConfig(AppConfig):
-    """The collector and `/metrics`."""
+    """The app of the collector and `/metrics`."""
 
     name = "dnspanel.monitoring"
     label = "monitoring"

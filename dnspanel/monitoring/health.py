@@ -1,4 +1,6 @@
-"""The health of this process and of what it needs: each part is asked on a connection of its own, within a second."""
+"""The health of this process and of the services that it needs. Each is checked on its own connection
+within a second.
+"""
 
 import os
 import shutil
@@ -36,12 +38,12 @@ NOT_OF_THE_PANEL = frozenset({"nodes"})
 
 
 def ready() -> Found:
-    """Return what serving needs: PostgreSQL, with the tables that this code knows."""
+    """Return the health of what serving needs: PostgreSQL with the migrations of this code."""
     return _postgresql.wait_for_answer()
 
 
 def health() -> Found:
-    """Return all parts."""
+    """Return the health of PostgreSQL, Redis, the disk and the panel's processes."""
     checks = (_postgresql, _redis, _disk, _panel)
     for check in checks:
         check.begin()
@@ -53,7 +55,7 @@ def health() -> Found:
 
 
 def faults(found: Found) -> list[str]:
-    """Return the names of the parts that make the panel not well."""
+    """Return the names of the parts whose fault makes the panel unhealthy."""
     return [name for name, part in found.items() if part.state is State.FAULT and name not in NOT_OF_THE_PANEL]
 
 
@@ -80,7 +82,7 @@ def _ask_postgresql() -> Found:
 
 @cache
 def _migrations() -> frozenset[tuple[str, str]]:
-    """Return app and name of each migration of this code, by the names of files: none of them has to be loaded."""
+    """Return (app, name) of each migration of this code. They come from file names, so no migration is loaded."""
     found = set()
     for app in apps.get_app_configs():
         names = (path.name for path in (Path(app.path) / "migrations").glob("*.py"))
@@ -106,7 +108,7 @@ def _ask_disk() -> Found:
 
 
 def _ask_panel() -> Found:
-    """Ask PostgreSQL how the rest is, on a connection that this thread closes again."""
+    """Ask PostgreSQL for the health of publisher, processes and nodes, and close this thread's connection."""
     now = timezone.now()
     try:
         return {"publisher": _publisher(), "processes": _processes(now), "nodes": _nodes(now)}
@@ -125,7 +127,7 @@ def _publisher() -> Part:
 
 
 def _processes(now: datetime) -> Part:
-    """Say which process is not at work, by the rules of the alerts; Redis is a part of its own."""
+    """Return the processes that are not working, by the rules of the alerts. Redis is a separate part."""
     state = processes_now()
     found = process_conditions(state, now, redis_answers=True)
     faults_found = [str(each.message) for each in found if each.severity is Severity.CRITICAL]

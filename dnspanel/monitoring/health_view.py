@@ -1,8 +1,8 @@
 """`/livez`, `/readyz` and `/healthz`, for supervisors, load balancers and people with curl.
 
-All answer within a second, whatever hangs, and before every other middleware: without the Host header, sessions or
-Django's connections to PostgreSQL. Everyone sees which part is at fault, by a name that the documentation lists.
-Reasons are only for clients that may read the metrics.
+All answer within a second, even if other services hang, and before every other middleware: without the Host header,
+sessions or Django's connections to PostgreSQL. Everyone can see the names of faulty parts, which the documentation
+lists. Only clients that are allowed to read the metrics can see reasons.
 """
 
 import time
@@ -34,19 +34,22 @@ _LEAST_SECONDS = 0.1
 
 @require_safe
 def livez(request: HttpRequest) -> HttpResponse:
-    """Say that this process takes requests and answers: nothing else is looked at."""
+    """Answer 200: this process accepts requests and answers. Nothing else is checked."""
     return _no_store(JsonResponse({"ok": True, "faults": []}))
 
 
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Say whether pages and APIs can be served: 200, or 503 if PostgreSQL does not answer or lacks a migration."""
+    """Answer 200 if pages and APIs can be served, or 503 if PostgreSQL does not answer or lacks a migration."""
     return _brief(faults(ready()))
 
 
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Say whether all parts of the panel are well: 200 or 503; with `?verbose`, why, to those who may see metrics."""
+    """Answer 200 if all parts of the panel are healthy, else 503.
+
+    With `?verbose`, show the reasons to clients that are allowed to see metrics.
+    """
     began = time.monotonic()
     found = health()  # first, so that the connection that says who calls is not tried while PostgreSQL is away
     if "verbose" not in request.GET:
@@ -62,7 +65,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 class HealthDetails(APIView):
-    """Every part with its state and the reason, for a token that may see nodes and for PANEL_METRICS_NETWORKS."""
+    """The state of every part with the reason, for a token that can see nodes and for PANEL_METRICS_NETWORKS."""
 
     permission_classes = (MayScrape,)
 
@@ -83,7 +86,7 @@ def _answer_details(request: HttpRequest) -> HttpResponse:
 
 
 class HealthMiddleware:
-    """Answer the paths of `views` before everything else; the first middleware of all."""
+    """The first middleware of all, which answers the paths in `views` before everything else."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -113,5 +116,5 @@ def _no_store(response: HttpResponse) -> HttpResponse:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Create the threads at first use: processes that are forked afterwards have no thread of their parent."""
+    """Create the threads at first use, since a process forked later does not have its parent's threads."""
     return ThreadPoolExecutor(_MOST_TOKEN_CHECKS, thread_name_prefix="health details")

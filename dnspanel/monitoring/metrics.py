@@ -1,7 +1,7 @@
-"""Metrics of the fleet and the panel for Prometheus. One scrape needs as many queries for a hundred nodes as for one.
+"""Metrics of the fleet and the panel for Prometheus. A scrape needs the same number of queries for any number of nodes.
 
-Counters of a node are sums of all its samples, so they continue when its PowerDNS is restarted. They start again only
-if Redis was emptied. An unknown value has no line, rather than a zero that looks like an answer.
+Counters of a node are sums of all its samples, so they continue after a restart of its PowerDNS. They only restart if
+Redis was emptied. An unknown value is omitted, because a zero would look like a measurement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,14 +51,14 @@ Family = CounterMetricFamily | GaugeMetricFamily
 
 
 def exposition(now: datetime) -> bytes:
-    """Return all metrics in Prometheus's text form."""
+    """Return all metrics in Prometheus's text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Fleet(read(now), now))
     return generate_latest(registry)
 
 
 class _Fleet(Collector):
-    """One reading as metrics."""
+    """The metrics of one reading of the fleet."""
 
     def __init__(self, reading: Reading, now: datetime) -> None:
         self._reading, self._now = reading, now
@@ -99,7 +99,7 @@ def _of_nodes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
 
 
 def _of_reports(nodes: Sequence[NodeInputs]) -> Iterator[Family]:
-    """Yield metrics of the agents' reports, and of the panel's facts about them."""
+    """Yield metrics from the agents' reports and from the panel's facts about the agents."""
     for name, key, about in (
         ("map_used_ratio", "map_used", "How full the fuller of the LMDB maps is"),
         ("disk_free_bytes", "disk_free_bytes", "Free bytes on the disk with the LMDB files"),
@@ -220,7 +220,7 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
-    """Yield the place of the oldest publication that the last nodes do not answer with."""
+    """Yield the time and place of the oldest publication that some nodes do not answer with yet."""
     oldest = _gauge(
         "oldest_unproved_publication_timestamp_seconds",
         "When the oldest publication was published that the last nodes do not answer with",
@@ -242,9 +242,7 @@ def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
 
 
 def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
-    """Yield metrics of the panel's processes by name, however many there are of each, and of periodic work by its
-    entry.
-    """
+    """Yield metrics of the panel's processes by name (all instances of a name together), and of each periodic task."""
     state = fleet.processes
     assert state is not None
     newest = {name: fleet.heartbeats[name] for name in (COLLECTOR, WATCH) if name in fleet.heartbeats}
@@ -272,7 +270,7 @@ def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
 
 
 def _of_evidence(inputs: EvidenceInputs) -> Iterator[Family]:
-    """Yield metrics of the active destinations of the audit log."""
+    """Yield metrics of the active destinations that the audit log is sent to."""
     backlog = _gauge("evidence_backlog", "Acts of the audit log that a destination lacks", "destination")
     success = _gauge("evidence_success_timestamp_seconds", "When it confirmed something last", "destination")
     failing = _gauge("evidence_failing", "Whether it does not take what it is sent", "destination")
@@ -285,9 +283,9 @@ def _of_evidence(inputs: EvidenceInputs) -> Iterator[Family]:
 
 
 def _stages(epoch: UUID) -> Family:
-    """Return metrics of groups that wait for others.
+    """Return the sequence that each group of nodes is allowed to reach.
 
-    `group` is empty for nodes without one, which wait only for ring 0.
+    `group` is empty for nodes without a group, which only wait for ring 0.
     """
     family = _gauge("group_released", "Up to which sequence a group of nodes may go", "group")
     for name, sequence in Release.objects.filter(epoch=epoch).values_list("group__name", "sequence"):
@@ -296,7 +294,7 @@ def _stages(epoch: UUID) -> Family:
 
 
 def _queue_depths() -> Family:
-    """Count the tasks that wait for a worker. No line while Redis is away."""
+    """Count the tasks that wait for a worker, by queue. Omit all values while Redis is away."""
     family = _gauge("queue_depth", "Tasks that wait for a worker", "queue")
     pipe = telemetry.connection(settings.REDIS_URL).pipeline(transaction=False)
     for queue in QUEUES:
@@ -310,8 +308,9 @@ def _queue_depths() -> Family:
 
 
 def _push_latencies() -> Iterator[Family]:
-    """Yield quantiles of the time from publication to proof, over the newest proofs, since each edit has
-    only one row.
+    """Yield quantiles of the time from publication to proof, over the newest PROOFS proofs.
+
+    The window is a number of proofs because each edit has only one row.
     """
     with connection.cursor() as cursor:
         cursor.execute(_LATENCIES, [list(QUANTILES), PROOFS])

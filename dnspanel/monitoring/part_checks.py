@@ -1,4 +1,4 @@
-"""Questions about the panel's parts, asked in threads, so that no caller waits longer than the limit."""
+"""Checks of the panel's parts that run in threads, so that no caller waits longer than the limit."""
 
 import threading
 import time
@@ -12,14 +12,16 @@ NO_ANSWER = f"did not answer within {PATIENCE_SECONDS:g} s"
 
 
 class State(StrEnum):
-    """The state of a part. What cannot be asked, since something else is away, is unknown and no fault."""
+    """The state of a part. A part that cannot be checked, because another part is away, is unknown and not a fault."""
 
     OK, FAULT, UNKNOWN = "ok", "fault", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the panel. The reason is for operators: it can hold addresses and messages of other programs."""
+    """The state of one part of the panel. The reason is for operators, since it can contain addresses and foreign
+    messages.
+    """
 
     state: State
     reason: str = ""
@@ -30,10 +32,10 @@ Found = Mapping[str, Part]
 
 
 class Check:
-    """A question about some parts, which at most one thread of the process asks at a time.
+    """A check of some parts. At most one thread of the process runs it at a time.
 
-    Who comes while it is being asked waits for that answer; an answer is given again for `fresh_seconds`. `silence`
-    says for each part what it means that no answer came.
+    Callers during a run wait for its result. A result is reused for `fresh_seconds`. `silence` has the state of each
+    part if there is no answer in time.
     """
 
     def __init__(self, silence: Mapping[str, State], ask: Callable[[], Found], *, fresh_seconds: float = 0.0) -> None:
@@ -42,7 +44,7 @@ class Check:
         self._run: _Run | None = None
 
     def begin(self) -> "_Run":
-        """Have the question asked, unless that is going on or the last answer is fresh. Returns at once."""
+        """Start the check in a thread, unless it is running or the last result is fresh. Return immediately."""
         with self._lock:
             run = self._run
             if run is None or (run.ended.is_set() and time.monotonic() - run.ended_at >= self._fresh_seconds):
@@ -51,7 +53,7 @@ class Check:
             return run
 
     def wait_for_answer(self) -> Found:
-        """Return the last answer, or the next one. Without one in time, return the meaning of silence."""
+        """Return the fresh or next result. Without a result in time, return the states in `silence`."""
         run = self.begin()
         # From its start: a later caller, while the same question hangs, does not wait again.
         if run.ended.wait(max(0.0, run.began_at + PATIENCE_SECONDS - time.monotonic())):
@@ -68,7 +70,7 @@ class Check:
 
 
 class _Run:
-    """One time that a question is asked."""
+    """One run of a check."""
 
     def __init__(self) -> None:
         self.began_at = time.monotonic()
@@ -78,5 +80,5 @@ class _Run:
 
 
 def reason_of(exc: BaseException) -> str:
-    """Return an error's class and the first line of its message."""
+    """Return an error's class and the first line of its message, at most 300 characters."""
     return f"{type(exc).__name__}: {exc}".splitlines()[0].strip()[:300]

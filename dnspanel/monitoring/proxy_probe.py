@@ -1,4 +1,4 @@
-"""Asks the proxy before the web processes whether it answers: it is a program of others and writes no life signs."""
+"""The check that the proxy in front of the web processes answers. It is foreign software and writes no life signs."""
 
 import http.client
 import ssl
@@ -13,16 +13,17 @@ _PATH = "/livez"
 
 
 class ProxyProbe:
-    """The life signs of the proxy at an address, written by the process that asks it."""
+    """A writer of life signs for the proxy at an address. The process that probes the proxy runs it."""
 
     def __init__(self, url: str) -> None:
         self._url = urlsplit(url)
         self.life = Alive(PROXY, answers=self.answers, host=self._url.netloc, pid=0)
 
     def answers(self) -> bool:
-        """Return True if the proxy answers, whatever it says: an error page is an answer.
+        """Return True if the proxy answers with any status, even an error page.
 
-        On this machine its watchdog knows whether its main process is stopped, while others of it still answer.
+        For a proxy on this machine, also ask its watchdog, because child processes still answer if the main process is
+        stopped.
         """
         if watchdog.signs_of(PROXY) and not watchdog.is_alive(PROXY):
             return False

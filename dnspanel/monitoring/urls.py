@@ -1,4 +1,4 @@
-"""URLs of the answers about health, which the first middleware gives."""
+"""URLs of the health checks. The first middleware answers them."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""`GET /metrics` for Prometheus: for a token that may see nodes, and for the operator's own networks."""
+"""`GET /metrics` for Prometheus, with a token that can see nodes or from the operator's networks."""
 
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -23,7 +23,7 @@ from dnspanel.monitoring.metrics import exposition
 
 
 class MayScrape(BasePermission):
-    """Deny by default: a token with the permission to see nodes, or an address that the operator named."""
+    """Access for tokens with the permission to see nodes, and for addresses that the operator configured."""
 
     message = f"This token may not: {Permission.FLEET}."
 
@@ -34,7 +34,7 @@ class MayScrape(BasePermission):
 
 
 class PlainText(BaseRenderer):
-    """A refusal in words; the metrics themselves are not rendered."""
+    """A renderer of refusals as plain text. The metrics themselves are not rendered."""
 
     media_type = "text/plain"
     format = "txt"
@@ -45,17 +45,19 @@ class PlainText(BaseRenderer):
 
 
 class MetricsView(APIView):
-    """All metrics, in Prometheus's text form."""
+    """All metrics in Prometheus's text format."""
 
     permission_classes = (MayScrape,)
     renderer_classes = (PlainText,)
 
     def perform_content_negotiation(self, request: Request, *, force: bool = False) -> tuple[BaseRenderer, str]:
-        """Return the only form, whatever the request asks for."""
+        """Return plain text, whatever format the request asks for."""
         return PlainText(), PlainText.media_type
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse a scrape within a second while PostgreSQL is away: it would be given up by then, or later."""
+        """Refuse a scrape within a second while PostgreSQL is away. Prometheus would otherwise wait
+        until its timeout.
+        """
         if "postgresql" in faults(ready()):
             raise OperationalError("PostgreSQL does not answer")
         super().initial(request, *args, **kwargs)

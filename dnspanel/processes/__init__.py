@@ -1,1 +1,1 @@
-"""What all processes of the panel share: the broker, and what they do at their start and without it."""
+"""Code shared by all processes of the panel: the broker, their start, and their work without the broker."""

@@ -1,9 +1,9 @@
-"""Redis as the broker, without kombu's notes about messages that only wake a worker.
+"""Redis as the broker, without kombu's records of messages that only wake a worker.
 
-kombu notes in Redis each message that it gives to a worker, and deletes the note when the message is acknowledged. If a
-worker died with the message, another one gets it `visibility_timeout` seconds later. That takes two transactions each,
-which were half of the push worker's computing time for an edit. A message in one of WAKING_QUEUES only means "look":
-beat sends it again within seconds.
+kombu records each message that it delivers to a worker in Redis, and deletes the record when the message is
+acknowledged. If a worker dies with the message, another worker gets it `visibility_timeout` seconds later. That takes
+two transactions per message, which were half of the push worker's computing time for an edit. A message in one of
+WAKING_QUEUES only means "look for work". Beat sends it again within seconds.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ _Channel: Any = redis.Channel
 
 
 class QoS(_Noted):  # type: ignore[misc]
-    """As kombu's, but messages of WAKING_QUEUES are lost with the worker that has them, or that does not want them.
+    """kombu's QoS, but messages of WAKING_QUEUES are lost if their worker dies or rejects them.
 
-    They count as any other for how many a worker may have at a time.
+    They still count toward the number of messages that a worker can have at a time.
     """
 
     def append(self, message: Any, delivery_tag: str) -> None:
@@ -49,10 +49,10 @@ class QoS(_Noted):  # type: ignore[misc]
 
     @contextmanager
     def _let_go(self, delivery_tag: str) -> Iterator[None]:
-        """Stop counting the message, whether Redis answered or not.
+        """Stop counting the message, even if Redis does not answer.
 
-        kombu counts a message that it could not acknowledge for ever. After a Redis that hung for some seconds, workers
-        without running messages then took no other one. The message comes again after `visibility_timeout`.
+        kombu counts a message that it could not acknowledge forever. After Redis hung for some seconds, idle workers no
+        longer took messages. The message is delivered again after `visibility_timeout`.
         """
         try:
             yield
@@ -62,11 +62,11 @@ class QoS(_Noted):  # type: ignore[misc]
 
 
 class Channel(_Channel):  # type: ignore[misc]
-    """As kombu's, but without its connection it says so by an error after which workers connect again.
+    """kombu's Channel, but without a connection it raises an error that makes workers connect again.
 
-    A worker that loses Redis twice within moments closes channels whose connection is closed already. kombu then looks
-    for the host name of no connection, and the worker ended by the AttributeError. The same was reported of its older
-    releases: celery/kombu#582, celery/kombu#970.
+    A worker that loses Redis twice within moments closes channels whose connection is closed already. kombu then reads
+    the host name of a missing connection, and an AttributeError ended the worker. Older releases had reports of the
+    same error: celery/kombu#582, celery/kombu#970.
     """
 
     QoS = QoS
@@ -82,5 +82,5 @@ def _only_wakes(message: Any | None) -> bool:
 
 
 def use() -> None:
-    """Make every new channel of this process to Redis work like this."""
+    """Make all new channels of this process to Redis use this module's Channel."""
     redis.Transport.Channel = Channel

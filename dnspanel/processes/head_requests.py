@@ -1,4 +1,4 @@
-"""Answers to HEAD requests: the headers of the GET, without its body (RFC 9110 section 9.3.2)."""
+"""Answers to HEAD requests: the headers of the GET, without the body (RFC 9110 section 9.3.2)."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
 
 def without_bodies_for_head(application: "WSGIApplication") -> "WSGIApplication":
-    """Return the application so that it sends no body in answer to HEAD.
+    """Wrap a WSGI application so that its answers to HEAD have no body.
 
-    Django leaves that to the server. gunicorn drops the body as well, but logs a warning each time, and health checks
-    of load balancers ask by HEAD every few seconds.
+    Django leaves that to the server. gunicorn also drops the body, but logs a warning each time, and the health checks
+    of load balancers send HEAD every few seconds.
     """
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:

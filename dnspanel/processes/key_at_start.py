@@ -1,4 +1,4 @@
-"""Web processes, workers and beat do not start with a master key that is not the database's."""
+"""The check at the start of web processes, workers and beat that the master key is the database's key."""
 
 import logging
 
@@ -11,9 +11,10 @@ logger = logging.getLogger(__name__)
 
 
 def stop_with_another_key() -> None:
-    """End this process, with the reason in its log, if PANEL_MASTER_KEY is not the database's key.
+    """End this process if PANEL_MASTER_KEY is not the database's key. Log the reason.
 
-    Commands of manage.py ask the same by a check, E017. The connection is closed, because this process may fork next.
+    Commands of manage.py use the system check E017 for this. The connection is closed, because this process may fork
+    next.
     """
     try:
         refuse_another_key()

@@ -1,4 +1,4 @@
-"""Whether Redis does its work: it answers, and it takes a write. A full Redis answers PING and refuses every task."""
+"""A check that Redis answers and accepts a write. A full Redis answers PING but refuses every task."""
 
 from enum import StrEnum
 from functools import cache
@@ -17,7 +17,7 @@ ANSWERS_WITHIN = 1.0  # seconds
 
 
 class RedisProblem(StrEnum):
-    """What is wrong with Redis."""
+    """A problem with Redis."""
 
     AWAY = "away"  # no connection, or no answer in time
     FULL = "full"  # maxmemory is reached
@@ -25,12 +25,12 @@ class RedisProblem(StrEnum):
 
 
 def redis_problem() -> RedisProblem | None:
-    """Return what is wrong with Redis just now, within two seconds; None if it takes a write."""
+    """Return the current problem with Redis, or None if it accepts a write. Takes at most two seconds."""
     return explained_problem()[0]
 
 
 def explained_problem() -> tuple[RedisProblem | None, str]:
-    """Like `redis_problem`, with what Redis or the connection said."""
+    """Like `redis_problem`, together with the message of Redis or the connection."""
     try:
         _connection(settings.REDIS_URL).set(_KEY, "1", ex=_KEY_SECONDS)
     except ResponseError as exc:

@@ -1,9 +1,9 @@
-"""The workers that deliver go on without messages: they run the beat schedule of their own queues themselves.
+"""Delivery without a broker: the workers that deliver run the beat schedule of their queues themselves.
 
-With Redis stopped, full or behind a black hole, and with a beat that hangs, no task arrives. A thread of the workers
-`publish` and `push` notices that, and then calls the same functions that beat would have called by messages. Each of
-them closes a difference that it finds in PostgreSQL, under the same advisory locks, so that running one twice does no
-harm: not the moment when Redis is back, either.
+If Redis is stopped, full or unreachable, or beat hangs, no task arrives. A thread in the workers `publish` and `push`
+detects this and calls the functions that beat would otherwise trigger with messages. Each function reconciles a
+difference that it finds in PostgreSQL, under the same advisory locks. So running it twice is harmless, even at the
+moment when Redis returns.
 """
 
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class Poller:
-    """Runs the scheduled tasks of some queues while no messages arrive."""
+    """A poller that runs the scheduled tasks of some queues while no messages arrive."""
 
     def __init__(self, app: Celery, queues: Iterable[str]) -> None:
         self._queues = frozenset(queues)
@@ -51,13 +51,13 @@ class Poller:
         self.is_at_work = False
 
     def start(self) -> None:
-        """Watch from now on, in a thread that ends with the process."""
+        """Start watching in a daemon thread."""
         task_received.connect(self._note_message)
         wake.instead = self.run_here
         threading.Thread(target=self._watch, name="poller", daemon=True).start()
 
     def run_here(self, task: "Task[..., Any]", args: tuple[Any, ...], countdown: float) -> bool:
-        """Run the task in this process in place of a message, while there are none. False: it has to be sent."""
+        """Run the task in this process if no messages arrive. Return False if the task must be sent as a message."""
         if not self.is_at_work or not self._is_ours(task):
             return False
         if countdown:
@@ -116,11 +116,11 @@ def _run(task: "Task[..., Any]", args: tuple[Any, ...]) -> None:
 
 
 def use() -> None:
-    """Give every delivering worker of this process a poller."""
+    """Make every delivering worker of this process start a poller."""
     celeryd_after_setup.connect(begin)
 
 
 def begin(instance: Any, **_: object) -> None:
-    """Start the poller of a worker that delivers; others wait for messages."""
+    """Start the poller of a worker that delivers. Other workers wait for messages."""
     if queues := WAKING_QUEUES & set(instance.app.amqp.queues.consume_from):
         Poller(instance.app, queues).start()
