@@ -39,7 +39,7 @@ class ActSerializer(serializers.Serializer):
 
 
 class Audit(V2View):
-    """The audit log."""
+    """View to list entries of the audit log."""
 
     @extend_schema(
         operation_id="listAuditEntries",

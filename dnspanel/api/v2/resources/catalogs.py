@@ -138,7 +138,7 @@ class ConfirmationSerializer(Shape):
 
 
 class Catalogs(V2View):
-    """The list of consumed catalogs."""
+    """View to list consumed catalogs and to consume another one."""
 
     unconditional = True
 
@@ -177,7 +177,7 @@ class Catalogs(V2View):
 
 
 class OneCatalog(V2View):
-    """A consumed catalog."""
+    """View to read, change or stop consuming a catalog."""
 
     @extend_schema(operation_id="getCatalog", responses=CatalogSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
@@ -215,7 +215,7 @@ class OneCatalog(V2View):
 
 
 class CatalogRules(V2View):
-    """The rules of a consumed catalog."""
+    """View to read and set the rules of a consumed catalog."""
 
     @extend_schema(operation_id="getCatalogRules", responses=RulesSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
@@ -244,7 +244,7 @@ class CatalogRules(V2View):
 
 
 class CatalogConfirmation(V2View):
-    """The confirmation of removals from a consumed catalog."""
+    """View to confirm that many members leave a consumed catalog."""
 
     unconditional = True  # it names the revision
 
@@ -264,7 +264,7 @@ class CatalogConfirmation(V2View):
 
 
 class CatalogZones(V2View):
-    """The members of a consumed catalog."""
+    """View to list the members of a consumed catalog."""
 
     @extend_schema(
         operation_id="listCatalogZones",

@@ -132,7 +132,7 @@ class ChangeRunZoneSerializer(Shape):
 
 
 class ChangeRuns(V2View):
-    """The caller's own change runs."""
+    """View to list the caller's change runs and to start one."""
 
     unconditional = True
 
@@ -164,7 +164,7 @@ class ChangeRuns(V2View):
 
 
 class OneChangeRun(V2View):
-    """A change run."""
+    """View to read or cancel a change run."""
 
     @extend_schema(operation_id="getChangeRun", responses=ChangeRunSerializer)
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
@@ -193,7 +193,7 @@ class OneChangeRun(V2View):
 
 
 class ChangeRunZones(V2View):
-    """The outcomes of a change run, zone by zone."""
+    """View to list the outcome of a change run in each zone."""
 
     @extend_schema(
         operation_id="listChangeRunZones",

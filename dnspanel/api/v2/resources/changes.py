@@ -50,7 +50,7 @@ class ZoneRequest:
 
 
 class ZoneChanges(V2View):
-    """Many changes to one zone."""
+    """View to change many RRsets of one zone."""
 
     @extend_schema(operation_id="changeRRsets", parameters=CHANGING, request=ChangesSerializer, responses=_ANSWERS)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
@@ -82,7 +82,7 @@ class ZoneChanges(V2View):
 
 
 class Bulk(V2View):
-    """Many changes to many zones."""
+    """View to change many RRsets of many zones."""
 
     unconditional = True  # each zone says at which revision it must be
 

@@ -58,7 +58,7 @@ _REASON = TERMS[0]
 
 
 class ZoneDnssec(V2View):
-    """The signing settings of one zone."""
+    """View to read and change how a zone is signed."""
 
     @extend_schema(operation_id="getZoneDnssec", parameters=[IF_CHANGED], responses={200: SigningSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -113,7 +113,7 @@ class ZoneDnssec(V2View):
 
 
 class BulkDnssec(V2View):
-    """The signing settings of many zones."""
+    """View to change how many zones are signed."""
 
     unconditional = True  # it sets the state of zones, whatever it was
 

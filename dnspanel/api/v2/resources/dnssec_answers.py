@@ -33,7 +33,7 @@ from dnspanel.zones.signing.safety import parent_here
 
 
 class DnssecParent(V2View):
-    """The DS records of a zone at its parent."""
+    """View to read the DS records at the parent zone, or to ask for them again."""
 
     unconditional = True  # it asks again, whatever was found
 
@@ -61,7 +61,7 @@ class DnssecParent(V2View):
 
 
 class DnssecNodes(V2View):
-    """The DNSSEC answers of each node for a zone."""
+    """View to check the DNSSEC answers of every node for a zone."""
 
     @extend_schema(operation_id="listDnssecNodes", responses=page_of(DnssecNodeSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -84,7 +84,7 @@ class DnssecNodes(V2View):
 
 
 class UnprovenZones(V2View):
-    """All zones that don't validate on a node."""
+    """View to list zones that don't validate on a node."""
 
     @extend_schema(operation_id="listUnprovenZones", parameters=PAGED, responses=page_of(UnprovenZoneSerializer))
     def get(self, request: Request) -> HttpResponse:

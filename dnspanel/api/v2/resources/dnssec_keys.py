@@ -41,7 +41,7 @@ _REASON = TERMS[0]
 
 
 class DnssecKeys(V2View):
-    """All DNSSEC keys of a zone."""
+    """View to list the DNSSEC keys of a zone, and to create or import one."""
 
     unconditional = True
 
@@ -83,7 +83,7 @@ class DnssecKeys(V2View):
 
 
 class DnssecKey(V2View):
-    """A DNSSEC key of a zone."""
+    """View to read, change or delete a DNSSEC key of a zone."""
 
     @extend_schema(operation_id="getDnssecKey", parameters=[IF_CHANGED], responses={200: KeySerializer})
     def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
@@ -143,7 +143,7 @@ class DnssecKey(V2View):
 
 
 class DnssecKeyExport(OneSecretView):
-    """The export of a key with its private part."""
+    """View to export a DNSSEC key with its private part."""
 
     unconditional = True  # it changes nothing
 

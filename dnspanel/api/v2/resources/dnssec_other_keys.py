@@ -31,7 +31,7 @@ _REASON = TERMS[0]
 
 
 class OtherKeys(V2View):
-    """All keys of other signers of a zone."""
+    """View to list the keys that other signers use for a zone, and to add one."""
 
     unconditional = True
 
@@ -69,7 +69,7 @@ class OtherKeys(V2View):
 
 
 class OneOtherKey(V2View):
-    """A key of another signer, identified by its key tag."""
+    """View to remove a key of another signer, identified by its key tag."""
 
     @extend_schema(
         operation_id="deleteOtherKey",

@@ -159,7 +159,7 @@ class ZonePolicySerializer(serializers.Serializer):
 
 
 class DnssecPolicies(V2View):
-    """The list of DNSSEC policies."""
+    """View to list and create DNSSEC policies."""
 
     unconditional = True
 
@@ -199,7 +199,7 @@ class DnssecPolicies(V2View):
 
 
 class OneDnssecPolicy(V2View):
-    """A DNSSEC policy."""
+    """View to read, change or delete a DNSSEC policy."""
 
     @extend_schema(operation_id="getDnssecPolicy", responses=DnssecPolicySerializer)
     def get(self, request: Request, policy_id: int) -> HttpResponse:
@@ -263,7 +263,7 @@ class OneDnssecPolicy(V2View):
 
 
 class ZonePolicy(V2View):
-    """The DNSSEC policy of a zone."""
+    """View to read, set or detach the DNSSEC policy of a zone."""
 
     @extend_schema(operation_id="getZonePolicy", responses=ZonePolicySerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:

@@ -73,7 +73,7 @@ class PolicyRunZoneSerializer(serializers.Serializer):
 
 
 class PolicyRuns(V2View):
-    """The caller's own policy runs, or all runs if the caller is allowed to change policies."""
+    """View to list the caller's policy runs and to start one."""
 
     unconditional = True
 
@@ -124,7 +124,7 @@ class PolicyRuns(V2View):
 
 
 class OnePolicyRun(V2View):
-    """A policy run."""
+    """View to read or cancel a policy run."""
 
     @extend_schema(operation_id="getPolicyRun", responses=PolicyRunSerializer)
     def get(self, request: Request, run_id: int) -> HttpResponse:
@@ -149,7 +149,7 @@ class OnePolicyRun(V2View):
 
 
 class PolicyRunZones(V2View):
-    """The outcomes of a policy run, zone by zone."""
+    """View to list the outcome of a policy run in each zone."""
 
     @extend_schema(
         operation_id="listPolicyRunZones",

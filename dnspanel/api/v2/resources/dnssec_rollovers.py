@@ -41,7 +41,7 @@ _PAGE = page_of(RolloverSerializer)  # one class, or the document has two shapes
 
 
 class RolloversUnderWay(V2View):
-    """Rollovers under way in all zones."""
+    """View to list the rollovers that are under way in all zones."""
 
     @extend_schema(operation_id="listRollovers", parameters=PAGED, responses=_PAGE)
     def get(self, request: Request) -> HttpResponse:
@@ -58,7 +58,7 @@ class RolloversUnderWay(V2View):
 
 
 class RolloverKinds(V2View):
-    """The kinds of rollovers that a zone can have."""
+    """View to list the kinds of rollovers that a zone can have."""
 
     @extend_schema(operation_id="listRolloverKinds", responses=page_of(RolloverKindSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -83,7 +83,7 @@ class RolloverKinds(V2View):
 
 
 class ZoneRollovers(V2View):
-    """The rollovers of a zone."""
+    """View to list the rollovers of a zone and to start one."""
 
     unconditional = True  # a zone has one at a time
 
@@ -132,7 +132,7 @@ class ZoneRollovers(V2View):
 
 
 class OneRollover(V2View):
-    """A rollover of a zone."""
+    """View to read a rollover of a zone."""
 
     @extend_schema(operation_id="getRollover", parameters=[IF_CHANGED], responses={200: RolloverSerializer})
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
@@ -149,7 +149,7 @@ class OneRollover(V2View):
 
 
 class RolloverCancel(V2View):
-    """The cancellation of a rollover."""
+    """View to cancel a rollover."""
 
     unconditional = True  # refused where it is not safe, whatever was read
 

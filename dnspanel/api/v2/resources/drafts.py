@@ -54,7 +54,7 @@ ZONE = OpenApiParameter("zone", str, description="Only this zone.")
 
 
 class DraftDetail(V2View):
-    """The whole draft."""
+    """View to read or discard the whole draft."""
 
     @extend_schema(operation_id="getDraft", parameters=[IF_CHANGED], responses={200: DraftSerializer})
     def get(self, request: Request) -> HttpResponse:
@@ -82,7 +82,7 @@ class DraftDetail(V2View):
 
 
 class DraftOperations(V2View):
-    """The changes in the draft."""
+    """View to list the changes in the draft."""
 
     @extend_schema(
         operation_id="listDraftOperations", parameters=[*PAGED, ZONE], responses={200: page_of(OperationSerializer)}
@@ -108,7 +108,7 @@ class DraftOperations(V2View):
 
 
 class DraftRRset(V2View):
-    """An RRset in the draft."""
+    """View to read, set or drop the draft's change to one RRset."""
 
     @extend_schema(operation_id="getDraftRRset", responses={200: OperationSerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
@@ -159,7 +159,7 @@ class DraftRRset(V2View):
 
 
 class DraftPlan(V2View):
-    """The plan for publishing the draft."""
+    """View to review the effect of publishing the draft."""
 
     @extend_schema(operation_id="getDraftPlan", parameters=[ZONE], responses={200: PlansSerializer})
     def get(self, request: Request) -> HttpResponse:
@@ -174,7 +174,7 @@ class DraftPlan(V2View):
 
 
 class DraftPublish(V2View):
-    """The publishing of the draft."""
+    """View to publish the draft."""
 
     @extend_schema(
         operation_id="publishDraft",
@@ -197,7 +197,7 @@ class DraftPublish(V2View):
 
 
 class ConflictResolve(V2View):
-    """The resolution of a conflict in the draft."""
+    """View to resolve a conflict in the draft."""
 
     @extend_schema(
         operation_id="resolveConflict",

@@ -89,7 +89,7 @@ class EvidenceTestSerializer(serializers.Serializer):
 
 
 class EvidenceDestinations(V2View):
-    """All destinations of the audit log."""
+    """View to list and create destinations of the audit log."""
 
     unconditional = True
 
@@ -135,7 +135,7 @@ class EvidenceDestinations(V2View):
 
 
 class OneEvidenceDestination(V2View):
-    """A destination of the audit log."""
+    """View to read, change or delete a destination of the audit log."""
 
     @extend_schema(operation_id="getEvidenceDestination", responses=EvidenceDestinationSerializer)
     def get(self, request: Request, destination_id: int) -> HttpResponse:
@@ -190,7 +190,7 @@ class OneEvidenceDestination(V2View):
 
 
 class EvidenceDestinationTest(V2View):
-    """A test of a destination of the audit log."""
+    """View to send a test message to a destination of the audit log."""
 
     unconditional = True
 

@@ -37,7 +37,7 @@ class ExpirySerializer(Shape):
 
 
 class Expiries(V2View):
-    """RRsets of all zones with a scheduled removal."""
+    """View to list RRsets of all zones with a scheduled removal."""
 
     @extend_schema(
         operation_id="listExpiries",

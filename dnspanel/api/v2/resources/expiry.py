@@ -40,7 +40,7 @@ class RRsetExpirySerializer(Shape):
 
 
 class RRsetExpiry(V2View):
-    """The scheduled removal of one RRset."""
+    """View to read, set or cancel the scheduled removal of an RRset."""
 
     @extend_schema(operation_id="getRRsetExpiry", parameters=[IF_CHANGED], responses={200: RRsetExpirySerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:

@@ -107,7 +107,7 @@ _FILE = {
 
 
 class Exports(V2View):
-    """The caller's own exports."""
+    """View to list the caller's exports and to create one."""
 
     unconditional = True
 
@@ -147,7 +147,7 @@ class Exports(V2View):
 
 
 class OneExport(V2View):
-    """An export."""
+    """View to read or cancel an export."""
 
     @extend_schema(operation_id="getExport", responses=ExportSerializer)
     def get(self, request: Request, export_id: int) -> HttpResponse:
@@ -171,7 +171,7 @@ class OneExport(V2View):
 
 
 class ExportFile(V2View):
-    """The file of an export."""
+    """View to download the file of an export."""
 
     renderer_classes = (*V2View.renderer_classes, Gzip, Octets)
 

@@ -87,7 +87,7 @@ class FrontSerializer(Shape):
 
 
 class OneFront(V2View):
-    """A front."""
+    """View to read and change a front."""
 
     @extend_schema(operation_id="getFront", responses=FrontSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:

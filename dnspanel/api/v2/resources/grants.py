@@ -47,7 +47,7 @@ class GrantSerializer(ScopeSerializer):
 
 
 class Grants(V2View):
-    """All grants."""
+    """View to list and create grants."""
 
     unconditional = True
 
@@ -89,7 +89,7 @@ class Grants(V2View):
 
 
 class OneGrant(V2View):
-    """A grant. Grants are never changed; delete the grant and create a new one."""
+    """View to read or delete a grant. A grant can't be changed, only replaced."""
 
     @extend_schema(operation_id="getGrant", responses=GrantSerializer)
     def get(self, request: Request, grant_id: int) -> HttpResponse:

@@ -39,7 +39,7 @@ class Octets(BaseParser):
 
 
 class ImportFiles(V2View):
-    """The files of an import."""
+    """View to list the uploaded files of an import."""
 
     @extend_schema(operation_id="listImportFiles", responses=page_of(UploadedSerializer))
     def get(self, request: Request, import_id: int) -> HttpResponse:
@@ -52,7 +52,7 @@ class ImportFiles(V2View):
 
 
 class ImportFile(V2View):
-    """One file of an import."""
+    """View to upload or delete a file of an import."""
 
     parser_classes = (Octets,)
     unconditional = True

@@ -1,4 +1,7 @@
-"""Serializers for the source of an import. The request body has one member for each kind of source."""
+"""Serializers for the source of an import.
+
+The request body has one member for each kind of source.
+"""
 
 import base64
 import binascii

@@ -99,7 +99,7 @@ class Csv(JSONOnly):
 
 
 class ImportZones(V2View):
-    """The zones of an import."""
+    """View to list the zones of an import."""
 
     @extend_schema(
         operation_id="listImportZones",
@@ -131,7 +131,7 @@ class ImportZones(V2View):
 
 
 class ImportChoices(V2View):
-    """Choices for zones of an import."""
+    """View to choose what an import does with zones."""
 
     @extend_schema(operation_id="chooseImportZones", request=ChoicesSerializer, responses=ChosenSerializer)
     def post(self, request: Request, import_id: int) -> HttpResponse:
@@ -158,7 +158,7 @@ class ImportChoices(V2View):
 
 
 class ImportFaults(V2View):
-    """The errors and remarks of an import."""
+    """View to list the errors and remarks of an import."""
 
     @extend_schema(
         operation_id="listImportFaults",
@@ -189,7 +189,7 @@ class ImportFaults(V2View):
 
 
 class ImportFaultsCsv(V2View):
-    """The errors and remarks of an import as a CSV file."""
+    """View to download the errors and remarks of an import as CSV."""
 
     renderer_classes = (*V2View.renderer_classes, Csv)
 

@@ -126,7 +126,10 @@ class ImportSerializer(Shape):
 
 
 class ImportStepSerializer(ImportSerializer):
-    """An import after a step."""
+    """An import after a step.
+
+    After a dry run it has the reasons why the step would need `confirm`.
+    """
 
     reasons = serializers.ListField(
         child=serializers.CharField(),
@@ -195,7 +198,7 @@ class ImportActSerializer(Shape):
 
 
 class Imports(V2View):
-    """All imports that the caller is allowed to see."""
+    """View to list the imports that the caller is allowed to see, and to create one."""
 
     unconditional = True
 
@@ -224,7 +227,7 @@ class Imports(V2View):
 
 
 class OneImport(V2View):
-    """An import."""
+    """View to read, change or delete an import."""
 
     @extend_schema(operation_id="getImport", responses=ImportSerializer)
     def get(self, request: Request, import_id: int) -> HttpResponse:
@@ -260,7 +263,7 @@ class OneImport(V2View):
 
 
 class ImportAct(V2View):
-    """A step of an import."""
+    """View to run a step of an import, such as plan, apply or undo."""
 
     @extend_schema(
         operation_id="actOnImport",

@@ -54,7 +54,7 @@ class KeylessTransfersSerializer(Shape):
 
 
 class KeylessTransfers(V2View):
-    """The settings for transfers of a zone without a key."""
+    """View to read and set which addresses can transfer a zone without a key."""
 
     @extend_schema(operation_id="getKeylessTransfers", responses=KeylessTransfersSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:

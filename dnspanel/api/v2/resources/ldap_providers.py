@@ -75,7 +75,7 @@ class LdapProviderSerializer(ProviderShape):
 
 
 class LdapProviders(V2View):
-    """All LDAP servers."""
+    """View to list and create LDAP servers."""
 
     unconditional = True
 
@@ -83,7 +83,7 @@ class LdapProviders(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List LDAP servers.
 
-        Needs the permission `people`. Responses never include secrets.
+        Lists the servers with their settings and rules, without their secrets. Needs the permission `people`.
         """
         access.require(actor_in(request), Permission.PEOPLE)
         found = SignInProvider.objects.filter(kind=ProviderKind.LDAP)
@@ -109,7 +109,7 @@ class LdapProviders(V2View):
 
 
 class OneLdapProvider(V2View):
-    """An LDAP server."""
+    """View to read, change or delete an LDAP server."""
 
     @extend_schema(operation_id="getLdapProvider", responses=LdapProviderSerializer)
     def get(self, request: Request, provider_id: int) -> HttpResponse:

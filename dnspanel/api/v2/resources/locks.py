@@ -54,7 +54,7 @@ class LockSerializer(Shape):
 
 
 class ZoneLocks(V2View):
-    """The locks of a zone."""
+    """View to list and create locks of a zone."""
 
     unconditional = True
 
@@ -62,7 +62,7 @@ class ZoneLocks(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the locks of a zone.
 
-        Needs the right `settings`.
+        Each lock has its name, type, reason and manager. Needs the right `settings`.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
         found = Lock.objects.filter(zone=zone).select_related("zone", "person", "token", "placed_by")
@@ -98,7 +98,7 @@ class ZoneLocks(V2View):
 
 
 class ZoneLock(V2View):
-    """A lock of a zone."""
+    """View to read or delete a lock of a zone."""
 
     @extend_schema(operation_id="getLock", responses=LockSerializer)
     def get(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:

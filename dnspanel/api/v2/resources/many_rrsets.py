@@ -56,7 +56,7 @@ _BY_SEVERITY = {Severity.ERROR: 0, Severity.WARNING: 1}
 
 
 class ManyRRsets(V2View):
-    """RRsets of any number of zones."""
+    """View to make the same change to many RRsets of any zones."""
 
     @extend_schema(
         operation_id="actOnRRsets",

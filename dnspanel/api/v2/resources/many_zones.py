@@ -43,7 +43,7 @@ from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
 
 class ManyZones(V2View):
-    """Any number of zones."""
+    """View to change or delete many zones."""
 
     @extend_schema(
         operation_id="actOnZones",

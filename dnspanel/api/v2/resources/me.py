@@ -46,7 +46,7 @@ class MeSerializer(serializers.Serializer):
 
 
 class Me(V2View):
-    """The caller."""
+    """View to read the caller's own token and its owner."""
 
     @extend_schema(operation_id="getMe", responses=MeSerializer)
     def get(self, request: Request) -> HttpResponse:

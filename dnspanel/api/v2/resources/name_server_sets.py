@@ -103,7 +103,7 @@ class FollowedSetSerializer(Shape):
 
 
 class NameServerSets(V2View):
-    """The name server sets that the caller is allowed to see."""
+    """View to list and create name server sets."""
 
     unconditional = True
 
@@ -145,7 +145,7 @@ class NameServerSets(V2View):
 
 
 class OneNameServerSet(V2View):
-    """A name server set."""
+    """View to read, change or delete a name server set."""
 
     @extend_schema(operation_id="getNameServerSet", responses=NameServerSetSerializer)
     def get(self, request: Request, set_id: int) -> HttpResponse:
@@ -194,7 +194,7 @@ class OneNameServerSet(V2View):
 
 
 class ZoneNameServers(V2View):
-    """The name server set that a zone follows."""
+    """View to read the name server set that a zone follows."""
 
     @extend_schema(operation_id="getZoneNameServers", responses=FollowedSetSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:

@@ -65,7 +65,10 @@ class NewNamedDraftSerializer(Shape):
 
 
 class TakeUpSerializer(Shape):
-    """The fate of unnamed changes in the current draft: save them under a name, or move them into the resumed draft."""
+    """What happens to unnamed changes in the current draft.
+
+    They are saved under a name, or moved into the resumed draft.
+    """
 
     aside = Text(
         required=False,
@@ -78,7 +81,7 @@ class TakeUpSerializer(Shape):
 
 
 class NamedDraftList(V2View):
-    """The saved drafts that the caller can see."""
+    """View to list saved drafts, and to save the current draft."""
 
     @extend_schema(operation_id="listNamedDrafts", parameters=PAGED, responses=page_of(NamedDraftSerializer))
     def get(self, request: Request) -> HttpResponse:
@@ -115,7 +118,7 @@ class NamedDraftList(V2View):
 
 
 class OneNamedDraft(V2View):
-    """A saved draft."""
+    """View to read or delete a saved draft."""
 
     @extend_schema(operation_id="getNamedDraft", responses=NamedDraftSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
@@ -140,7 +143,7 @@ class OneNamedDraft(V2View):
 
 
 class NamedDraftPlan(V2View):
-    """The plan for publishing a saved draft."""
+    """View to review the effect of publishing a saved draft."""
 
     @extend_schema(operation_id="getNamedDraftPlan", responses=PlansSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
@@ -155,7 +158,7 @@ class NamedDraftPlan(V2View):
 
 
 class NamedDraftPublish(V2View):
-    """The publishing of a saved draft."""
+    """View to publish a saved draft."""
 
     @extend_schema(
         operation_id="publishNamedDraft",
@@ -179,7 +182,7 @@ class NamedDraftPublish(V2View):
 
 
 class NamedDraftTakeUp(V2View):
-    """The resuming of a saved draft."""
+    """View to resume a saved draft."""
 
     @extend_schema(
         operation_id="resumeNamedDraft",
@@ -203,7 +206,7 @@ class NamedDraftTakeUp(V2View):
 
 
 class NamedDraftPutBack(V2View):
-    """The release of a saved draft."""
+    """View to release a saved draft, so that someone else can resume it."""
 
     @extend_schema(
         operation_id="releaseNamedDraft",

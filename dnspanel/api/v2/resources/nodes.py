@@ -174,7 +174,7 @@ class NodePatchSerializer(Shape):
 
 
 class Nodes(V2View):
-    """All nodes."""
+    """View to list all nodes."""
 
     @extend_schema(operation_id="listNodes", responses=page_of(NodeSerializer))
     def get(self, request: Request) -> HttpResponse:
@@ -189,7 +189,7 @@ class Nodes(V2View):
 
 
 class OneNode(V2View):
-    """A node."""
+    """View to read a node, and to change or delete one that has not joined."""
 
     @extend_schema(operation_id="getNode", responses=NodeSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
@@ -231,7 +231,7 @@ class OneNode(V2View):
 
 
 class NodePoints(V2View):
-    """The numbers of a node over time."""
+    """View to read the numbers of a node over time."""
 
     @extend_schema(
         operation_id="getNodePoints",
@@ -261,7 +261,7 @@ class NodePoints(V2View):
 
 
 class NodeAct(V2View):
-    """An act on a node, such as drain or retire."""
+    """View to act on a node, such as drain or retire."""
 
     @extend_schema(
         operation_id="actOnNode",

@@ -137,7 +137,7 @@ class TransferNowSerializer(Shape):
 
 
 class TransferredZones(V2View):
-    """All zones with other primaries, including zones that the panel has taken over."""
+    """View to list zones with other primaries, and to create one. The list includes zones that were taken over."""
 
     unconditional = True
 
@@ -185,7 +185,7 @@ class TransferredZones(V2View):
 
 
 class ZonePrimaries(V2View):
-    """The primaries of one zone."""
+    """View to read and set the primaries of a zone."""
 
     @extend_schema(operation_id="getZonePrimaries", responses=TransferredZoneSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -228,7 +228,7 @@ class ZonePrimaries(V2View):
 
 
 class ZoneTransfer(V2View):
-    """A transfer of a zone from its primaries."""
+    """View to transfer a zone from its primaries now."""
 
     unconditional = True  # whatever the zone is, it becomes what its primary has
 
@@ -248,7 +248,7 @@ class ZoneTransfer(V2View):
 
 
 class ZoneTakeOver(V2View):
-    """The takeover of a zone from its primaries."""
+    """View to make this panel the primary of a transferred zone."""
 
     @extend_schema(
         operation_id="takeOverZone",
@@ -270,7 +270,7 @@ class ZoneTakeOver(V2View):
 
 
 class ZoneGivenBack(V2View):
-    """The return of a zone that was taken over to its primaries."""
+    """View to give a zone that was taken over back to its primaries."""
 
     @extend_schema(
         operation_id="giveBackZone",

@@ -49,7 +49,7 @@ class KindView(V2View):
 
 
 class KindList(KindView):
-    """The list of all kinds of problems that this API returns."""
+    """View to list all kinds of problems that this API returns."""
 
     @extend_schema(operation_id="listProblems", auth=[], responses=page_of(KindSerializer))
     def get(self, request: Request) -> HttpResponse:
@@ -63,7 +63,7 @@ class KindList(KindView):
 
 
 class KindDetail(KindView):
-    """A kind of problem."""
+    """View to read the explanation of one kind of problem."""
 
     @extend_schema(operation_id="getProblem", auth=[], responses={200: KindSerializer})
     def get(self, request: Request, code: str) -> HttpResponse:

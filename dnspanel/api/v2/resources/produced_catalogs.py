@@ -104,7 +104,7 @@ class CatalogMovesSerializer(serializers.Serializer):
 
 
 class ProducedCatalogs(V2View):
-    """The list of produced catalogs."""
+    """View to list and create produced catalogs."""
 
     unconditional = True
 
@@ -141,7 +141,7 @@ class ProducedCatalogs(V2View):
 
 
 class OneProducedCatalog(V2View):
-    """A produced catalog."""
+    """View to read, change or delete a produced catalog."""
 
     @extend_schema(operation_id="getProducedCatalog", responses=ProducedCatalogSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -189,7 +189,7 @@ class OneProducedCatalog(V2View):
 
 
 class CatalogMembers(V2View):
-    """The members of a produced catalog."""
+    """View to list the members of a produced catalog."""
 
     @extend_schema(operation_id="listCatalogMembers", parameters=PAGED, responses=page_of(CatalogMemberSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -209,7 +209,7 @@ class CatalogMembers(V2View):
 
 
 class CatalogPutIn(V2View):
-    """The addition of zones to a produced catalog."""
+    """View to add zones to a produced catalog."""
 
     unconditional = True  # zones that are in it already stay as they are
 
@@ -232,7 +232,7 @@ class CatalogPutIn(V2View):
 
 
 class CatalogTakeOut(V2View):
-    """The removal of zones from a produced catalog."""
+    """View to remove zones from a produced catalog."""
 
     unconditional = True
 

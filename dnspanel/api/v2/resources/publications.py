@@ -62,7 +62,7 @@ _FEED = [
 
 
 class PublicationList(V2View):
-    """All publications, as a list or as a feed of changes."""
+    """View to read all publications, as a list or as a feed of changes."""
 
     @extend_schema(operation_id="listPublications", parameters=_FEED, responses={200: PublicationPageSerializer})
     def get(self, request: Request) -> HttpResponse:
@@ -101,7 +101,7 @@ class PublicationList(V2View):
 
 
 class PublicationZones(V2View):
-    """The zones of one publication."""
+    """View to list the zones of a publication."""
 
     @extend_schema(
         operation_id="listPublicationZones", parameters=PAGED, responses={200: page_of(PublishedZoneSerializer)}
@@ -124,7 +124,7 @@ class PublicationZones(V2View):
 
 
 class PublicationDetail(V2View):
-    """A publication and its state on each node."""
+    """View to read a publication with its state on each node, or to wait for the nodes."""
 
     @extend_schema(
         operation_id="getPublication", parameters=[WAIT, WAIT_FOR], responses={200: WatchedPublicationSerializer}

@@ -127,7 +127,7 @@ class PlacedPublishHookSerializer(PublishHookSerializer):
 
 
 class PublishHooks(OneSecretView):
-    """The publish hooks that the caller is allowed to delete."""
+    """View to list the publish hooks of zones that the caller can govern, and to create one."""
 
     unconditional = True
 
@@ -163,7 +163,7 @@ class PublishHooks(OneSecretView):
 
 
 class OnePublishHook(V2View):
-    """A publish hook."""
+    """View to read, change or delete a publish hook."""
 
     @extend_schema(operation_id="getPublishHook", responses=PublishHookSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
@@ -216,7 +216,7 @@ class OnePublishHook(V2View):
 
 
 class PublishHookRotation(OneSecretView):
-    """The replacement of a publish hook's secret."""
+    """View to replace the secret of a publish hook."""
 
     @extend_schema(operation_id="rotatePublishHookSecret", request=None, responses={201: HookSecretSerializer})
     def post(self, request: Request, hook_id: int) -> HttpResponse:
@@ -233,7 +233,7 @@ class PublishHookRotation(OneSecretView):
 
 
 class PublishHookTest(V2View):
-    """A test of a publish hook."""
+    """View to test a publish hook."""
 
     unconditional = True
 
@@ -252,7 +252,7 @@ class PublishHookTest(V2View):
 
 
 class PublishHookHealth(V2View):
-    """The health of a publish hook."""
+    """View to read the health of a publish hook."""
 
     @extend_schema(operation_id="getPublishHookHealth", responses=HookHealthAndRepliesSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:

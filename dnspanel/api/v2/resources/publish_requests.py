@@ -136,7 +136,7 @@ class RequestActSerializer(Shape):
 
 
 class RequestList(V2View):
-    """The requests that the caller can see."""
+    """View to list approval requests, and to request approval of a draft."""
 
     @extend_schema(
         operation_id="listRequests",
@@ -202,7 +202,7 @@ class RequestList(V2View):
 
 
 class OneRequest(V2View):
-    """A request for approval."""
+    """View to read an approval request."""
 
     @extend_schema(operation_id="getRequest", responses=RequestSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
@@ -215,7 +215,7 @@ class OneRequest(V2View):
 
 
 class RequestAct(V2View):
-    """An act on a request, such as approve or publish."""
+    """View to act on an approval request, such as approve or publish."""
 
     @extend_schema(
         operation_id="actOnRequest",

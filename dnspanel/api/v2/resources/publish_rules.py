@@ -145,7 +145,7 @@ class FreezeSerializer(NewFreezeSerializer):
 
 
 class ApprovalRules(V2View):
-    """The approval rules that the caller is allowed to delete."""
+    """View to list the approval rules of zones that the caller can govern, and to create one."""
 
     unconditional = True
 
@@ -191,7 +191,7 @@ class ApprovalRules(V2View):
 
 
 class OneApprovalRule(V2View):
-    """An approval rule."""
+    """View to read or delete an approval rule."""
 
     @extend_schema(operation_id="getApprovalRule", responses=ApprovalRuleSerializer)
     def get(self, request: Request, rule_id: int) -> HttpResponse:
@@ -215,7 +215,7 @@ class OneApprovalRule(V2View):
 
 
 class Freezes(V2View):
-    """The freezes that the caller is allowed to delete."""
+    """View to list the freezes of zones that the caller can govern, and to create one."""
 
     unconditional = True
 
@@ -247,7 +247,7 @@ class Freezes(V2View):
 
 
 class OneFreeze(V2View):
-    """A freeze."""
+    """View to read or delete a freeze."""
 
     @extend_schema(operation_id="getFreeze", responses=FreezeSerializer)
     def get(self, request: Request, freeze_id: int) -> HttpResponse:

@@ -58,7 +58,7 @@ class LimitsSerializer(Shape):
 
 
 class OwnQuotas(V2View):
-    """The quotas of the token's owner."""
+    """View to read the quotas of the token's owner."""
 
     @extend_schema(operation_id="getMyQuotas", responses=QuotasSerializer)
     def get(self, request: Request) -> HttpResponse:
@@ -70,7 +70,7 @@ class OwnQuotas(V2View):
 
 
 class TeamQuotas(V2View):
-    """The quotas of a team."""
+    """View to read and set the quotas of a team."""
 
     @extend_schema(operation_id="getTeamQuotas", responses=QuotasSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:

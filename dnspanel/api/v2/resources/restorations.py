@@ -39,7 +39,7 @@ Refusals = Sequence[tuple[str, str]]
 
 
 class Restorations(V2View):
-    """The restoration of many deleted zones."""
+    """View to restore many zones from the trash."""
 
     @extend_schema(
         operation_id="restoreZones",

@@ -50,7 +50,7 @@ _UNDONE = {202: WrittenSerializer, 200: WrittenSerializer}
 
 
 class RevisionList(V2View):
-    """The revisions of a zone."""
+    """View to list the revisions of a zone."""
 
     @extend_schema(
         operation_id="listRevisions",
@@ -79,7 +79,7 @@ class RevisionList(V2View):
 
 
 class RevisionDetail(V2View):
-    """A revision of a zone."""
+    """View to read the changes of a revision."""
 
     @extend_schema(operation_id="getRevision", responses={200: RevisionDiffSerializer})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
@@ -98,7 +98,7 @@ class RevisionDetail(V2View):
 
 
 class RevisionRRsets(V2View):
-    """The RRsets of a zone at one revision."""
+    """View to list the RRsets of a zone at one revision."""
 
     @extend_schema(operation_id="listRevisionRRsets", parameters=PAGED, responses={200: page_of(RRsetSerializer)})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
@@ -123,7 +123,7 @@ class RevisionRRsets(V2View):
 
 
 class RevisionUndo(V2View):
-    """The undo of a revision."""
+    """View to undo a revision."""
 
     unconditional = True  # what others changed since is never undone
 
@@ -141,7 +141,7 @@ class RevisionUndo(V2View):
 
 
 class PublicationUndo(V2View):
-    """The undo of a publication."""
+    """View to undo a publication in all its zones."""
 
     unconditional = True
 
@@ -175,7 +175,7 @@ class PublicationUndo(V2View):
 
 
 class ZoneRestoreTo(V2View):
-    """The restoration of a zone to a revision."""
+    """View to restore a zone to a revision."""
 
     unconditional = True  # it means the same, whatever the zone is now
 

@@ -42,7 +42,7 @@ class RoleSerializer(Shape):
 
 
 class Roles(V2View):
-    """All custom roles."""
+    """View to list and create custom roles."""
 
     unconditional = True
 
@@ -70,7 +70,7 @@ class Roles(V2View):
 
 
 class OneRole(V2View):
-    """A custom role."""
+    """View to read, change or delete a custom role."""
 
     @extend_schema(operation_id="getRole", responses=RoleSerializer)
     def get(self, request: Request, role_id: int) -> HttpResponse:

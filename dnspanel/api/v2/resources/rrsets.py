@@ -52,7 +52,7 @@ _WRITTEN = {202: RRsetWrittenSerializer, 200: RRsetWrittenSerializer}
 
 
 class RRsetList(V2View):
-    """The RRsets of a zone."""
+    """View to list the RRsets of a zone."""
 
     @extend_schema(
         operation_id="listRRsets",
@@ -89,7 +89,7 @@ class RRsetList(V2View):
 
 
 class RRsetDetail(V2View):
-    """An RRset: all records with one name and type."""
+    """View to read, replace, change or delete one RRset."""
 
     @extend_schema(operation_id="getRRset", parameters=[IF_CHANGED], responses={200: RRsetSerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:

@@ -64,7 +64,7 @@ class SamlProviderSerializer(ProviderShape):
 
 
 class SamlProviders(V2View):
-    """All SAML providers."""
+    """View to list and create SAML providers."""
 
     unconditional = True
 
@@ -72,7 +72,7 @@ class SamlProviders(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List SAML providers.
 
-        Needs the permission `people`.
+        Lists the providers with their settings and rules. Needs the permission `people`.
         """
         access.require(actor_in(request), Permission.PEOPLE)
         found = SignInProvider.objects.filter(kind=ProviderKind.SAML)
@@ -98,7 +98,7 @@ class SamlProviders(V2View):
 
 
 class OneSamlProvider(V2View):
-    """A SAML provider."""
+    """View to read, change or delete a SAML provider."""
 
     @extend_schema(operation_id="getSamlProvider", responses=SamlProviderSerializer)
     def get(self, request: Request, provider_id: int) -> HttpResponse:

@@ -73,7 +73,7 @@ class ScimSecretSerializer(serializers.Serializer):
 
 
 class ScimDirectories(OneSecretView):
-    """All SCIM directories."""
+    """View to list and create SCIM directories."""
 
     unconditional = True
 
@@ -105,7 +105,7 @@ class ScimDirectories(OneSecretView):
 
 
 class OneScimDirectory(V2View):
-    """A SCIM directory."""
+    """View to read, change or delete a SCIM directory."""
 
     @extend_schema(operation_id="getScimDirectory", responses=ScimDirectorySerializer)
     def get(self, request: Request, directory_id: int) -> HttpResponse:
@@ -145,7 +145,7 @@ class OneScimDirectory(V2View):
 
 
 class ScimDirectoryRotation(OneSecretView):
-    """The replacement of a directory's secret."""
+    """View to replace the secret of a SCIM directory."""
 
     @extend_schema(operation_id="rotateScimDirectorySecret", request=None, responses={201: ScimSecretSerializer})
     def post(self, request: Request, directory_id: int) -> HttpResponse:

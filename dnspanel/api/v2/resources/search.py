@@ -27,7 +27,7 @@ Found = tuple[dict[str, Any], tuple[Any, ...]]  # what is displayed, and the cur
 
 
 class Search(V2View):
-    """The search for zones and RRsets."""
+    """View to search zones and RRsets."""
 
     @extend_schema(
         operation_id="searchZonesAndRRsets",

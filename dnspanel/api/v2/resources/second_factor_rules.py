@@ -49,7 +49,7 @@ class SecondFactorRulesSerializer(Shape):
 
 
 class SecondFactorRules(V2View):
-    """All rules for two-factor authentication."""
+    """View to read and set which roles and teams must have two-factor authentication."""
 
     @extend_schema(operation_id="getSecondFactorRules", responses=SecondFactorRulesSerializer)
     def get(self, request: Request) -> HttpResponse:

@@ -144,7 +144,7 @@ class SecondaryZoneSerializer(serializers.Serializer):
 
 
 class Secondaries(OneSecretView):
-    """All secondaries."""
+    """View to list and create secondaries."""
 
     unconditional = True
 
@@ -175,7 +175,7 @@ class Secondaries(OneSecretView):
 
 
 class OneSecondary(V2View):
-    """A secondary."""
+    """View to read, change or delete a secondary."""
 
     @extend_schema(operation_id="getSecondary", responses=SecondarySerializer)
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
@@ -214,7 +214,7 @@ class OneSecondary(V2View):
 
 
 class SecondaryNotification(V2View):
-    """The sending of NOTIFY to a secondary."""
+    """View to send NOTIFY to a secondary."""
 
     unconditional = True
 
@@ -233,7 +233,7 @@ class SecondaryNotification(V2View):
 
 
 class SecondaryRotation(OneSecretView):
-    """The replacement of a secondary's TSIG secret."""
+    """View to replace the TSIG secret of a secondary."""
 
     @extend_schema(operation_id="rotateSecondaryKey", request=None, responses={201: SecondarySecretSerializer})
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
@@ -249,7 +249,7 @@ class SecondaryRotation(OneSecretView):
 
 
 class SecondaryZones(V2View):
-    """The zones of a secondary."""
+    """View to list the zones of a secondary."""
 
     @extend_schema(
         operation_id="listSecondaryZones",

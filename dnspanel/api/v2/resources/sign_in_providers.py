@@ -77,7 +77,7 @@ class SignInProviderSerializer(ProviderShape):
 
 
 class SignInProviders(V2View):
-    """All OpenID Connect providers."""
+    """View to list and create OpenID Connect providers."""
 
     unconditional = True
 
@@ -85,7 +85,7 @@ class SignInProviders(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List OpenID Connect providers.
 
-        Needs the permission `people`. Responses never include secrets.
+        Lists the providers with their settings and rules, without their secrets. Needs the permission `people`.
         """
         access.require(actor_in(request), Permission.PEOPLE)
         page = page_request(request, int)
@@ -112,7 +112,7 @@ class SignInProviders(V2View):
 
 
 class OneSignInProvider(V2View):
-    """An OpenID Connect provider."""
+    """View to read, change or delete an OpenID Connect provider."""
 
     @extend_schema(operation_id="getSignInProvider", responses=SignInProviderSerializer)
     def get(self, request: Request, provider_id: int) -> HttpResponse:

@@ -61,7 +61,7 @@ class PasswordLinkSerializer(Shape):
 
 
 class SecondFactor(V2View):
-    """A person's two-factor authentication."""
+    """View to read or reset a person's two-factor authentication."""
 
     @extend_schema(operation_id="getSecondFactor", responses=SecondFactorSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
@@ -88,7 +88,7 @@ class SecondFactor(V2View):
 
 
 class Sessions(V2View):
-    """A person's most recent 100 sessions."""
+    """View to list a person's most recent 100 sessions, or to end all."""
 
     @extend_schema(operation_id="listSessions", responses=SessionsSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
@@ -115,7 +115,7 @@ class Sessions(V2View):
 
 
 class PasswordLink(OneSecretView):
-    """A link that sets a person's password."""
+    """View to create a link that lets a person set a password."""
 
     unconditional = True
 

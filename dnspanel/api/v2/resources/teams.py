@@ -48,7 +48,7 @@ class MembershipSerializer(Shape):
 
 
 class Teams(V2View):
-    """All teams."""
+    """View to list and create teams."""
 
     unconditional = True
 
@@ -75,7 +75,7 @@ class Teams(V2View):
 
 
 class OneTeam(V2View):
-    """A team."""
+    """View to read, rename or delete a team."""
 
     @extend_schema(operation_id="getTeam", responses=TeamSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:
@@ -112,7 +112,7 @@ class OneTeam(V2View):
 
 
 class TeamMember(V2View):
-    """A person in a team."""
+    """View to add, change or remove a member of a team."""
 
     @extend_schema(operation_id="setTeamMember", request=MembershipSerializer, responses=TeamSerializer)
     def put(self, request: Request, team_id: int, user_id: int) -> HttpResponse:

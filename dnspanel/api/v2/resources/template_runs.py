@@ -94,7 +94,7 @@ class TemplateRunZoneSerializer(serializers.Serializer):
 
 
 class TemplateRuns(V2View):
-    """The caller's own template runs."""
+    """View to list the caller's template runs and to start one."""
 
     unconditional = True
 
@@ -144,7 +144,7 @@ class TemplateRuns(V2View):
 
 
 class OneTemplateRun(V2View):
-    """A template run."""
+    """View to read or cancel a template run."""
 
     @extend_schema(operation_id="getTemplateRun", responses=TemplateRunSerializer)
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
@@ -172,7 +172,7 @@ class OneTemplateRun(V2View):
 
 
 class TemplateRunZones(V2View):
-    """The outcomes of a template run, zone by zone."""
+    """View to list the outcome of a template run in each zone."""
 
     @extend_schema(
         operation_id="listTemplateRunZones",

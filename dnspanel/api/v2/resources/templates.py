@@ -161,7 +161,7 @@ class TemplateAppliedSerializer(WrittenSerializer):
 
 
 class Templates(V2View):
-    """The templates that the caller can see."""
+    """View to list and create templates."""
 
     unconditional = True
 
@@ -196,7 +196,7 @@ class Templates(V2View):
 
 
 class OneTemplate(V2View):
-    """A template."""
+    """View to read, change or delete a template."""
 
     @extend_schema(operation_id="getTemplate", responses=TemplateSerializer)
     def get(self, request: Request, template_id: int) -> HttpResponse:
@@ -237,7 +237,7 @@ class OneTemplate(V2View):
 
 
 class TemplateVersions(V2View):
-    """The versions of a template."""
+    """View to list the versions of a template and to publish a new one."""
 
     unconditional = True  # a version that was published in between is never overwritten: it has its own number
 
@@ -276,7 +276,7 @@ class TemplateVersions(V2View):
 
 
 class OneTemplateVersion(V2View):
-    """A version of a template."""
+    """View to read a version of a template."""
 
     @extend_schema(operation_id="getTemplateVersion", responses=TemplateVersionSerializer)
     def get(self, request: Request, template_id: int, number: int) -> HttpResponse:
@@ -288,7 +288,7 @@ class OneTemplateVersion(V2View):
 
 
 class ZoneTemplateUse(V2View):
-    """The application of a template to a zone."""
+    """View to apply a template to a zone."""
 
     unconditional = True  # what was proposed is published for the revision that it was proposed for
 

@@ -101,7 +101,7 @@ class RotationSerializer(Shape):
 
 
 class Tokens(OneSecretView):
-    """All tokens that the caller is allowed to see."""
+    """View to list tokens that the caller is allowed to see, and to create one."""
 
     unconditional = True
 
@@ -135,7 +135,7 @@ class Tokens(OneSecretView):
 
 
 class OneToken(V2View):
-    """A token. The terms of a token never change; create a new token and revoke the old one."""
+    """View to read or revoke a token. A token's terms can't be changed."""
 
     @extend_schema(operation_id="getToken", responses=TokenSerializer)
     def get(self, request: Request, token_id: int) -> HttpResponse:
@@ -162,7 +162,7 @@ class OneToken(V2View):
 
 
 class TokenRotation(OneSecretView):
-    """The rotation of a token."""
+    """View to rotate a token, which creates a new token with the same terms."""
 
     @extend_schema(operation_id="rotateToken", request=RotationSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request, token_id: int) -> HttpResponse:
@@ -207,7 +207,10 @@ def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms
 
 
 def _usual_end(actor: Actor, now: datetime) -> datetime:
-    """Return the default expiry time: in 90 days, or earlier if the creating token expires before."""
+    """Return the default expiry time of a new token.
+
+    It is 90 days from now, or the expiry time of the creating token if that is earlier.
+    """
     ends = [default_end(now), actor.token.expires_at if actor.token else None]
     return min(end for end in ends if end is not None)
 

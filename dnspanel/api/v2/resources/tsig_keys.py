@@ -75,7 +75,7 @@ class NewTsigKeySerializer(TsigKeySerializer):
 
 
 class TsigKeys(OneSecretView):
-    """All TSIG keys that the caller is allowed to see."""
+    """View to list TSIG keys that the caller is allowed to see, and to create one."""
 
     unconditional = True
 
@@ -112,7 +112,7 @@ class TsigKeys(OneSecretView):
 
 
 class OneTsigKey(V2View):
-    """A TSIG key."""
+    """View to read or revoke a TSIG key."""
 
     @extend_schema(operation_id="getTsigKey", responses=TsigKeySerializer)
     def get(self, request: Request, key_id: int) -> HttpResponse:

@@ -167,7 +167,7 @@ class RightsSerializer(serializers.Serializer):
 
 
 class Users(V2View):
-    """All people and service accounts."""
+    """View to list people and service accounts."""
 
     @extend_schema(operation_id="listUsers", parameters=PAGED, responses=page_of(UserSerializer))
     def get(self, request: Request) -> HttpResponse:
@@ -182,7 +182,7 @@ class Users(V2View):
 
 
 class ServiceAccounts(V2View):
-    """Service accounts, which are accounts for programs."""
+    """View to create a service account, which is an account for programs."""
 
     unconditional = True
 
@@ -204,7 +204,7 @@ class ServiceAccounts(V2View):
 
 
 class HandOver(V2View):
-    """The transfer of an account's tokens and other objects to another account."""
+    """View to give the tokens and other objects of an account to another account."""
 
     unconditional = True
 
@@ -234,7 +234,7 @@ class HandOver(V2View):
 
 
 class OneUser(V2View):
-    """A person."""
+    """View to read a person, and to change their role or state."""
 
     @extend_schema(operation_id="getUser", responses=UserSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
@@ -263,7 +263,7 @@ class OneUser(V2View):
 
 
 class UserRights(V2View):
-    """The rights of a person in a zone."""
+    """View to check the rights of a person in a zone."""
 
     @extend_schema(
         operation_id="getUserRights",
@@ -313,7 +313,7 @@ class UserRights(V2View):
 
 
 class Invitations(OneSecretView):
-    """Invitations, which are links that create an account."""
+    """View to create a link that invites a person."""
 
     unconditional = True
 

@@ -51,7 +51,10 @@ class VanityNameSerializer(serializers.Serializer):
 
 
 class VanityPlaceSerializer(Shape):
-    """A zone that contains names of a name server set."""
+    """A zone that contains names of a name server set.
+
+    It shows whether the panel maintains the addresses of these names, and the check at the parent zone.
+    """
 
     zone = serializers.CharField()
     names = VanityNameSerializer(many=True)
@@ -63,7 +66,7 @@ class VanityPlaceSerializer(Shape):
 
 
 class VanityPlaces(V2View):
-    """The zones that contain names of a name server set."""
+    """View to list the zones that contain names of a name server set."""
 
     @extend_schema(operation_id="listVanityAddresses", responses=page_of(VanityPlaceSerializer))
     def get(self, request: Request, set_id: int) -> HttpResponse:
@@ -77,7 +80,7 @@ class VanityPlaces(V2View):
 
 
 class VanityPlace(V2View):
-    """A zone that contains names of a name server set."""
+    """View to read vanity names in a zone, and to start or stop maintaining their addresses."""
 
     @extend_schema(operation_id="getVanityAddresses", responses=VanityPlaceSerializer)
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
@@ -120,7 +123,7 @@ class VanityPlace(V2View):
 
 
 class VanityParent(V2View):
-    """The check at the parent of a zone with vanity names."""
+    """View to check delegation and glue at the parent of a zone with vanity names."""
 
     unconditional = True
 

@@ -116,7 +116,7 @@ class DeliverySerializer(serializers.Serializer):
 
 
 class Webhooks(OneSecretView):
-    """All webhooks that the caller is allowed to see."""
+    """View to list webhooks that the caller is allowed to see, and to create one."""
 
     unconditional = True
 
@@ -151,7 +151,7 @@ class Webhooks(OneSecretView):
 
 
 class OneWebhook(V2View):
-    """A webhook."""
+    """View to read, change or delete a webhook."""
 
     @extend_schema(operation_id="getWebhook", responses=WebhookSerializer)
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
@@ -193,7 +193,7 @@ class OneWebhook(V2View):
 
 
 class WebhookTest(V2View):
-    """A test of a webhook."""
+    """View to send a test event to a webhook."""
 
     unconditional = True
 
@@ -210,7 +210,7 @@ class WebhookTest(V2View):
 
 
 class WebhookRotation(OneSecretView):
-    """The replacement of a webhook's secret."""
+    """View to replace the secret of a webhook."""
 
     @extend_schema(operation_id="rotateWebhookSecret", request=None, responses={201: SecretSerializer})
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
@@ -228,7 +228,7 @@ class WebhookRotation(OneSecretView):
 
 
 class Deliveries(V2View):
-    """The log of a webhook's deliveries."""
+    """View to list the deliveries of a webhook."""
 
     @extend_schema(
         operation_id="listWebhookDeliveries",
@@ -254,7 +254,7 @@ class Deliveries(V2View):
 
 
 class Replay(V2View):
-    """The repetition of a delivery."""
+    """View to send a delivery again."""
 
     unconditional = True
 

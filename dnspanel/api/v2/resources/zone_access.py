@@ -63,7 +63,7 @@ class TokenHereSerializer(Shape):
 
 
 class ZonePeople(V2View):
-    """The people with rights over a zone."""
+    """View to list the people with rights in a zone."""
 
     unconditional = True
 
@@ -87,7 +87,7 @@ class ZonePeople(V2View):
 
 
 class ZoneTokens(V2View):
-    """The tokens with rights over a zone."""
+    """View to list the tokens with rights in a zone."""
 
     unconditional = True
 

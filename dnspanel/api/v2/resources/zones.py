@@ -67,7 +67,7 @@ _COLUMNS = (
 
 
 class ZoneList(V2View):
-    """All zones that the caller can read."""
+    """View to list and create zones."""
 
     unconditional = True
 
@@ -138,7 +138,7 @@ class ZoneList(V2View):
 
 
 class ZoneDetail(V2View):
-    """A zone."""
+    """View to read, change or delete a zone."""
 
     @extend_schema(operation_id="getZone", parameters=[IF_CHANGED], responses={200: ZoneSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -206,7 +206,7 @@ class ZoneDetail(V2View):
 
 
 class ZoneClones(V2View):
-    """The cloning of a zone."""
+    """View to clone a zone."""
 
     unconditional = True  # the source is read as of one moment, and not changed
 
@@ -256,7 +256,7 @@ def _new_names(typed: Sequence[str]) -> list[str]:
 
 
 class Deletions(V2View):
-    """The deletion of many zones."""
+    """View to delete many zones in one publication."""
 
     unconditional = True  # each zone says at which revision it must be
 
@@ -311,7 +311,7 @@ def _canonical(text: str) -> str | None:
 
 
 class TrashList(V2View):
-    """The zones in the trash."""
+    """View to list the zones in the trash."""
 
     @extend_schema(
         operation_id="listDeletedZones",
@@ -336,7 +336,7 @@ class TrashList(V2View):
 
 
 class TrashRestore(V2View):
-    """The restoration of a zone from the trash."""
+    """View to restore one zone from the trash."""
 
     unconditional = True  # a zone in the trash does not change
 
@@ -457,8 +457,9 @@ def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """Return the team with this id if the actor is allowed to choose it or it is the current team. Raise Problem if
-    not.
+    """Return the team with this id if the actor is allowed to choose it or it is the current team.
+
+    Raise Problem if not.
     """
     if team_id is None:
         return None
