@@ -225,7 +225,7 @@ def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datet
 
 
 def _regroup(secondary: Secondary, serial: int) -> bool:
-    """Put each member into the group of its first tag. Return whether a member from before this serial changed."""
+    """Put each member into the group of its first tag. Return True if a member from before this serial changed."""
     present = Member.objects.filter(secondary=secondary, until=None)
     if not secondary.group_tags and not present.exclude(catalog_group="").exists():
         return False
@@ -242,7 +242,7 @@ def notify_all(*, secondary_id: int, now: datetime) -> None:
 
 
 def _moves_members(after: int, up_to: int) -> bool:
-    """Return whether one of these publications created or deleted a zone, or changed how it is signed."""
+    """Return True if one of these publications created or deleted a zone, or changed its signing."""
     revisions = Revision.objects.filter(publication__gt=after, publication__lte=up_to)
     if revisions.exclude(kind=RevisionKind.CHANGE).exists():
         return True
@@ -251,7 +251,7 @@ def _moves_members(after: int, up_to: int) -> bool:
 
 
 def _forget_old(secondary_id: int) -> None:
-    """Delete members that left, except for the last ones, which the catalog's changes need."""
+    """Delete members that left, except the most recent ones, which the catalog's IXFR needs."""
     gone = Member.objects.filter(secondary=secondary_id, until__isnull=False).order_by("-until", "-pk")
     past = gone.values_list("until", flat=True)[MOST_GONE : MOST_GONE + 1]
     for until in past:

@@ -1,4 +1,4 @@
-"""Secondaries and what each has of its zones. Models store and constrain; `set_up`, `members` and others write."""
+"""Secondaries and the state of their zones. Models only store and constrain; other modules write."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -13,7 +13,7 @@ from dnspanel.zones.models import Zone
 
 
 class Kind(models.TextChoices):
-    """Which program it runs: what its configuration looks like."""
+    """The server software of a secondary, which decides the form of its configuration."""
 
     BIND = "bind", gettext_lazy("BIND 9.18 or later")
     NSD = "nsd", "NSD"
@@ -23,7 +23,7 @@ class Kind(models.TextChoices):
 
 
 class ZoneChoice(models.TextChoices):
-    """Which zones it transfers."""
+    """The zones that a secondary transfers."""
 
     ALL = "all", gettext_lazy("every zone")
     TAG = "tag", gettext_lazy("the zones with a tag")
@@ -32,7 +32,7 @@ class ZoneChoice(models.TextChoices):
 
 
 class Transport(models.TextChoices):
-    """Over what it transfers; its key signs each message whatever this is."""
+    """The allowed transports of a secondary's transfers. Its key signs each message over any transport."""
 
     ANY = "any", gettext_lazy("TCP or TLS")
     TLS = "tls", gettext_lazy("TLS only")
@@ -104,10 +104,9 @@ class Secondary(models.Model):
 
 
 class Member(models.Model):
-    """A zone that a secondary transfers, and which serial the secondary has.
+    """A zone that a secondary transfers, and the secondary's serial of the zone.
 
-    A member that left keeps its label and the serials between which it was one, as long as the catalog's changes are
-    given.
+    A member that left keeps its label, and its first and last serial, while the catalog's IXFR needs them.
     """
 
     secondary = models.ForeignKey(Secondary, on_delete=models.CASCADE, related_name="members", db_index=False)
@@ -211,7 +210,7 @@ class NoticeAddress(models.Model):
 
 
 class NoticeMark(models.Model):
-    """Publications up to here have led to NOTIFY to the addresses of zones."""
+    """The sequence up to which publications have led to NOTIFY to zones' addresses."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField(default=0)
@@ -221,7 +220,10 @@ class NoticeMark(models.Model):
 
 
 class ServerCertificate(models.Model):
-    """What the gateway shows over TLS where the operator gave it nothing: of the panel's authority; encrypted key."""
+    """The gateway's TLS certificate from the panel's authority, for use without an operator's certificate.
+
+    Its key is encrypted.
+    """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     pem = models.TextField()

@@ -1,4 +1,4 @@
-"""NOTIFY (RFC 1996) for what waits, tried again with growing pauses; questions for serials go the same way."""
+"""Sending of waiting NOTIFY messages (RFC 1996), with retries after growing pauses. Queries for serials do the same."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,21 +31,21 @@ Exchange = Callable[..., list[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """How many messages were sent, and how many of them answered."""
+    """The number of messages sent, and the number answered."""
 
     sent: int = 0
     answered: int = 0
 
 
 def is_somebody_told() -> bool:
-    """Return whether any server gets NOTIFY of any zone. One query, planned once."""
+    """Return True if any server gets NOTIFY for any zone. One query, planned once."""
     with prepared_cursor() as cursor:
         cursor.execute(_IS_SOMEBODY_TOLD)
         return bool(cursor.fetchone()[0])
 
 
 def secondaries_with_due(*, now: datetime) -> list[int]:
-    """Return the active secondaries that have something to be sent now."""
+    """Return the ids of active secondaries with due NOTIFY messages."""
     active = Secondary.objects.filter(active=True)
     due = set(active.filter(catalog_notify_at__lte=now).values_list("pk", flat=True))
     waiting = Member.objects.filter(secondary__in=active, notify_at__lte=now, until=None)
@@ -54,10 +54,11 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
 
 
 def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
-    """Send what is due, for at most AT_ONCE zones, and record the outcome. Sending twice does no harm.
+    """Send due NOTIFY for at most AT_ONCE zones and record the results. Sending twice does no harm.
 
-    1. Read what waits. 2. Send it, outside of any transaction. 3. Record the answers: a crash before this line sends it
-    again, and later publications wait for the next look.
+    1. Read the waiting messages.
+    2. Send them, outside of any transaction.
+    3. Record the answers. A crash before this step sends the messages again.
     """
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
@@ -78,7 +79,7 @@ def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange
 
 
 def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
-    """Send waiting NOTIFY to addresses of zones, unsigned, and record the results; at most AT_ONCE, as `send_due`."""
+    """Send waiting NOTIFY to zones' addresses, unsigned, and record the results. At most AT_ONCE, as in `send_due`."""
     now = clock()
     waiting = NoticeAddress.objects.filter(notify_at__lte=now).select_related("zone").order_by("notify_at", "pk")
     by_address: dict[str, list[NoticeAddress]] = {}
@@ -99,7 +100,7 @@ def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exc
 def _notify(
     secondary: Secondary, waiting: Sequence[Member], send: Exchange
 ) -> tuple[list[Member], dict[tuple[str, int], list[Member]]]:
-    """Return the members that answered NOTIFY, and the others by their fault and number of earlier attempts."""
+    """Return the members that answered NOTIFY, and the others grouped by fault and number of earlier attempts."""
     messages = _messages([(member.zone_id, member.zone_name) for member in waiting])
     # A server with several addresses is tried at the next one each time.
     address = secondary.addresses[waiting[0].attempts % len(secondary.addresses)]
@@ -115,7 +116,7 @@ def _notify(
 
 
 def _messages(zones: Sequence[tuple[int | None, str]]) -> list[dns.message.Message]:
-    """Return NOTIFY for each of these zones (id, name), with its SOA of now. One query."""
+    """Return a NOTIFY for each of these zones (id, name) with its current SOA. One query."""
     at_apexes = rrsets_at_names({zone_id: (name, {name}) for zone_id, name in zones if zone_id is not None})
     return [
         udp_exchange.notify_message(name, at_apexes.get(zone_id or 0, {}).get((name, rdtypes.SOA)))

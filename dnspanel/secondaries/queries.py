@@ -1,4 +1,4 @@
-"""Reads for the faces: secondaries with what is behind, and the zones of one. The zones page by key."""
+"""Queries for pages and APIs: secondaries with their state, and the zones of one, paged by name."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class SecondaryRow:
-    """A secondary in the list: of how many zones, how many of them are behind, and since when the longest."""
+    """A secondary in the list: its number of zones, how many are behind, and the time of the longest delay."""
 
     secondary: Secondary
     zones: int
@@ -23,13 +23,13 @@ class SecondaryRow:
     differing: int  # of how many zones it answers otherwise than they are, though with their serials
 
     def word(self, now: datetime) -> str:
-        """Return the state: off, late, behind, differs, or in sync."""
+        """Return the state as a word: off, late, behind, differs, or in sync."""
         return _word(self.secondary, self.behind_since, now, differs=self.differing > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class LateSecondary:
-    """One that is behind for longer than its bound with some zones, or that answers no question for so long."""
+    """A secondary that is behind with some zones beyond its bound, or that has been silent as long."""
 
     name: str
     zones: int
@@ -40,7 +40,7 @@ class LateSecondary:
 
 @dataclass(frozen=True, slots=True)
 class DifferingSecondary:
-    """One that answers otherwise than some of its zones are, though with their serials."""
+    """A secondary whose answers differ from some of its zones despite equal serials."""
 
     name: str
     zones: int
@@ -61,7 +61,7 @@ ORDER BY s.name"""
 
 
 def late_secondaries(now: datetime) -> list[LateSecondary]:
-    """Return the secondaries that are late enough for an alert; one query."""
+    """Return the secondaries that are late enough for an alert. One query."""
     with connection.cursor() as cursor:
         cursor.execute(_LATE, {"now": now})
         return [LateSecondary(name, zones, first or "", *since) for name, zones, first, *since in cursor.fetchall()]
@@ -75,24 +75,24 @@ ORDER BY s.name, m.differs_since, m.zone_name"""
 
 
 def differing_secondaries() -> list[DifferingSecondary]:
-    """Return those whose answers differ from a zone, by one query."""
+    """Return the secondaries whose answers differ from a zone. One query."""
     with connection.cursor() as cursor:
         cursor.execute(_DIFFERING)
         return [DifferingSecondary(*row) for row in cursor.fetchall()]
 
 
 def gets_all_of(secondary: Secondary, zone: Zone) -> bool:
-    """Return True if the secondary is to get the whole zone with its next change, since its answers differ."""
+    """Return True if the secondary must get the whole zone with the next change, because its answers differ."""
     return Member.objects.filter(secondary=secondary, zone=zone, until=None, differs_since__isnull=False).exists()
 
 
 def is_late(secondary: Secondary, behind_since: datetime, now: datetime) -> bool:
-    """Return whether the secondary is behind for longer than its bound."""
+    """Return True if the secondary is behind for longer than its bound."""
     return now - behind_since > timedelta(seconds=secondary.lag_bound)
 
 
 def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, int]:
-    """Return in a word how far the zone has come there, and how many seconds it is behind."""
+    """Return the state of the zone at the secondary as a word, and the seconds it is behind."""
     word = _word(secondary, member.behind_since, now, differs=member.differs_since is not None)
     if not secondary.active or member.behind_since is None:
         return word, 0
@@ -100,7 +100,7 @@ def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, 
 
 
 def secondary_rows(person: Person) -> list[SecondaryRow]:
-    """Return every secondary by name, by two queries: there are few."""
+    """Return every secondary by name, with two queries for all."""
     found = list(secondaries_visible_to(person).order_by("name"))
     return _rows(found)
 
@@ -113,7 +113,7 @@ def secondary_row(secondary: Secondary) -> SecondaryRow:
 def members_page(
     person: Person, secondary: Secondary, *, search: str = "", behind: bool = False, after: str = "", limit: int = 50
 ) -> list[Member]:
-    """Return a secondary's zones that the person can see, with names after `after`; only those behind, if asked."""
+    """Return the secondary's zones that the person can see, after the name `after`; optionally only those behind."""
     members = members_visible_to(person, secondary).select_related("zone").order_by("zone_name")
     if search:
         members = members.filter(zone_name__startswith=search)

@@ -1,4 +1,4 @@
-"""What the gateway did for a secondary, and what it refused it: counted, and in the audit log within bounds. Verbs."""
+"""Counters and audit entries for transfers to secondaries and for refusals, limited in number. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ _EVERY = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class CompletedTransfer:
-    """One transfer that was carried out: the serial that the secondary has now, AXFR or IXFR, and how much that was."""
+    """One completed transfer: the secondary's new serial, AXFR or IXFR, and the size."""
 
     serial: int
     how: str
@@ -33,7 +33,7 @@ class CompletedTransfer:
 
 
 def note_transfer(*, secondary_id: int, zone_id: int, carried: CompletedTransfer, now: datetime) -> None:
-    """Record the transfer in the zone's row. A transfer of the current serial ends being behind."""
+    """Record the transfer in the zone's row. After a transfer of the current serial the zone is no longer behind."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(
         transferred_at=now,
@@ -48,26 +48,26 @@ def note_transfer(*, secondary_id: int, zone_id: int, carried: CompletedTransfer
 
 
 def note_key_transfer(*, zone_id: int, now: datetime) -> None:
-    """Note that the key of a token has transferred this zone, signed."""
+    """Record that a token's key has transferred this signed zone."""
     row = KeyTransfer(zone_id=zone_id, at=now)
     KeyTransfer.objects.bulk_create([row], update_conflicts=True, unique_fields=["zone"], update_fields=["at"])
 
 
 def note_catalog(*, secondary_id: int, serial: int) -> None:
-    """Record the catalog serial that the secondary has. Members that leave it can then enter another catalog."""
+    """Record the secondary's serial of the catalog. Members that leave this catalog can then enter another one."""
     Secondary.objects.filter(pk=secondary_id).exclude(catalog_fetched=serial).update(catalog_fetched=serial)
     if Member.objects.filter(secondary=secondary_id, coo_since__isnull=False).exists():
         transaction.on_commit(lambda: moves_read.send_robust(sender=Member), robust=True)
 
 
 def note_not_now(*, secondary_id: int, zone_id: int, now: datetime) -> None:
-    """Record that the secondary could not get the zone just now, and queue NOTIFY for it soon."""
+    """Record that the secondary couldn't get the zone now, and queue another NOTIFY for it soon."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(notify_at=now + TOLD_AGAIN_AFTER, attempts=0)
 
 
 def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime, zone_name: str | None = None) -> None:
-    """Count a refusal and record its reason. The audit log has it, unless it has one from the last hour."""
+    """Count a refusal and record its reason. Write it to the audit log at most once an hour."""
     count = _refusals.take(secondary_id, now)
     if not count:
         return
@@ -95,22 +95,25 @@ def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime,
 
 
 def note_answered(*, member_ids: list[int], sent_at: datetime, now: datetime) -> None:
-    """Record that NOTIFY for these was answered. A NOTIFY for a publication since `sent_at` still waits."""
+    """Record that NOTIFY for these zones was answered. NOTIFY for publications since `sent_at` still waits."""
     members = Member.objects.filter(pk__in=member_ids)
     members.update(notified_at=now, notify_error="")
     members.filter(notify_at__lte=sent_at).update(notify_at=None, attempts=0)
 
 
 def note_unanswered(*, member_ids: list[int], error: str, sent_at: datetime, next_at: datetime | None) -> None:
-    """Record that NOTIFY for these was not answered, and the time of the next try. None: after the next publication."""
+    """Record that NOTIFY for these zones wasn't answered, and the time of the next attempt.
+
+    None means that the next attempt follows the next publication.
+    """
     waiting = Member.objects.filter(pk__in=member_ids, notify_at__lte=sent_at)
     waiting.update(notify_at=next_at, attempts=F("attempts") + 1, notify_error=shortened(error, 200))
 
 
 def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetime | None, now: datetime) -> None:
-    """Record that NOTIFY to a zone's address was answered (no error), or the time of the next try. None: no other try.
+    """Record that NOTIFY to a zone's address was answered (no error), or the time of the next attempt (or None).
 
-    A NOTIFY for a publication since `sent_at` still waits.
+    NOTIFY for a publication since `sent_at` still waits.
     """
     row = NoticeAddress.objects.filter(pk=row_id)
     row.update(notify_error=shortened(error, 200), **({} if error else {"notified_at": now}))
@@ -119,15 +122,15 @@ def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetim
 
 
 def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: datetime | None, attempts: int) -> None:
-    """Record that NOTIFY for the catalog was answered (None), or the time of the next try."""
+    """Record that NOTIFY for the catalog was answered (None), or the time of the next attempt."""
     waiting = Secondary.objects.filter(pk=secondary_id, catalog_notify_at__lte=sent_at)
     waiting.update(catalog_notify_at=next_at, catalog_attempts=attempts)
 
 
 def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: datetime, now: datetime) -> None:
-    """Record the serial that the secondary answered. An older one than ours is behind, from now at the latest.
+    """Record the serial in the secondary's answer. If it is older than the panel's, the zone is behind from now on.
 
-    A question about a publication since `asked_at` still waits.
+    A query about a publication since `asked_at` still waits.
     """
     member = Member.objects.filter(pk=member_id)
     member.update(served_serial=serial, served_at=now, question_error="")
@@ -137,7 +140,7 @@ def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: dat
 
 
 def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
-    """Note how the answers of the secondary differ from the zone (empty: they do not), and since when."""
+    """Record how and since when the secondary's answers differ from the zone; empty if they don't."""
     since = Coalesce("differs_since", Value(now)) if difference else None
     Member.objects.filter(pk=member_id).update(
         compared_at=now, difference=shortened(difference, 500), differs_since=since
@@ -145,19 +148,19 @@ def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
 
 
 def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, next_at: datetime) -> None:
-    """Record that the secondary did not answer with a serial. Questions about later publications still wait."""
+    """Record that the secondary answered without a serial. Queries about later publications still wait."""
     members = Member.objects.filter(pk__in=member_ids)
     members.update(question_error=shortened(error, 200))
     members.filter(question_at__lte=asked_at).update(question_at=next_at)
 
 
 def note_untold(*, member_ids: list[int], now: datetime) -> None:
-    """Queue NOTIFY for these once again."""
+    """Queue NOTIFY for these zones again."""
     Member.objects.filter(pk__in=member_ids, notify_at=None).update(notify_at=now, attempts=0)
 
 
 def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
-    """Record since when the secondary answers no question, or that it answered."""
+    """Record since when the secondary answers no query, or that it answers again."""
     secondary = Secondary.objects.filter(pk=secondary_id)
     if is_silent:
         secondary.filter(silent_since=None).update(silent_since=now)
@@ -166,14 +169,14 @@ def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
 
 
 class _Refusals:
-    """Counts by secondary what is not written yet."""
+    """Counts unwritten refusals by secondary."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._waiting: dict[int, tuple[int, int, datetime]] = {}  # how many, how many at once are left, last written
 
     def take(self, secondary_id: int, now: datetime) -> int:
-        """Return how many refusals to write now, this one included; 0 leaves it for a later write."""
+        """Return the number of refusals to write now, including this one; 0 leaves it for a later write."""
         with self._lock:
             count, left, written = self._waiting.get(secondary_id, (0, _AT_ONCE, now))
             if now - written >= _EVERY:

@@ -1,8 +1,8 @@
-"""Whether a server answers with a zone as it is here: some of its RRsets, its keys, and whether answers are signed.
+"""Comparison of a server's answers with a zone: some RRsets, the keys, and whether answers are signed.
 
-An equal serial does not prove that. A server that missed a deletion in a difference, or was given another content
-under the same serial, says that it is in sync for ever. What other rules than the RRset itself decide is not compared:
-below delegations and DNAME, where a wildcard may answer, and computed types.
+An equal serial proves too little. A server that missed a deletion in an IXFR, or got other content under the same
+serial, looks in sync for ever. Answers that depend on more than the RRset itself aren't compared: below delegations and
+DNAME, where a wildcard can answer, and computed types.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,18 +59,18 @@ Values = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A question, and the values of its answer, as DNSSEC compares them; none where the zone has no such RRset."""
+    """A question and the values expected in its answer, in DNSSEC canonical form; none if there is no such RRset."""
 
     name: str
     type: int
     values: Values
 
     def question(self) -> dns.message.Message:
-        """Return the message that asks, also for signatures."""
+        """Return the query message. It also requests signatures."""
         return _question(self.name, self.type)
 
     def difference(self, message: dns.message.Message | None) -> str:
-        """Return what is wrong with the answer; empty where nothing is, or where it says nothing."""
+        """Return the fault in the answer; empty if it is correct or inconclusive."""
         found = None if message is None else _values_in(message, self.name, self.type)
         if found is None or found == self.values:
             return ""
@@ -83,10 +83,10 @@ class Expected:
 
 
 def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
-    """Return how a server's answers differ from the zone, "" if they do not; None if that is not known.
+    """Return the difference between a server's answers and the zone, "" if there is none, None if unknown.
 
-    The comparison begins at the label `place`. A difference is asked for a second time, because one address can be
-    several servers. The result is not known if the server, or the zone here, moved in between.
+    The comparison starts at the label `place`. A difference is checked a second time, because one address can be
+    several servers. The result is unknown if the server's data or the zone changed in between.
     """
     state = signing_of(zone)
     expected = [*_keys(zone, state), *_expected_of_sample(zone, place)]
@@ -101,7 +101,7 @@ def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
 
 
 def _differences(zone: Zone, state: SigningState, expected: Sequence[Expected], ask: Ask) -> list[str] | None:
-    """Return every difference; None for a server that does not answer with the zone's serial."""
+    """Return every difference; None if the server doesn't answer with the zone's serial."""
     soa, *answers = ask([_question(zone.name, rdtypes.SOA), *(each.question() for each in expected)])
     if soa.message is None or _serial_in(soa.message, zone.name) != zone.serial:
         return None
@@ -124,7 +124,7 @@ def _signing_difference(message: dns.message.Message, *, is_signed: bool) -> str
 
 
 def _keys(zone: Zone, state: SigningState) -> Iterator[Expected]:
-    """Yield the keys that the zone must have; those of one that has keys and is not signed are not compared."""
+    """Yield the keys that the zone must have. Nothing is yielded if the zone has keys but isn't signed."""
     if state.is_signed != (state.presigned or bool(state.keys)):
         return
     own = {key.dnskey for key in keys_of(zone, state) if key.published}
@@ -162,7 +162,7 @@ def _sample(zone: Zone, place: str) -> list[Key]:
 
 
 def _around(name: str, zone: str) -> list[str]:
-    """Return the names between this one and the zone's, and the wildcards that could answer for this one."""
+    """Return the names between this one and the zone's apex, and the wildcards that could answer for this name."""
     found: list[str] = []
     above = names.parent(name) if name != zone else None
     while above is not None:
@@ -174,7 +174,7 @@ def _around(name: str, zone: str) -> list[str]:
 def _is_answered_plainly(
     name: str, type: int, zone: str, types: Mapping[str, set[int]], around: Iterable[str], *, exists: bool
 ) -> bool:
-    """Return True if the RRset, or its absence, decides the answer to its question."""
+    """Return True if only the RRset, or its absence, determines the answer."""
     here = types.get(name, set())
     if here & COMPUTED or (rdtypes.CNAME in here and type != rdtypes.CNAME):
         return False
@@ -202,7 +202,7 @@ def _read(type: int, wire: bytes) -> dns.rdata.Rdata:
 
 
 def _values_in(message: dns.message.Message, name: str, type: int) -> Values | None:
-    """Return the values of the RRset in the answer; None for an answer that was cut off, or an error."""
+    """Return the values of the RRset in the answer; None for a truncated answer or an error."""
     if message.flags & dns.flags.TC or message.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         return None
     owner = dns.name.from_text(name)

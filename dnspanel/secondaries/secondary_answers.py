@@ -1,7 +1,7 @@
-"""What secondaries really answer with: the SOA of each zone, asked over DNS after a publication and in a slow round.
+"""Queries for the SOA of each zone at secondaries, after a publication and in slow rounds.
 
-Only the answer proves that a secondary is in sync: a transfer says that it has the zone, not that it serves it. The
-serial does not prove the rest of the zone: from time to time more of it is asked for (`samples`).
+Only an answer proves that a secondary is in sync: after a transfer it has the zone, but might not serve it. The serial
+doesn't prove the rest of the zone, so more of it is queried at intervals (`samples`).
 """
 
 import logging
@@ -45,13 +45,13 @@ _LABEL = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 
 def secondaries_with_due(*, now: datetime) -> list[int]:
-    """Return the active secondaries that have a zone to be asked for now."""
+    """Return the ids of active secondaries with a zone to query now."""
     due = Member.objects.filter(secondary__active=True, question_at__lte=now, until=None)
     return sorted(due.order_by().values_list("secondary", flat=True).distinct())
 
 
 def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange | None = None) -> Sent:
-    """Ask the secondary for the SOA of zones that are due, at most AT_ONCE, and record its answers."""
+    """Query the secondary for the SOA of due zones, at most AT_ONCE, and record its answers."""
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
     due = Member.objects.filter(secondary=secondary_id, until=None, question_at__lte=now).order_by("question_at", "pk")
@@ -95,9 +95,9 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
 
 
 def _is_to_be_compared(member: Member, now: datetime) -> bool:
-    """Return True if its answers are due: at first, once a day, and an hour after the last time if it was transferred.
+    """Return True if a comparison is due: at first, once a day, and after a transfer an hour after the last one.
 
-    A secondary does not have to answer questions about a catalog.
+    A secondary doesn't have to answer queries about a catalog.
     """
     if member.zone is None or member.zone.is_catalog:
         return False
@@ -115,7 +115,7 @@ def _longest_ago(members_: Sequence[Member]) -> list[Member]:
 def _compare(
     secondary: Secondary, chosen: Sequence[Member], address: str, send: Exchange, clock: Callable[[], datetime]
 ) -> None:
-    """Compare what the secondary answers of these zones with what they hold, and record what differs."""
+    """Compare the secondary's answers for these zones with their content, and record the differences."""
     key = key_of(secondary)
     for member in chosen:
         if member.zone is None:
@@ -132,7 +132,7 @@ def _compare(
 
 
 def _exchange_of(secondary: Secondary) -> Exchange:
-    """Return the way to ask the secondary: over UDP, or over TLS at its TLS port."""
+    """Return the function that queries the secondary: over UDP, or over TLS if it has a TLS port."""
     if secondary.tls_port is None:
         return udp_exchange.exchange
     port, certificates = secondary.tls_port, fingerprints_of(secondary.certificate)
@@ -145,13 +145,13 @@ def _exchange_of(secondary: Secondary) -> Exchange:
 
 
 def _address_of(secondary: Secondary, now: datetime) -> str:
-    """Return its first address; while it does not answer, each address in turn."""
+    """Return the secondary's first address; while it is silent, each address in turn."""
     turn = int(now.timestamp() / AFTER_SILENCE.total_seconds()) if secondary.silent_since else 0
     return secondary.addresses[turn % len(secondary.addresses)]
 
 
 def _serial_in(message: dns.message.Message | None) -> int | None:
-    """Return the serial of the SOA in an answer."""
+    """Return the serial of the SOA in an answer, or None."""
     for rrset in message.answer if message is not None else ():
         if rrset.rdtype == dns.rdatatype.SOA and message is not None and rrset.name == message.question[0].name:
             return int(rrset[0].serial)
@@ -170,9 +170,10 @@ def _is_to_be_told_again(member: Member, serial: int, now: datetime) -> bool:
 
 
 def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:
-    """Return a soon time after a fresh publication or transfer: a server that loads a zone may be silent for a moment.
+    """Return the time of the next query after silence. It is soon if a publication or transfer was recent.
 
-    Not so for a server that has been silent for longer: it would take the turns of others all the time.
+    A server that loads a zone can be silent for a moment. A server that has been silent for long gets the normal pause,
+    because it would otherwise take the places of others.
     """
     since = max((at for at in (member.behind_since, member.transferred_at) if at is not None), default=None)
     is_away = secondary.silent_since is not None and now - secondary.silent_since >= AFTER_SILENCE
@@ -183,6 +184,6 @@ def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datet
 
 
 def _round_of(secondary: Secondary) -> timedelta:
-    """Return how long to wait before the next question for a zone in sync."""
+    """Return the time until the next query for a zone in sync."""
     count = Member.objects.filter(secondary=secondary, until=None).count()
     return max(ROUND, timedelta(seconds=count / members.PER_SECOND))

@@ -32,7 +32,7 @@ def catalog_name(secondary: Secondary) -> str:
 
 
 def is_catalog_of(secondary: Secondary, name: str) -> bool:
-    """Return whether this canonical name is the secondary's own catalog zone."""
+    """Return True if this canonical name is the secondary's own catalog zone."""
     return name == catalog_name(secondary)
 
 
@@ -42,12 +42,12 @@ def soa_of(secondary: Secondary, serial: int) -> RRset:
 
 
 def catalog_soa(name: str, serial: int) -> RRset:
-    """Return the SOA of the catalog zone of this name."""
+    """Return the SOA of the catalog zone with this name."""
     return RRset(name, rdtypes.SOA, TTL, (f"{NOWHERE} {NOWHERE} {serial} {_TIMERS}",))
 
 
 def head_of(secondary: Secondary) -> tuple[RRset, RRset]:
-    """Return the records other than SOA and members: an NS and the version."""
+    """Return the catalog's NS record and version record."""
     name = catalog_name(secondary)
     return (
         RRset(name, rdtypes.NS, TTL, (NOWHERE,)),
@@ -61,9 +61,9 @@ def member_owner(catalog: str, label: str) -> str:
 
 
 def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str = "", ttl: int = TTL) -> list[RRset]:
-    """Return the records that make a zone a member, with its group and its `coo` (RFC 9432, section 4.3).
+    """Return the records of a member, with its group and its `coo` (RFC 9432, section 4.3).
 
-    The TTL must never change: consumers that transfer changes take a record with another TTL for a new one.
+    The TTL must never change, because consumers with IXFR take a record with another TTL for a new one.
     """
     owner = member_owner(catalog, label)
     found = [RRset(owner, rdtypes.PTR, ttl, (zone_name,))]
@@ -75,7 +75,7 @@ def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str
 
 
 def members_of(secondary: Secondary) -> Iterator[RRset]:
-    """Yield the records of all members, with a bounded number in memory."""
+    """Yield the records of all members, with only a limited number in memory."""
     name = catalog_name(secondary)
     members = Member.objects.filter(secondary=secondary, until=None).order_by("pk")
     for row in members.values_list(*_MEMBER).iterator(2_000):
@@ -83,7 +83,7 @@ def members_of(secondary: Secondary) -> Iterator[RRset]:
 
 
 def changes_since(secondary: Secondary, serial: int, *, most: int) -> tuple[list[RRset], list[RRset]] | None:
-    """Return the member records that were removed and added since this serial; None if unknown, or too many."""
+    """Return the member records removed and added since this serial; None if unknown or more than `most`."""
     if not secondary.catalog_floor <= serial <= secondary.catalog_serial:
         return None
     name = catalog_name(secondary)

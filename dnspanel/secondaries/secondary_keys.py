@@ -1,4 +1,4 @@
-"""The TSIG keys of secondaries, for the gateway that checks signatures and for what is sent to them."""
+"""The TSIG keys of secondaries, for checks of signatures by the gateway and for messages to secondaries."""
 
 import base64
 from datetime import datetime
@@ -11,7 +11,7 @@ from dnspanel.secondaries.models import Secondary
 
 
 def secondary_by_key_name(name: str) -> Secondary | None:
-    """Return the secondary whose key has this canonical name."""
+    """Return the secondary whose key has this canonical name, or None."""
     return Secondary.objects.filter(tsig_name=name).first()
 
 
@@ -21,7 +21,7 @@ def key_of(secondary: Secondary) -> dns.tsig.Key:
 
 
 def good_keys_of(secondary: Secondary, now: datetime) -> list[dns.tsig.Key]:
-    """Return the keys that the secondary can sign with: its own and, for a day after a rotation, the old one."""
+    """Return the keys that the secondary can sign with: its own and, for a time after a rotation, the old one."""
     found = [key_of(secondary)]
     if secondary.old_secret is not None and secondary.old_secret_until is not None and secondary.old_secret_until > now:
         found.append(_key(secondary, secondary.old_secret))

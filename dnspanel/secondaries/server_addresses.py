@@ -1,4 +1,4 @@
-"""Addresses with ports and networks, as people type them. Pure."""
+"""Parsing of addresses with ports, and of networks, as people type them. Pure."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
@@ -30,7 +30,7 @@ def tls_host_and_port(address: str) -> tuple[str, int]:
 
 
 def canonical_network(text: str) -> str | None:
-    """Return the network in CIDR form; an address is a network of its own. None if the text is neither."""
+    """Return the network in CIDR form. A single address is a network of its own. None if the text is neither."""
     try:
         return str(ip_network(text.strip()))
     except ValueError:
@@ -38,7 +38,7 @@ def canonical_network(text: str) -> str | None:
 
 
 def is_within(address: str, networks: Sequence[str], addresses: Sequence[str]) -> bool:
-    """Return whether the address is in one of the networks, or one of the addresses if there are no networks."""
+    """Return True if the address is in one of the networks, or is one of the addresses if there are no networks."""
     parsed = ip_address(address)
     if networks:
         return any(parsed in ip_network(network) for network in networks)

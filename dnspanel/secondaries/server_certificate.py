@@ -1,4 +1,4 @@
-"""What the gateway shows over TLS (RFC 9103), by the operator's files or of the panel's own authority. Verbs."""
+"""The gateway's certificate for TLS (RFC 9103), from the operator's files or the panel's own authority. Verbs."""
 
 import base64
 import hashlib
@@ -33,7 +33,7 @@ OWN_NAME = "gateway.dnspanel"
 
 @dataclass(frozen=True, slots=True)
 class TlsEndpoint:
-    """By what secondaries know the gateway, and where it speaks TLS."""
+    """The gateway's TLS addresses, and the names and pin that identify it to secondaries."""
 
     addresses: tuple[tuple[str, int], ...]
     name: str  # the first name in its certificate
@@ -43,7 +43,7 @@ class TlsEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """What a TLS server needs: the chain, and its key, both PEM."""
+    """The certificate chain and key of a TLS server, both PEM."""
 
     chain: str
     key: bytes
@@ -63,7 +63,7 @@ def tls_endpoint(*, now: datetime) -> TlsEndpoint | None:
 
 
 def server_identity(*, now: datetime) -> ServerIdentity:
-    """Return the chain and key that the gateway uses now. Raise CertificateRefused if the operator's cannot be read."""
+    """Return the gateway's current chain and key. Raise CertificateRefused if the operator's files can't be read."""
     if chain := _operators_chain():
         return ServerIdentity(chain, _read(settings.UPDATE_TLS_KEY).encode())
     own = ensure_own(now=now)
@@ -71,7 +71,7 @@ def server_identity(*, now: datetime) -> ServerIdentity:
 
 
 def ensure_own(*, now: datetime) -> ServerCertificate:
-    """Make or renew the certificate of the panel's authority, if due, and return it. Its key stays. Idempotent."""
+    """Create the gateway's certificate, or renew it if due, and return it. Its key never changes. Idempotent."""
     found = ServerCertificate.objects.first()
     if found is not None and not certificate_is_due(found.pem, now):
         return found

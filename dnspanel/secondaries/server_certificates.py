@@ -1,4 +1,4 @@
-"""Certificates that identify the servers of secondaries, as a person pastes them. Pure."""
+"""Certificates of secondaries' servers, pasted by a person. Pure."""
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 

@@ -1,4 +1,4 @@
-"""What people and tokens do to secondaries: set up, change, give a new key, delete. Verbs."""
+"""Actions of people and tokens on secondaries: create, change, rotate the key, delete. Verbs."""
 
 import base64
 import secrets as chance
@@ -48,7 +48,7 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings of a secondary; a form or the API makes it."""
+    """The settings of a secondary, from a form or the API."""
 
     name: str
     addresses: Collection[str]
@@ -68,7 +68,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class NewSecondary:
-    """A secondary just set up, and the secret (Base64) of its TSIG key."""
+    """A new secondary, and the secret (Base64) of its TSIG key."""
 
     secondary: Secondary
     secret: str
@@ -82,9 +82,9 @@ def create_secondary(
     algorithm: str = "hmac-sha256",
     form_id: UUID | None = None,
 ) -> NewSecondary:
-    """Create a secondary, which can transfer its zones and gets NOTIFY from now on. A form sent twice creates one.
+    """Create a secondary, which can transfer zones and gets NOTIFY at once. A form sent twice creates only one.
 
-    Raise Forbidden, and SecondaryRefused with the fields at fault.
+    Raise Forbidden, or SecondaryRefused with the invalid fields.
     """
     actor = require_set_up(by)
     if first := _secondary_of_form(form_id):
@@ -129,7 +129,7 @@ def create_secondary(
 
 
 def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, now: datetime) -> Secondary:
-    """Change the secondary; its key stays. Raise as `create_secondary` does, or SecondaryUnknown."""
+    """Change the secondary's settings, but not its key. Raise the errors of `create_secondary`, or SecondaryUnknown."""
     actor = require_set_up(by)
     terms, zones = _check_terms(terms, {})
     try:
@@ -163,7 +163,7 @@ def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, no
 
 
 def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
-    """Set and return a new secret (Base64) of the same key. The old one is accepted too, for a day."""
+    """Replace the secret of the secondary's key and return the new one (Base64). The old one is accepted for a day."""
     actor = require_set_up(by)
     secret = _new_secret()
     with transaction.atomic():
@@ -176,7 +176,7 @@ def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
 
 
 def delete_secondary(*, secondary: Secondary, by: User | Actor, now: datetime) -> None:
-    """Delete the secondary and its state. It can transfer nothing more. Deleting it twice changes nothing."""
+    """Delete the secondary and its state, so that it can't transfer anything. A second call changes nothing."""
     actor = require_set_up(by)
     with transaction.atomic():
         if Secondary.objects.filter(pk=secondary.pk).delete()[0]:
@@ -184,7 +184,7 @@ def delete_secondary(*, secondary: Secondary, by: User | Actor, now: datetime) -
 
 
 def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None:
-    """Queue NOTIFY for each of its zones, as after a publication."""
+    """Queue NOTIFY for each of the secondary's zones, as after a publication."""
     actor = require_set_up(by)
     with transaction.atomic():
         stored = _lock_secondary(secondary)
@@ -194,7 +194,7 @@ def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None
 
 
 def terms_of(secondary: Secondary) -> Terms:
-    """Return the settings that the secondary has now. No query, except for the names of listed zones."""
+    """Return the secondary's current settings. No query, except for the names of listed zones."""
     is_listed = secondary.choice == ZoneChoice.LIST
     return Terms(
         name=secondary.name,
@@ -257,7 +257,7 @@ def _check_terms(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, lis
 
 
 def checked_addresses(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """Return the canonical addresses that the panel can send to, each once. Add problems to the faults."""
+    """Return the canonical addresses that the panel can send to, without duplicates. Add errors to `faults`."""
     found: dict[str, None] = {}
     for text in list(texts)[: MOST_ADDRESSES + 1]:
         address = canonical_address(text)
@@ -285,7 +285,7 @@ def checked_addresses(texts: Collection[str], faults: dict[str, list[str]]) -> l
 
 
 def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """Return the canonical networks, each once. Add problems to the faults."""
+    """Return the canonical networks without duplicates. Add errors to `faults`."""
     found: dict[str, None] = {}
     for text in list(texts)[: MOST_NETWORKS + 1]:
         network = canonical_network(text)
@@ -303,7 +303,7 @@ def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> li
 
 
 def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """Return the tags that are groups of a catalog, in their order. Add problems to the faults."""
+    """Return the tags that become groups of a catalog, in the given order. Add errors to `faults`."""
     if len(texts) > MOST_GROUPS:
         _add(faults, "group_tags", gettext("At most {most_groups} groups.").format(most_groups=MOST_GROUPS))
         return []
@@ -317,7 +317,7 @@ def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> 
 
 
 def _certificate(terms: Terms, faults: dict[str, list[str]]) -> str:
-    """Return the certificates in canonical form. Check that transport and TLS port fit."""
+    """Return the canonical certificates, checked against transport and TLS port. Add errors to `faults`."""
     found = ""
     try:
         found = canonical_certificates(terms.certificate)
@@ -398,7 +398,7 @@ def _columns(terms: Terms) -> dict[str, Any]:
 
 
 def _terms_for_audit(terms: Terms) -> dict[str, Any]:
-    """Return the terms for the audit log: names of zones, and fingerprints of certificates."""
+    """Return the terms for the audit log, with zone names and certificate fingerprints."""
     certificates = sorted(fingerprints_of(terms.certificate))
     return _columns(terms) | {"zones": list(terms.zones)[:100], "certificate": certificates}
 

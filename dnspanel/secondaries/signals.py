@@ -1,4 +1,4 @@
-"""The signal that a message to secondaries is waiting. It does not say which."""
+"""The signal that messages to secondaries are waiting. It doesn't name them."""
 
 from django.dispatch import Signal
 

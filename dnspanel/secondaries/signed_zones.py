@@ -1,7 +1,7 @@
-"""Zones that the nodes sign, at who transfers them: signed by ring 0, and again each week. Verbs.
+"""Transfers of signed zones: signatures by ring 0, and weekly publications that renew them. Verbs.
 
-Keys never leave the panel and its nodes. Ring 0's PowerDNS has what every node has, and signs a zone that it is asked
-to transfer; the gateway passes that on (docs/adr/0022).
+Keys never leave the panel and its nodes. Ring 0's PowerDNS has the same data as every node, and signs a zone when it is
+asked to transfer it. The gateway forwards this transfer (docs/adr/0022).
 """
 
 from datetime import datetime, timedelta
@@ -21,22 +21,22 @@ KEYS_REMEMBERED = timedelta(days=30)
 
 
 def signer() -> Node | None:
-    """Return the node that signs transfers: ring 0, if there is one that takes pushes."""
+    """Return the node that signs transfers: an active ring 0, or None."""
     return Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).order_by("pk").first()
 
 
 def withheld() -> Q:
-    """Return the zones that are not transferred because no node can give them signed.
+    """Return the condition for zones that aren't transferred because no node can transfer them signed.
 
-    With ring 0 these are the zones with narrow NSEC3: PowerDNS makes up its records for each question, so they have no
-    transfer.
+    With ring 0 these are the zones with narrow NSEC3. PowerDNS computes their NSEC3 records for each query, so they
+    can't be transferred.
     """
     signings = Signing.objects.filter(zone=OuterRef("pk"), is_signed=True)
     return Q(Exists(signings if signer() is None else signings.filter(state__nsec3__3=True)))
 
 
 def publish_due_signatures(*, now: datetime) -> int:
-    """Publish this week's signatures of at most AT_ONCE zones that are transferred. Return how many. Idempotent."""
+    """Publish this week's signatures of at most AT_ONCE transferred zones. Return their number. Idempotent."""
     start = start_of_week(now)
     by_secondary = Member.objects.filter(zone=OuterRef("pk"), until=None, secondary__active=True)
     by_key = KeyTransfer.objects.filter(zone=OuterRef("pk"), at__gt=now - KEYS_REMEMBERED)

@@ -1,6 +1,6 @@
 """Tasks of secondaries: `celery worker -Q push --pool=threads`.
 
-Tasks carry nothing, or a secondary's id, and do what they find to do. Beat queues them again, in case a wake-up was
+Tasks carry nothing or a secondary's id, and do all due work they find. Beat enqueues them again, in case a wake-up was
 lost. No publication waits for them.
 """
 
@@ -27,7 +27,7 @@ _places = threading.BoundedSemaphore(4)
 
 @shared_task(ignore_result=True)
 def follow_publications() -> None:
-    """Note what was published since the last look, and wake a sender for every secondary that waits to hear of it."""
+    """Record publications since the last run, and wake a sender for every secondary with due NOTIFY."""
     with while_postgresql_answers():
         if members.note_publications(now=timezone.now()):
             wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
@@ -37,7 +37,7 @@ def follow_publications() -> None:
 
 @shared_task(ignore_result=True)
 def drive_secondaries() -> None:
-    """Do the same if a wake-up was lost, send what is due again, and ask the secondaries that are due."""
+    """Do the work of `follow_publications` if a wake-up was lost, send due NOTIFY again, and start due queries."""
     with while_postgresql_answers():
         if Secondary.objects.filter(active=True).exists():
             members.note_publications(now=timezone.now())
@@ -50,7 +50,7 @@ def drive_secondaries() -> None:
 
 @shared_task(ignore_result=True)
 def ask_secondary(secondary_id: int) -> None:
-    """Ask one secondary for the serials that are due. Twice, late or never does no harm."""
+    """Query one secondary for due serials. Late, missing or repeated runs do no harm."""
 
     def ask() -> bool:
         return _is_full(
@@ -62,7 +62,7 @@ def ask_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def follow_members() -> None:
-    """Bring the members of every secondary in line with its zones, also where only a tag or a team was changed."""
+    """Update the members of every secondary, also after a change of only a tag or a team."""
     with while_postgresql_answers():
         for pk in Secondary.objects.filter(active=True).values_list("pk", flat=True):
             members.follow(secondary_id=pk, now=timezone.now())
@@ -70,7 +70,7 @@ def follow_members() -> None:
 
 @shared_task(ignore_result=True)
 def notify_secondary(secondary_id: int) -> None:
-    """Send what is due to one secondary. Twice, late or never does no harm."""
+    """Send due NOTIFY to one secondary. Late, missing or repeated runs do no harm."""
 
     def send() -> bool:
         return _is_full(notices.send_due(secondary_id=secondary_id, clock=timezone.now), notices.AT_ONCE)
@@ -80,18 +80,18 @@ def notify_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def renew_signatures() -> None:
-    """Have who transfers signed zones fetch the signatures of this week, some hundred zones at a time."""
+    """Publish this week's signatures of transferred zones, some hundred at a time, so that servers fetch them."""
     _while_more(Lock.NEW_SIGNATURES, 0, lambda: signed_zones.publish_due_signatures(now=timezone.now()) > 0)
 
 
 @shared_task(ignore_result=True)
 def notify_addresses() -> None:
-    """Send NOTIFY to the addresses of zones that are due. Twice, late or never does no harm."""
+    """Send due NOTIFY to zones' addresses. Late, missing or repeated runs do no harm."""
     _take_turn(Lock.NOTICE_ADDRESSES, 0, lambda: notices.send_to_addresses(clock=timezone.now).sent > 0)
 
 
 def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
-    """Do the same as `_while_more` in one of the few places; do nothing if all are taken."""
+    """Run `_while_more` in one of a few slots; do nothing if all are in use."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again when there is a place
     try:
@@ -101,7 +101,7 @@ def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 
 def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
-    """Act again while there can be more, for at most TURN_SECONDS; do nothing if another worker is at it."""
+    """Call `act` while it returns True, for at most TURN_SECONDS. Do nothing if another worker holds the lock."""
     with while_postgresql_answers(), hold_lock(lock, key) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until and act():
@@ -109,21 +109,21 @@ def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 
 def _is_full(sent: Sent, at_once: int) -> bool:
-    """Return whether more can be due: a whole window was sent, and the receiver answered a part of it."""
+    """Return True if more messages can be due: a whole window was sent, and some were answered."""
     return sent.sent >= at_once and sent.answered > 0
 
 
 def wake_after_publication(**_: Any) -> None:
-    """Wake the follower after encoding, if any server gets NOTIFY: one small query, in the publisher."""
+    """Wake `follow_publications` after encoding if any server gets NOTIFY. This costs the publisher one small query."""
     if notices.is_somebody_told():
         wake(follow_publications)
 
 
 def wake_follower(**_: Any) -> None:
-    """Wake the follower, because a person changed a secondary."""
+    """Wake `drive_secondaries` after a person changed a secondary."""
     wake(drive_secondaries)
 
 
 def wake_after_moves(**_: Any) -> None:
-    """Wake who brings members in line, because a server knows now where some of them went."""
+    """Wake `follow_members` after a server has read where some members moved."""
     wake(follow_members)

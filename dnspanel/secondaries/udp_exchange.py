@@ -1,4 +1,4 @@
-"""Many messages to one address over UDP, and the answers: with a key, those that prove who gave them."""
+"""Exchange of many messages with one address over UDP. With a key, answers are authenticated."""
 
 import select
 import socket
@@ -34,7 +34,7 @@ LARGEST = 4096
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back for one message; `error` is empty if it was answered as it should be."""
+    """The answer to one message. `error` is empty if the answer was as expected."""
 
     error: str = ""
     message: dns.message.Message | None = None
@@ -42,7 +42,7 @@ class Answer:
 
 
 def not_allowed() -> Answer:
-    """Return the answer for a server that the panel does not ask."""
+    """Return the answer for a server that the panel isn't allowed to ask."""
     return Answer(gettext("The panel does not send there: PANEL_SECONDARY_NETWORKS."))
 
 
@@ -52,9 +52,9 @@ def answer_of_silence() -> Answer:
 
 
 def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
-    """Return NOTIFY (RFC 1996) for a zone, with its new SOA if it is given.
+    """Return a NOTIFY (RFC 1996) for a zone, with its new SOA if given.
 
-    With the SOA, the receiver knows at once whether to transfer. Without it, the receiver asks for it.
+    With the SOA, the receiver knows at once whether to transfer. Without it, the receiver queries the SOA.
     """
     message = dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=int(dns.flags.AA))
     message.set_opcode(dns.opcode.NOTIFY)
@@ -66,17 +66,17 @@ def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
 
 
 def soa_question(zone_name: str) -> dns.message.Message:
-    """Return the question for a zone's SOA, without recursion."""
+    """Return the query for a zone's SOA, without recursion."""
     return dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=0)
 
 
 def exchange(
     messages: Sequence[dns.message.Message], *, address: str, key: dns.tsig.Key | None, seconds: float
 ) -> list[Answer]:
-    """Send the messages and return their answers; each window of them has `seconds`. Check the address again first.
+    """Send the messages and return their answers. Each window has `seconds`. Check the address again first.
 
-    An answer without a good signature of the key counts only as the reason of a server that rejects the message.
-    Without a key nothing is signed, and any answer from that address counts.
+    An answer without a valid signature counts only as the reason of a server that rejects the message. Without a key
+    nothing is signed, and any answer from that address counts.
     """
     host, port = host_and_port(address)
     if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
@@ -140,7 +140,7 @@ def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
 
 
 def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | None) -> Answer | None:
-    """Return what this answer says about the message; None if it says nothing."""
+    """Return the meaning of this answer to the message; None if it has none."""
     try:
         keyring = None if key is None else {key.name: key}
         message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)
@@ -159,7 +159,7 @@ def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | Non
 
 
 def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
-    """Return the reason of a server that rejects a message. It is unsigned and proves nothing."""
+    """Return the reason in a server's rejection of a message. It is unsigned and proves nothing."""
     try:
         message = dns.message.from_wire(wire)
     except (dns.exception.DNSException, ValueError):
