@@ -1,1 +1,1 @@
-"""The demo estate: a private PostgreSQL and Redis, three nodes and a front, sample zones and a trickle of queries."""
+"""The demo: a private PostgreSQL and Redis, three nodes and a front, sample zones and a trickle of queries."""

@@ -48,20 +48,18 @@ PORTS = {
 
 
 class Stopped(BaseException):
-    """A person, or the system, sent us a signal to stop."""
+    """Raised when a person or the system sends a signal to stop."""
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """Raise Stopped, and ignore further signals: a second Ctrl-C must not interrupt the orderly stop that the
-    first one began.
-    """
+    """Raise Stopped, and ignore further signals so that a second Ctrl-C doesn't interrupt the orderly stop."""
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
     raise Stopped
 
 
 def run() -> int:
-    """Start the demo, say where it is, and keep it until it is asked to stop."""
+    """Start the demo, print its addresses, and run it until a signal to stop."""
     stack = Stack(DEMO_DIRECTORY, StackShape(front=True, forks=True), requested_ports=requested_ports(), say=say)
     try:
         with contextlib.ExitStack() as end:
@@ -80,7 +78,7 @@ def run() -> int:
 
 
 def requested_ports() -> dict[str, int]:
-    """Return PANEL_PORT if it is set; else the port of the last start; else 8000. Raise StackError."""
+    """Return the web port: PANEL_PORT if set, else the port of the last start, else 8000. Raise StackError."""
     ports = dict(PORTS)
     chosen = os.environ.get("PANEL_PORT")
     if chosen is not None:
@@ -93,12 +91,12 @@ def requested_ports() -> dict[str, int]:
 
 
 def welcome(stack: Stack) -> str:
-    """Return how to open the panel, in a box; the nodes may still start."""
+    """Return a box with instructions for opening the panel. The nodes can still be starting."""
     return add_frame([*stack.manage("demo_welcome").strip().splitlines(), "", "The name servers start. Stop: Ctrl-C"])
 
 
 def addresses(stack: Stack) -> str:
-    """Return where everything beside the pages is, in a box."""
+    """Return a box with the addresses of everything other than the pages."""
     dig = [f"dig @127.0.0.1 -p {node.dns_port} www.example.com" for node in stack.nodes]
     update = f"nsupdate: server 127.0.0.1 {stack.update_port}   (with a TSIG key of the panel; AXFR too)"
     lines = ["Ask the three name servers:", *dig]
@@ -120,19 +118,19 @@ def add_frame(lines: Sequence[str]) -> str:
 
 
 def execute(command: Sequence[str]) -> int:
-    """Run the command as the demo's user, in its environment; return its status."""
+    """Run the command as the demo's user in its environment. Return its exit status."""
     env = Stack(DEMO_DIRECTORY).env
     return subprocess.run([*unprivileged.prefix(), *command], env=env, cwd=unprivileged.CHECKOUT).returncode
 
 
 def with_stores(directory: Path, command: Sequence[str]) -> int:
-    """Run the command beside a PostgreSQL and a Redis of its own; return its status."""
+    """Run the command with a PostgreSQL and a Redis of its own. Return its exit status."""
     with Stack(directory, StackShape(stores_only=True, durable=False)) as stack:
         return subprocess.run(command, env=_with_plain_values(stack.env), cwd=unprivileged.CHECKOUT).returncode
 
 
 def _with_plain_values(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with the secrets themselves instead of files, which a test can replace one by one."""
+    """Return the environment with secrets as values instead of files, so that tests can replace each of them."""
     found = {**env, "HOME": os.environ.get("HOME", "/")}
     for name in [name for name in found if name.startswith("PANEL_") and name.endswith("_FILE")]:
         path = Path(found.pop(name))

@@ -1,9 +1,9 @@
-"""Management commands as forks of a process that has loaded the panel, so that no command loads Django again.
+"""A server that runs management commands as forks, so that no command needs to load Django again.
 
-The supervisord of a stack forks a server when it has loaded the panel (`dnspanel.demo.forking`). Each connection to the
-server's socket is one command: a line of JSON with its words, `["manage.py", "migrate"]`, then a line of JSON with how
-it ended, or `null` if the server did not run it because the code has changed since. Without a server, the caller
-executes the command.
+The supervisord of a stack forks the server when it has loaded the panel (`dnspanel.demo.forking`). Each connection to
+the server's socket is one command: a line of JSON with its words, `["manage.py", "migrate"]`. The reply is a line of
+JSON with the result, or `null` if the code has changed since it was loaded. Without a server, the caller runs the
+command itself.
 """
 
 import json
@@ -19,7 +19,7 @@ SOCKET_NAME = "commands.sock"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended: its exit status, and what it printed."""
+    """The result of a command: its exit status and its output."""
 
     status: int
     out: str
@@ -27,7 +27,7 @@ class Ended:
 
 
 def ask(path: Path, words: Sequence[str]) -> Ended | None:
-    """Run a command at the server; return how it ended, or None if the server is not there or did not run it."""
+    """Run a command at the server and return its result; None if there is no server or it refused."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         try:
             sock.connect(str(path))
@@ -44,7 +44,7 @@ def ask(path: Path, words: Sequence[str]) -> Ended | None:
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a socket that takes connections at the path, where nothing may be."""
+    """Return a socket that accepts connections at this path. The path must not exist."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(path))
     listener.listen()
@@ -52,9 +52,9 @@ def listen(path: Path) -> socket.socket:
 
 
 def serve(listener: socket.socket, *, run: Callable[[Sequence[str]], int], is_current: Callable[[], bool]) -> None:
-    """Run each command that is asked for in a fork of its own, by `run`, which returns its exit status; never return.
+    """Call `run` for each requested command in its own fork, and reply with the result. Never return.
 
-    `is_current` says whether the code is still what was loaded.
+    `run` returns the exit status. `is_current` returns True if the loaded code hasn't changed.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then reaps the forks
     while True:
@@ -66,7 +66,7 @@ def serve(listener: socket.socket, *, run: Callable[[Sequence[str]], int], is_cu
 
 
 def _answer(connection: socket.socket, *, run: Callable[[Sequence[str]], int], is_current: Callable[[], bool]) -> None:
-    """Run the one command of this connection in this process, and end the process."""
+    """Run the command of this connection in this process, then end the process."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         with connection.makefile("rw") as lines:
@@ -84,5 +84,5 @@ def _answer(connection: socket.socket, *, run: Callable[[Sequence[str]], int], i
 
 
 def _text(output: int) -> str:
-    """Return everything that was written to the file."""
+    """Return the whole text written to the file."""
     return os.pread(output, os.fstat(output).st_size, 0).decode(errors="replace")

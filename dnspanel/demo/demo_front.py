@@ -1,7 +1,7 @@
 """The front of a stack: dnsdist before its nodes, with its agent.
 
 nodes/front1/front.toml   the front's configuration
-nodes/front1/identity/    what enrollment gave it
+nodes/front1/identity/    the result of enrollment
 nodes/front1/state/       dnsdist's configuration, which the agent writes
 """
 
@@ -36,7 +36,7 @@ class DemoFront:
         return self.directory / "identity"
 
     def configure(self) -> None:
-        """Write its configuration; what dnsdist gets is the agent's to write."""
+        """Write the front's own configuration. Its agent writes the configuration of dnsdist."""
         state = self.directory / "state"
         for path in (self.directory.parent, self.directory, self.identity, state):
             unprivileged.make_directory(path)

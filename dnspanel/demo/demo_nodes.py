@@ -1,7 +1,7 @@
-"""A node of a stack: where its files are, on which ports it answers, and its configuration.
+"""A node of a stack: its files, ports and configuration.
 
 nodes/ns1/agent.toml      the agent's configuration
-nodes/ns1/identity/       what enrollment gave it
+nodes/ns1/identity/       the result of enrollment
 nodes/ns1/state/          the agent's own files
 nodes/ns1/pdns/           pdns.conf, and the LMDB files that the agent writes and pdns_server reads
 """
@@ -52,7 +52,7 @@ class DemoNode:
         return self.pdns / "pdns.lmdb"
 
     def configure(self) -> None:
-        """Write both configurations; the key between agent and pdns_server is made once."""
+        """Write the configurations of agent and pdns_server. The API key between them is created once."""
         for path in (self.directory.parent, self.directory, self.identity, self.directory / "state", self.pdns):
             unprivileged.make_directory(path)
         unprivileged.make_directory(self.socket_directory)

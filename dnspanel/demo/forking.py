@@ -1,12 +1,12 @@
-"""supervisord that starts the panel's processes as forks of itself, with Django and the panel loaded once.
+"""A supervisord that starts the panel's processes as forks of itself, with Django and the panel loaded once.
 
     python -m dnspanel.demo.forking -n -c supervisord.conf
 
-Ten processes that load Django each need 25 seconds of a processor; ten forks of one that has loaded it need 3. Each
-process has its own id, its own watchdog and the command of the Procfile. Every other command is executed as usual, and
-so are the panel's processes when loading fails, or when its code has changed since: their logs then show why.
+Ten processes that each load Django need 25 seconds of CPU time; ten forks of a loaded process need 3. Each process has
+its own id, its own watchdog and the command of the Procfile. Every other command is executed as usual. The panel's
+processes are also executed if loading fails or the code has changed since: their logs then show the reason.
 
-Management commands of the start are forks as well: SIGUSR1 has supervisord load the panel and fork a server for them
+Management commands during the start are forks too: on SIGUSR1, supervisord loads the panel and forks a server for them
 (`dnspanel.demo.command_server`).
 """
 
@@ -44,7 +44,7 @@ _HANDLED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD, signa
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A process of the panel that can be a fork: its name, its program with arguments, and what surrounds it."""
+    """A panel process that can be a fork: its name, its program with arguments, and its settings."""
 
     name: str
     words: tuple[str, ...]
@@ -53,7 +53,7 @@ class Forked:
 
 
 def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
-    """Return how to run this command of supervisord's as a fork; None if it has to be executed."""
+    """Return how to run a command of supervisord as a fork; None if it must be executed."""
     match argv:
         case ["setpriv", option, "--", "sh", "-c", text] if option.startswith("--pdeathsig="):
             words = _split_shell_text(text, env)
@@ -72,7 +72,7 @@ def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
 
 
 def program_of(words: Sequence[str]) -> Callable[[], object] | None:
-    """Return what runs this program, which finds `words` in `sys.argv`; None for a program that is not the panel's."""
+    """Return a function that runs this program with `words` in `sys.argv`; None for other programs than the panel's."""
     match words:
         case ["celery", *_]:
             return _run_celery
@@ -84,21 +84,21 @@ def program_of(words: Sequence[str]) -> Callable[[], object] | None:
 
 
 def _split_shell_text(text: str, env: Mapping[str, str]) -> list[str]:
-    """Return the words of a shell command with its variables replaced; none if it needs a shell."""
+    """Return the words of a shell command with its variables replaced; empty if it needs a shell."""
     if not _SHELL.isdisjoint(text):
         return []
     return [_VARIABLE.sub(lambda found: env.get(found[1] or found[2]) or found[3] or "", w) for w in shlex.split(text)]
 
 
 class Loaded:
-    """What all forks share: the panel, loaded once."""
+    """The loaded panel, which all forks share."""
 
     def __init__(self) -> None:
         self.at = 0.0
         self._failed = False
 
     def load(self) -> None:
-        """Load Django and the panel with all tasks and pages, unless that was done or has failed before."""
+        """Load Django and the panel with all tasks and pages, unless this was done or has failed before."""
         if self.at or self._failed:
             return
         at = _newest_code()
@@ -121,12 +121,12 @@ class Loaded:
         self.at = at
 
     def is_current(self) -> bool:
-        """Say whether it is loaded and the panel's code is still what was loaded."""
+        """Return True if the panel is loaded and its code hasn't changed since."""
         return bool(self.at) and _newest_code() == self.at
 
 
 def _newest_code() -> float:
-    """Return when the last module of the panel was changed; a module that is gone changed its folder."""
+    """Return the time of the last change to the panel's code. A deleted module changes the time of its folder."""
     folders = [unprivileged.CHECKOUT / name for name in ("dnspanel", "replication")]
     return max(
         os.stat(Path(folder, name)).st_mtime
@@ -141,10 +141,10 @@ loaded = Loaded()
 
 
 class Process(process.Subprocess):  # type: ignore[misc]
-    """A process of supervisord's, which loads the panel before it forks, if the fork can use it."""
+    """A process of supervisord that loads the panel before it forks, if the fork can use it."""
 
     def spawn(self) -> int | None:
-        """Start the process; return its id."""
+        """Start the process and return its id."""
         if forked_of(shlex.split(self.config.command), os.environ) is not None:
             loaded.load()
         started: int | None = super().spawn()
@@ -152,15 +152,15 @@ class Process(process.Subprocess):  # type: ignore[misc]
 
 
 class Options(ServerOptions):  # type: ignore[misc]
-    """supervisord's options, whose processes become a program without executing it where that is possible."""
+    """The options of supervisord, with an `execve` that runs the panel's programs in the fork itself."""
 
     def setsignals(self) -> None:
-        """Take supervisord's signals, and one more: load the panel now, and serve management commands."""
+        """Install supervisord's signal handlers and one for SIGUSR1: load the panel, and serve management commands."""
         super().setsignals()
         signal.signal(signal.SIGUSR1, _load_now)
 
     def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Become the program in a process that was just forked; raise OSError if it cannot be executed."""
+        """Turn the forked process into the program. Raise OSError if it can't be executed."""
         forked = forked_of(argv, env)
         if forked is None or not loaded.is_current():
             os.execve(filename, list(argv), env)
@@ -176,7 +176,7 @@ def _load_now(number: int, frame: FrameType | None) -> None:
 
 
 def _fork_command_server(path: Path) -> None:
-    """Start the process that runs management commands. It listens when this returns, and ends with supervisord."""
+    """Start the process that runs management commands. On return it listens. It ends with supervisord."""
     listener = command_server.listen(path)
     if os.fork():
         listener.close()
@@ -194,7 +194,7 @@ def _fork_command_server(path: Path) -> None:
 
 
 def _run_management_command(words: Sequence[str]) -> int:
-    """Run a management command; return its exit status."""
+    """Run a management command and return its exit status."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
     _show_command(["python", *words])
     sys.argv = list(words)
@@ -202,7 +202,7 @@ def _run_management_command(words: Sequence[str]) -> int:
 
 
 def _behave_as_executed(death_signal: signal.Signals) -> None:
-    """Give this fork the signals of a program that was just executed, and one for the death of its parent."""
+    """Reset this fork's signals to those of an executed program, and set the signal for its parent's death."""
     for number in _HANDLED:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -228,7 +228,7 @@ def _become(forked: Forked, env: Mapping[str, str]) -> None:
 
 
 def _show_command(words: Sequence[str]) -> None:
-    """Let `ps` show the program with as many of its arguments as there is room for, not supervisord's."""
+    """Make `ps` show the program and as many of its arguments as fit, in place of supervisord's."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     start, end = int(fields[_ARGUMENTS_START]), int(fields[_ARGUMENTS_END])
     if 0 < start < end:
@@ -236,7 +236,7 @@ def _show_command(words: Sequence[str]) -> None:
 
 
 def _run_to_end(program: Callable[[], object]) -> int:
-    """Run the program and what Python does at its end; return its exit status."""
+    """Run the program and Python's exit handlers. Return the exit status."""
     status = 0
     try:
         program()
@@ -275,7 +275,7 @@ def _run_command() -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Be supervisord until it is asked to stop."""
+    """Run supervisord until it is stopped."""
     # supervisord's own functions look these up when they are called.
     process.Subprocess = Process
     supervisord.ServerOptions = Options

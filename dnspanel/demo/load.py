@@ -1,4 +1,4 @@
-"""The sample zones, published once into an empty panel."""
+"""Loading of the sample zones into an empty panel."""
 
 import logging
 from datetime import datetime
@@ -13,10 +13,10 @@ logger = logging.getLogger(__name__)
 
 
 def load_sample_zones(*, now: datetime) -> Publication | None:
-    """Load the sample zones into the panel, as one publication.
+    """Load the sample zones into the panel as one publication.
 
-    Return None, and change nothing, where anything was ever published: what a person deleted or changed is not
-    brought back by the next start.
+    Return None and change nothing if anything was ever published. A later start therefore doesn't bring back zones that
+    a person deleted or changed.
     """
     if Publication.objects.exists():
         return None

@@ -1,4 +1,4 @@
-"""TCP and UDP ports of a stack: chosen once, then kept in its stack.json."""
+"""The TCP and UDP ports of a stack, chosen once and stored in its stack.json."""
 
 import contextlib
 import random
@@ -22,7 +22,7 @@ class PortTaken(Exception):
 
 
 def is_free(port: int) -> bool:
-    """Return True if TCP and UDP of the port can be had on loopback just now."""
+    """Return True if both TCP and UDP of the port are free on loopback now."""
     with contextlib.ExitStack() as sockets:
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
             sock = sockets.enter_context(socket.socket(socket.AF_INET, kind))
@@ -37,9 +37,7 @@ def is_free(port: int) -> bool:
 
 
 def choose(*, taken: set[int], preferred: int | None = None, among: Sequence[int] = RANGE) -> int:
-    """Return a port that is free and not in `taken`: the preferred one if it can be had, else one of these at
-    random.
-    """
+    """Return a free port that isn't in `taken`: the preferred one if possible, else a random one of `among`."""
     if preferred is not None and preferred not in taken and is_free(preferred):
         return preferred
     while True:
@@ -49,7 +47,7 @@ def choose(*, taken: set[int], preferred: int | None = None, among: Sequence[int
 
 
 def wait_until_free(port: int, *, seconds: float) -> bool:
-    """Return True as soon as the port is free; False if it is not within the time."""
+    """Return True as soon as the port is free, or False after `seconds`."""
     deadline = time.monotonic() + seconds
     while not is_free(port):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""nginx before the web processes of a stack: it waits for slow clients, so that no thread of the panel has to."""
+"""nginx before the web processes of a stack. It waits for slow clients, so that no thread of the panel has to."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ http {{
 
 
 def write_configuration(directory: Path, *, port: int, web_socket: Path) -> None:
-    """Write an nginx.conf into `directory` that listens on the port and hands whole requests to the socket."""
+    """Write an nginx.conf into `directory` that listens on the port and passes complete requests to the socket."""
     unprivileged.make_directory(directory)
     conf = NGINX_CONF.format(directory=directory, shared=SHARED, host=LOOPBACK, port=port, web_socket=web_socket)
     unprivileged.write(directory / "nginx.conf", conf)

@@ -1,4 +1,4 @@
-"""The sample zones: zone files of our own writing that look like real estates."""
+"""The sample zones: zone files written for the demo that look like real zones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ ZONE_FILES = Path(__file__).parent / "zones"
 
 @dataclass(frozen=True, slots=True)
 class SampleZone:
-    """A zone file, read and canonical."""
+    """A parsed zone file in canonical form."""
 
     name: str
     rrsets: tuple[rrset.RRset, ...]
@@ -28,7 +28,7 @@ def sample_zones() -> list[SampleZone]:
 
 
 def read_zone(path: Path) -> SampleZone:
-    """Return the zone of a zone file. Raise BadName, BadRdata or BadRRset, or what dnspython raises."""
+    """Read a zone file. Raise BadName, BadRdata or BadRRset, or errors of dnspython."""
     text = path.read_text()
     origin = names.parse(origin_of(text))
     zone = dns.zone.from_text(text, origin=origin, relativize=False, allow_include=False)
@@ -36,7 +36,7 @@ def read_zone(path: Path) -> SampleZone:
 
 
 def origin_of(text: str) -> str:
-    """Return the name that the first `$ORIGIN` line gives; a file's own name cannot hold a slash."""
+    """Return the name in the first `$ORIGIN` line. A file's name can't be used, since it can't contain a slash."""
     return next(line.split()[1] for line in text.splitlines() if line.startswith("$ORIGIN"))
 
 

@@ -1,15 +1,15 @@
-"""A whole stack in one directory: PostgreSQL, Redis, the panel's processes and a fleet of real nodes.
+"""A stack in one directory: PostgreSQL, Redis, the panel's processes and a fleet of real nodes.
 
-`./dev run`, the tests and the benchmarks start this same thing, each in its
-own directory. A second start finds everything that the first one made.
+`./dev run`, the tests and the benchmarks start the same stack, each in its own directory. A second start finds all data
+of the first one.
 
     stack.json        the ports, chosen once
     secrets/          generated; only the stack's user can read them
     postgres/ redis/  the stores
     panel/            PANEL_VAR: the publisher's LMDB, segments, static files
     proxy/            nginx, which listens on the web port and waits for slow clients
-    nodes/ns1/ ...    a node each; ring0 is the private one that gets everything first
-    nodes/front1/     dnsdist before the public ones, where there is such a front
+    nodes/ns1/ ...    a node each; ring0 is the private one that gets every publication first
+    nodes/front1/     dnsdist before the public nodes, if the stack has a front
     bin/dnspanel      the command line, for this panel
     log/              one file per process
 """
@@ -58,18 +58,16 @@ LONGEST_SOCKET_DIRECTORY = 76
 
 
 class StackError(Exception):
-    """The stack cannot start; the message is for the person who started it."""
+    """The stack can't start. The message is for the person who started it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackShape:
-    """What a stack consists of, and whether PostgreSQL waits for the disk (`durable`).
+    """The parts of a stack, and whether PostgreSQL waits for the disk (`durable`).
 
-    `ring0` is the private server that has to answer with a publication before
-    the others get it; `front` is dnsdist before the public ones; `stores_only`
-    is PostgreSQL and Redis and nothing else. `forks` loads the panel once and
-    starts its processes as forks, in a fraction of the time; without it, each
-    is executed as in production.
+    `ring0` is the private server that must serve a publication before the others get it. `front` is a dnsdist before
+    the public nodes. `stores_only` is only PostgreSQL and Redis. `forks` loads the panel once and starts its processes
+    as forks, in a fraction of the time. Without it, each process is executed as in production.
     """
 
     sample_zones: bool = True
@@ -82,11 +80,10 @@ class StackShape:
 
 
 class Stack:
-    """The stack in `directory`; a context manager that starts and stops it.
+    """The stack in `directory`, as a context manager that starts and stops it.
 
-    Of `requested_ports`, the web port is insisted on; the others are used where
-    they can be had, and what is not requested is one of `free_ports`.
-    `environment` is added to that of every process.
+    Of `requested_ports`, only the web port is required; the others are used if they are free. Further ports come from
+    `free_ports`. `environment` is added to the environment of every process.
     """
 
     def __init__(
@@ -114,12 +111,12 @@ class Stack:
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """The public ones."""
+        """The names of the public nodes."""
         return () if self.shape.stores_only else NODE_NAMES
 
     @property
     def server_names(self) -> tuple[str, ...]:
-        """Every PowerDNS with an agent."""
+        """The names of all PowerDNS servers with an agent."""
         return (*self.node_names, RING0_NAME) if self.has_ring0 else self.node_names
 
     @property
@@ -135,12 +132,12 @@ class Stack:
 
     @property
     def update_port(self) -> int:
-        """Where DNS UPDATE and AXFR are taken, over UDP and TCP."""
+        """The port for DNS UPDATE and AXFR, over UDP and TCP."""
         return self.ports["update"]
 
     @functools.cached_property
     def run_directory(self) -> Path:
-        """Where the sockets are: in the stack's directory, or below /tmp when that path is too long for a socket."""
+        """The directory of sockets: in the stack's directory, or below /tmp if that path is too long for a socket."""
         inside = self.directory / "run"
         if len(str(inside)) <= LONGEST_SOCKET_DIRECTORY:
             return inside
@@ -148,12 +145,12 @@ class Stack:
 
     @property
     def command_line(self) -> Path:
-        """The command `dnspanel`, which asks this panel."""
+        """The path of the command `dnspanel` for this panel."""
         return self.directory / "bin" / cli_file.NAME
 
     @property
     def web_socket(self) -> Path:
-        """Where the web processes take requests; only the proxy asks there."""
+        """The socket of the web processes. Only the proxy connects to it."""
         return self.run_directory / "web.sock"
 
     @property
@@ -177,22 +174,22 @@ class Stack:
 
     @property
     def nodes(self) -> list[DemoNode]:
-        """The public ones."""
+        """The public nodes."""
         return [self._server(name) for name in self.node_names]
 
     @property
     def ring0(self) -> DemoNode | None:
-        """The private one; None for a stack that runs without it."""
+        """The private node; None for a stack without ring 0."""
         return self._server(RING0_NAME) if self.has_ring0 and f"{RING0_NAME}-dns" in self.ports else None
 
     @property
     def servers(self) -> list[DemoNode]:
-        """Every PowerDNS with an agent, ring 0 last."""
+        """All PowerDNS servers with an agent, ring 0 last."""
         return [*self.nodes, *([self.ring0] if self.ring0 else [])]
 
     @property
     def front(self) -> DemoFront | None:
-        """The front before the nodes; None for a stack that was never started with it."""
+        """The front before the nodes; None for a stack that was never started with one."""
         if f"{FRONT_NAME}-dns" not in self.ports:
             return None
         chosen = {f"{kind}_port": self.ports[f"{FRONT_NAME}-{kind}"] for kind in FRONT_PORTS}
@@ -212,7 +209,7 @@ class Stack:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of every process of the stack; secrets are in files that it names."""
+        """The environment of the stack's processes, with the paths of files that contain secrets."""
         programs = [str(Path(sys.executable).parent), str(postgres_programs()), os.environ.get("PATH", "")]
         files = {
             f"PANEL_{name.upper().replace('-', '_')}_FILE": str(self.directory / "secrets" / name)
@@ -248,12 +245,12 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and wait until it answers. Raise StackError, NotUp or another error: then nothing runs."""
+        """Start everything and wait until it answers. After StackError, NotUp or another error nothing runs."""
         self.start_pages()
         self.start_others()
 
     def start_pages(self) -> None:
-        """Start the stores and the web processes, so that the panel can be opened. Raise as `start`."""
+        """Start the stores and the web processes, so that the panel can be opened. Raise the errors of `start`."""
         with self._stopped_by_errors():
             self._prepare()
             self._start_stores()
@@ -264,7 +261,7 @@ class Stack:
                 self._start_web()
 
     def start_others(self) -> None:
-        """Start the panel's other processes and the nodes, and wait until all of them answer. Raise as `start`."""
+        """Start the panel's other processes and the nodes, and wait for them. Raise the errors of `start`."""
         if not self.shape.stores_only:
             with self._stopped_by_errors():
                 self._start_panel()
@@ -280,7 +277,7 @@ class Stack:
             raise
 
     def stop(self) -> None:
-        """Stop everything of the stack; what it holds is kept."""
+        """Stop all processes of the stack. Its data is kept."""
         self.supervisor.close()
         if self._lock is not None:
             self._lock.close()
@@ -301,7 +298,7 @@ class Stack:
         proxy.write_configuration(self.directory / "proxy", port=self.ports["web"], web_socket=self.web_socket)
 
     def _keep_command_line(self) -> None:
-        """Put the command line for this panel where a person can have it on the path."""
+        """Write the command line program of this panel to the stack's `bin` directory."""
         unprivileged.make_directory(self.command_line.parent)
         unprivileged.write_program(self.command_line, cli_file.command_line(self.url))
 
@@ -320,7 +317,7 @@ class Stack:
         self._say("PostgreSQL and Redis are up.")
 
     def prepare_panel(self) -> None:
-        """Migrate the database and collect static files; PostgreSQL runs. Raise StackError."""
+        """Migrate the database and collect static files. PostgreSQL must be running. Raise StackError."""
         with ThreadPoolExecutor() as pool:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))
@@ -337,7 +334,7 @@ class Stack:
         self._wait("update", self.update_port)
 
     def _start_nodes(self) -> None:
-        """Enroll and start every node, until it answers DNS and the panel."""
+        """Enroll and start every node, and wait until it answers DNS and the panel."""
         for node in self.servers:
             node.configure()
         if self.front:
@@ -353,23 +350,23 @@ class Stack:
             self._say("dnsdist before them is up.")
 
     def prepare_nodes(self) -> None:
-        """Enroll every node and make its LMDB files; the panel runs. Raise StackError."""
+        """Enroll every node and create its LMDB files. The panel must be running. Raise StackError."""
         self._say(self.manage("demo_fleet", str(self.directory)).strip())
         agent = [sys.executable, "-m", "replication.agent"]
         with ThreadPoolExecutor() as pool:
             list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.servers))
 
     def wait_for_web(self) -> None:
-        """Return when the web processes take requests, and the proxy before them. Raise NotUp."""
+        """Wait until the web processes and the proxy before them accept requests. Raise NotUp."""
         self._wait("web", str(self.web_socket))
         self._wait("proxy", self.ports["web"])
 
     def _wait(self, name: str, where: int | str) -> None:
-        """Return when the process listens on its TCP port, or its UNIX socket. Raise NotUp."""
+        """Wait until the process listens on its TCP port or UNIX socket. Raise NotUp."""
         self.starting.wait(name, lambda: _listens(where))
 
     def _say_what_ended(self) -> None:
-        """Name the processes that ended while the stack started: supervisord started them again."""
+        """Print the processes that ended during the start. supervisord has started them again."""
         for name, times in self.starting.ends.items():
             log = self.supervisor.logs / f"{name}.log"
             self._say(f"{name} ended {times} times during the start and runs again. Its log: {log}")
@@ -377,7 +374,7 @@ class Stack:
     # Commands in its environment
 
     def run(self, command: Sequence[str], *, stdin: str | None = None) -> str:
-        """Run a command as the stack's user, in its environment; return what it printed. Raises StackError."""
+        """Run a command as the stack's user in its environment. Return its output. Raise StackError."""
         done = subprocess.run(
             [*unprivileged.prefix(), *command],
             env=self.env,
@@ -391,7 +388,7 @@ class Stack:
         return done.stdout
 
     def manage(self, *args: str) -> str:
-        """Run a management command; return what it printed. Raise StackError."""
+        """Run a management command and return its output. Raise StackError."""
         command = ["manage.py", *args]
         ended = self.supervisor.run_command(command)
         if ended is None:
@@ -419,7 +416,7 @@ class Stack:
         return stored
 
     def _choose_ports(self) -> None:
-        """Keep the ports of the last start where that is possible, and write them down. Raises PortTaken."""
+        """Choose the ports, those of the last start if possible, and store them. Raise PortTaken."""
         path = self.directory / "stack.json"
         chosen: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
         # Processes of a stack that was killed a moment ago may still be on their way out.
@@ -442,7 +439,7 @@ class Stack:
         self._ports = chosen
 
     def _lock_directory(self) -> IO[str]:
-        """Hold the directory for ourselves until the file is closed. Raises StackError."""
+        """Lock the directory until the returned file is closed. Raise StackError."""
         path = self.directory / "stack.lock"
         try:
             lock = path.open("a")
@@ -460,14 +457,14 @@ class Stack:
 
 
 def _error_of(command: Sequence[str], status: int, output: str) -> StackError:
-    """Return the error of a command that failed, with the end of what it printed."""
+    """Return the error of a failed command, with the end of its output."""
     return StackError(
         "\n".join([f"{' '.join(command[:6])} ended with status {status}:", *output.strip().splitlines()[-12:]])
     )
 
 
 def _listens(where: int | str) -> bool:
-    """Say whether a process takes connections on this TCP port of loopback, or this UNIX socket."""
+    """Return True if a process accepts connections on this TCP port of loopback or this UNIX socket."""
     family, address = (socket.AF_UNIX, where) if isinstance(where, str) else (socket.AF_INET, (LOOPBACK, where))
     with socket.socket(family, socket.SOCK_STREAM) as sock:
         sock.settimeout(1)

@@ -1,4 +1,4 @@
-"""Wait for processes while they start: say how long it takes, and name the one that fails with the end of its log."""
+"""Waiting for processes to start, with progress messages and the end of the log of a failed process."""
 
 import time
 from collections import Counter
@@ -17,14 +17,14 @@ LOOK_SECONDS = 0.5
 
 
 class NotUp(Exception):
-    """A process ended again and again while it started, or took too long."""
+    """A process ended repeatedly during its start, or took too long."""
 
     def __init__(self, name: str, what: str, *, log: Path) -> None:
         super().__init__("\n".join([f"{name} {what}. The end of {log}:", *last_lines(log)]))
 
 
 class Starting:
-    """The start of a supervisor's processes. `ends` counts how often each has ended since the first look."""
+    """The start of a supervisor's processes. `ends` counts how often each has ended since the first check."""
 
     def __init__(self, supervisor: Supervisor, *, say: Callable[[str], None]) -> None:
         self.ends: Counter[str] = Counter()
@@ -33,7 +33,7 @@ class Starting:
         self._runs: dict[str, tuple[int, int]] = {}
 
     def wait(self, name: str, is_up: Callable[[], bool], *, seconds: float = LONGEST_START) -> None:
-        """Return when the process is up. Raise NotUp if it takes longer, or if any process cannot start."""
+        """Wait until the process is up. Raise NotUp if it takes longer, or if any process can't start."""
         began = time.monotonic()
         next_look, next_progress = began, began + PROGRESS_SECONDS
         while not is_up():
@@ -49,7 +49,7 @@ class Starting:
             time.sleep(0.05)
 
     def look(self) -> None:
-        """Count the processes that ended since the last look. Raise NotUp if one has ended too often, or NotStarted."""
+        """Count the processes that ended since the last check. Raise NotUp if one ended too often, or NotStarted."""
         if not self._supervisor.is_running:
             raise NotStarted(log=self._supervisor.log)
         for name, run in self._supervisor.runs().items():

@@ -1,4 +1,4 @@
-"""The private PostgreSQL cluster and Redis of a stack: loopback only, with generated passwords, under its directory."""
+"""The private PostgreSQL cluster and Redis of a stack, on loopback only, with generated passwords."""
 
 import contextlib
 import secrets
@@ -61,7 +61,7 @@ maxmemory-policy noeviction
 
 
 class StoreNotReady(Exception):
-    """PostgreSQL or Redis did not answer in time."""
+    """PostgreSQL or Redis didn't answer in time."""
 
     def __init__(self, *, name: str, log: Path, cause: str) -> None:
         super().__init__("\n".join([f"{name} does not answer ({cause}). The end of {log}:", *last_lines(log)]))
@@ -77,7 +77,7 @@ def postgres_programs() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Where a stack keeps its PostgreSQL and Redis, and how they are reached."""
+    """The directory, ports and passwords of a stack's PostgreSQL and Redis."""
 
     directory: Path
     postgres_port: int
@@ -94,16 +94,16 @@ class Stores:
 
     @property
     def has_cluster(self) -> bool:
-        """Whether PostgreSQL's cluster was made."""
+        """True if PostgreSQL's cluster exists."""
         return (self.directory / "postgres" / "PG_VERSION").exists()
 
     def keep_passwords(self) -> None:
-        """Make the passwords of both stores if they are missing."""
+        """Create the passwords of both stores if they are missing."""
         for name in ("postgres-password", "redis-password"):
             keep_secret(self._secret_file(name), lambda: secrets.token_urlsafe(32))
 
     def prepare(self) -> None:
-        """Make the cluster if it is missing, and write both configurations; the passwords exist."""
+        """Create the cluster if it is missing, and write both configurations. The passwords must exist."""
         cluster = self.directory / "postgres"
         if not self.has_cluster:
             self._init_cluster(cluster)
@@ -117,7 +117,7 @@ class Stores:
         unprivileged.write(redis_directory / "redis.conf", conf)
 
     def wait(self, *, seconds: float, logs: Path) -> None:
-        """Return when both answer and the database exists. Raise StoreNotReady."""
+        """Wait until both stores answer and the database exists. Raise StoreNotReady."""
         deadline = time.monotonic() + seconds
         for name, faults in (("postgres", self.postgres_fault), ("redis", self.redis_fault)):
             while fault := faults():
@@ -126,16 +126,17 @@ class Stores:
                 time.sleep(0.1)
 
     def postgres_fault(self) -> str:
-        """Make the database where it is missing. Return why PostgreSQL does not answer; "" if it does."""
+        """Create the database if it is missing. Return why PostgreSQL doesn't answer; "" if it does."""
         return _fault_of(self._ensure_database, psycopg.Error)
 
     def redis_fault(self) -> str:
-        """Return why Redis does not answer; "" if it does."""
+        """Return why Redis doesn't answer; "" if it does."""
         return _fault_of(self._ping_redis, redis.RedisError)
 
     def _init_cluster(self, cluster: Path) -> None:
-        """Make the cluster under another name first: an initdb that was interrupted left no PG_VERSION or a
-        half cluster.
+        """Create the cluster under another name, then rename it.
+
+        An interrupted initdb therefore never leaves a partial cluster under the final name.
         """
         half = cluster.with_name("postgres.new")
         subprocess.run([*unprivileged.prefix(), "rm", "-rf", str(half)], check=True)
@@ -167,7 +168,7 @@ class Stores:
 
 
 def keep_secret(path: Path, make: Callable[[], str]) -> None:
-    """Write the secret if it is missing; only the stack's user can read it."""
+    """Write a new secret if it is missing. Only the stack's user can read it."""
     if not path.exists():
         unprivileged.make_directory(path.parent)
         unprivileged.write(path, make())

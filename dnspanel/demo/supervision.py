@@ -1,9 +1,8 @@
-"""The processes of the Procfile under supervisord: a process that dies is back within a second or two.
+"""The processes of the Procfile under supervisord, which restarts a dead process within a second or two.
 
-honcho reads the Procfile (`honcho start` runs the same one); supervisord
-starts, restarts and stops, and is spoken to over its XML-RPC socket. Every
-process gets a signal from the kernel when its parent dies, so that not even
-a killed supervisor leaves orphans.
+honcho's parser reads the Procfile (`honcho start` runs the same file). supervisord starts, restarts and stops the
+processes, and is controlled over its XML-RPC socket. The kernel signals every process when its parent dies, so that
+even a killed supervisor leaves no orphans.
 """
 
 import configparser
@@ -35,27 +34,27 @@ STOP_SIGNALS = {"postgres": "INT"}
 
 
 class NotStarted(Exception):
-    """The supervisor did not come up, or went away."""
+    """The supervisor didn't start, or has ended."""
 
     def __init__(self, *, log: Path) -> None:
         super().__init__("\n".join([f"The process supervisor stopped. The end of {log}:", *last_lines(log)]))
 
 
 def last_lines(log: Path, *, count: int = 15) -> list[str]:
-    """Return the last lines of a log, or a line that says that it has none."""
+    """Return the last lines of a log, or "(nothing)" for an empty log."""
     text = log.read_text(errors="replace") if log.exists() else ""
     return text.splitlines()[-count:] or ["(nothing)"]
 
 
 def procfile() -> dict[str, str]:
-    """Process name → command, in the order of the Procfile."""
+    """Return the commands in the Procfile by process name, in its order."""
     return dict(parse_procfile(PROCFILE.read_text()).processes)
 
 
 class Supervisor:
-    """supervisord over one set of processes, with its files in `directory` and its socket in `run`.
+    """supervisord with a set of processes, its files in `directory` and its socket in `run`.
 
-    `forks`: it loads the panel once, and its own processes are forks (`dnspanel.demo.forking`).
+    With `forks`, it loads the panel once, and the panel's processes are forks (`dnspanel.demo.forking`).
     """
 
     def __init__(self, directory: Path, *, run: Path, commands: Mapping[str, str], forks: bool = False) -> None:
@@ -70,7 +69,7 @@ class Supervisor:
         self._forks = forks
 
     def open(self, *, env: Mapping[str, str]) -> None:
-        """Run supervisord, with no process started yet. Raises NotStarted."""
+        """Start supervisord without starting any process. Raise NotStarted."""
         unprivileged.make_directory(self.logs)
         unprivileged.write(self._config, self._render_config())
         self._socket.unlink(missing_ok=True)
@@ -92,17 +91,17 @@ class Supervisor:
         self._wait_for_socket()
 
     def load(self) -> None:
-        """Let supervisord load the panel while others work; it would otherwise begin with the panel's first process.
+        """Make supervisord load the panel now, while others work, instead of at the first process of the panel.
 
-        It answers no call until it has loaded the panel; then it runs management commands.
+        Until it has loaded the panel it answers no call. Then it also runs management commands.
         """
         if self._forks and self._process is not None:
             self._process.send_signal(signal.SIGUSR1)
 
     def run_command(self, words: Sequence[str]) -> Ended | None:
-        """Run a management command, such as `manage.py migrate`, in a fork of the loaded panel; return how it ended.
+        """Run a management command, such as `manage.py migrate`, in a fork of the loaded panel. Return its result.
 
-        Return None if nothing was run, because this supervisord has not loaded the panel, or not this code.
+        Return None if nothing was run, because this supervisord hasn't loaded the panel or its code has changed.
         """
         if not self._forks or not self.is_running:
             return None
@@ -110,7 +109,7 @@ class Supervisor:
         return ask(self._command_socket, words)
 
     def close(self) -> None:
-        """Stop every process, stores last, and supervisord itself."""
+        """Stop every process, the stores last, and then supervisord."""
         if self._process is None:
             return
         if self._process.poll() is None:
@@ -127,31 +126,31 @@ class Supervisor:
         return self._process is not None and self._process.poll() is None
 
     def start(self, names: Iterable[str]) -> None:
-        """Start these processes; the ones that run already are left alone."""
+        """Start these processes. Running ones are left alone."""
         waits = False
         for name in names:
             self._call("startProcess", _full_name(name), waits, harmless=Faults.ALREADY_STARTED)
 
     def stop(self, names: Iterable[str]) -> None:
-        """Stop these processes, and wait until they are gone; they are not started again."""
+        """Stop these processes and wait until they have ended. They aren't restarted."""
         waits = True
         for name in names:
             self._call("stopProcess", _full_name(name), waits, harmless=Faults.NOT_RUNNING)
 
     def pid(self, name: str) -> int | None:
-        """Return the process's id, or None while it is not running."""
+        """Return the process's id, or None if it isn't running."""
         return int(self._call("getProcessInfo", _full_name(name))["pid"]) or None
 
     def states(self) -> dict[str, str]:
-        """Process name → RUNNING, STOPPED, EXITED, ..."""
+        """Return the state of each process by name: RUNNING, STOPPED, EXITED, ..."""
         return {info["name"]: info["statename"] for info in self._call("getAllProcessInfo")}
 
     def runs(self) -> dict[str, tuple[int, int]]:
-        """Process name → when it was last started (seconds; 0 for never) and its id (0 while it is not running)."""
+        """Return by process name its last start (seconds; 0 for never) and its id (0 if it isn't running)."""
         return {info["name"]: (int(info["start"]), int(info["pid"])) for info in self._call("getAllProcessInfo")}
 
     def kill(self, name: str, sig: int = signal.SIGKILL) -> int:
-        """Send the signal to the process; return the id it had. It will be started again."""
+        """Send the signal to the process and return its id. supervisord starts it again."""
         pid = self.pid(name)
         if pid is None:
             raise ProcessLookupError(name)
@@ -159,7 +158,7 @@ class Supervisor:
         return pid
 
     def wait_for_another(self, name: str, *, than: int, seconds: float = 10) -> int:
-        """Return the id of the process that took the place of a killed one. Raise TimeoutError."""
+        """Return the id of the process that replaced a killed one. Raise TimeoutError."""
         deadline = time.monotonic() + seconds
         while (pid := self.pid(name)) in (None, than):
             if time.monotonic() > deadline:
@@ -169,7 +168,7 @@ class Supervisor:
         return pid
 
     def _call(self, method: str, *args: str | bool, harmless: int | None = None) -> Any:
-        """Call supervisord on a connection of its own; return None where it answers with the harmless fault."""
+        """Call supervisord on a new connection. Return None if it answers with the `harmless` fault."""
         with contextlib.closing(SupervisorTransport(None, None, f"unix://{self._socket}")) as transport:
             proxy = xmlrpc.client.ServerProxy("http://supervisor", transport=transport)
             try:

@@ -1,10 +1,9 @@
-"""A bounded trickle of queries to the demo nodes, so that their live numbers move.
+"""A limited rate of queries to the demo nodes, so that their live numbers change.
 
     python -m dnspanel.demo.traffic --stack var/stack.json
 
-Between 10 and 40 queries a second to each node, up and down in slow waves;
-names and types of the sample zones, and now and then one that does not
-exist. Only loopback is ever asked. Ends with the stack that started it.
+Each node gets between 10 and 40 queries a second, in slow waves, for names and types of the sample zones, and sometimes
+for a name that doesn't exist. Only loopback is queried. The process ends with the stack that started it.
 """
 
 import argparse
@@ -31,26 +30,26 @@ SHARE_OF_MISSING_NAMES = 0.08
 
 
 def rate(seconds: float, *, phase: float) -> float:
-    """Return queries per second at this time; nodes differ in phase (0..1)."""
+    """Return the queries per second at this time. `phase` (0..1) differs between nodes."""
     wave = math.sin(2 * math.pi * (seconds / WAVE_SECONDS + phase))
     return LOWEST + (HIGHEST - LOWEST) * (1 + wave) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Queries in wire form: for RRsets that exist, and for names that do not."""
+    """Queries in wire format, for existing RRsets and for names that don't exist."""
 
     existing: Sequence[bytes]
     missing: Sequence[bytes]
 
     def pick(self, chance: random.Random) -> bytes:
-        """Return one of them, with a random id."""
+        """Return one of the queries with a random id."""
         pool = self.missing if chance.random() < SHARE_OF_MISSING_NAMES else self.existing
         return chance.randbytes(2) + chance.choice(pool)[2:]
 
 
 def questions_for(zones: Iterable[SampleZone]) -> Questions:
-    """Return a query for each RRset, with a name of its own in place of a wildcard; and one missing name per zone."""
+    """Return a query for each RRset and one missing name per zone. Wildcards get a name of their own."""
     existing: list[bytes] = []
     missing: list[bytes] = []
     for zone in zones:
@@ -62,7 +61,7 @@ def questions_for(zones: Iterable[SampleZone]) -> Questions:
 
 
 class Trickle:
-    """Sends to one node; answers are read and dropped."""
+    """Sends queries to one node. Answers are read and dropped."""
 
     def __init__(self, port: int, *, phase: float, questions: Questions, chance: random.Random) -> None:
         self._phase, self._questions, self._chance = phase, questions, chance
@@ -78,7 +77,7 @@ class Trickle:
         self._socket.close()
 
     def step(self, *, now: float, elapsed: float) -> int:
-        """Send what is due since the last step; return how many queries that was."""
+        """Send the queries due since the last step. Return their number."""
         self._due += min(elapsed, 1.0) * rate(now, phase=self._phase)
         count, self._due = int(self._due), self._due % 1
         for _ in range(count):

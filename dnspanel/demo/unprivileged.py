@@ -1,8 +1,7 @@
-"""The user that a stack runs as: never root, because PostgreSQL refuses root and nothing here needs it.
+"""The user that a stack runs as. It is never root, because PostgreSQL refuses root and nothing here needs it.
 
-Started by an ordinary user, everything runs as that user. Started by root,
-everything runs as the system user `dnspanel`, which is made when missing and
-owns nothing but the stack's own directories.
+If an ordinary user starts the stack, everything runs as that user. If root starts it, everything runs as the system
+user `dnspanel`, which is created if missing and owns only the stack's directories.
 """
 
 import os
@@ -31,7 +30,7 @@ class NoWayIn(Exception):
 
 @cache
 def account() -> pwd.struct_passwd | None:
-    """Return the user to run as, made if missing; None when we are not root and run as ourselves."""
+    """Return the user to run as, created if missing; None if the process isn't root and keeps its own user."""
     if os.geteuid() != 0:
         return None
     try:
@@ -44,10 +43,7 @@ def account() -> pwd.struct_passwd | None:
 
 @cache
 def prefix() -> tuple[str, ...]:
-    """Return the words to put before a command so that it runs unprivileged; none when we are not root.
-
-    Raise NoWayIn.
-    """
+    """Return the words before a command that make it run unprivileged; empty without root. Raise NoWayIn."""
     user = account()
     if user is None:
         return ()
@@ -63,18 +59,18 @@ def prefix() -> tuple[str, ...]:
 
 
 def make_directory(path: Path) -> None:
-    """Make the directory, with its parents, private to the user."""
+    """Create the directory and its parents, private to the user."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     give(path)
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that only the user can read; a reader sees the old text or the whole new one."""
+    """Write a file that only the user can read. The replacement is atomic for readers."""
     _replace(path, text.encode(), 0o600)
 
 
 def write_program(path: Path, content: bytes) -> None:
-    """Write a file that the user can run. A program that runs it sees the old content or the whole new one."""
+    """Write a program that only the user can run. The replacement is atomic."""
     _replace(path, content, 0o700)
 
 
@@ -88,7 +84,7 @@ def _replace(path: Path, content: bytes, mode: int) -> None:
 
 
 def give(path: Path) -> None:
-    """Make the user the owner of the path; nothing to do when we are that user."""
+    """Make the user the owner of the path. Do nothing if the process already runs as that user."""
     user = account()
     if user is not None:
         os.chown(path, user.pw_uid, user.pw_gid)

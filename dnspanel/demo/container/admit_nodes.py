@@ -1,4 +1,4 @@
-"""The panel's part of enrolling nodes that run in containers of their own."""
+"""The panel's side of enrollment for nodes in separate containers."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ POLL_SECONDS = 0.5
 
 
 class NoRequests(Exception):
-    """Some nodes did not use their codes in time."""
+    """Some nodes didn't use their codes in time."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(f"{', '.join(names)} did not ask to enrol in time; start this again when they run.")
@@ -24,13 +24,13 @@ class NoRequests(Exception):
 def admit_nodes(
     addresses: Mapping[str, str], *, codes: Path, now: datetime, seconds: float, ring0: str | None = None
 ) -> None:
-    """Approve every one of these nodes; may be repeated, and goes on where it was. Raise NoRequests.
+    """Approve all of these nodes. Can be repeated, and continues where it stopped. Raise NoRequests.
 
-    `ring0` names the one of them that is private and gets everything first.
+    `ring0` is the name of the private node that gets every publication first.
 
-    1. Make the nodes that the panel does not have yet.
-    2. Leave a code for each that has not used one: `<name>/code`, whole or not there. Each sees its own directory only.
-    3. Approve what they ask for with it.
+    1. Create the nodes that the panel doesn't have yet.
+    2. Write a code for each node that hasn't used one to `<name>/code`, atomically. Each node sees only its directory.
+    3. Approve the requests made with these codes.
     """
     nodes = [_node(name, address, is_ring0=name == ring0, now=now) for name, address in addresses.items()]
     for node in nodes:

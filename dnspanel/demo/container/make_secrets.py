@@ -1,4 +1,4 @@
-"""Generate the secrets of a `docker compose` installation, once.
+"""Generates the secrets of a `docker compose` installation, once.
 
     python -m dnspanel.demo.container.make_secrets DIRECTORY
 
@@ -6,9 +6,8 @@
     postgres/    postgres-password
     redis/       redis-password redis.conf
 
-Each is a volume of the services that need it. A secret that is there is kept,
-so every `docker compose up` may run this. Only the owner and its group can
-read the files.
+Each directory is a volume of the services that need it. Existing secrets are kept, so that every `docker compose up`
+can run this. Only the owner and its group can read the files.
 """
 
 import os
@@ -33,7 +32,7 @@ maxmemory-policy noeviction
 
 
 def make_secrets(directory: Path) -> None:
-    """Make every secret that is missing; the others do not change."""
+    """Create every missing secret. Existing secrets don't change."""
     panel, of_postgres, of_redis = (directory / name for name in ("panel", "postgres", "redis"))
     for volume in (panel, of_postgres, of_redis):
         volume.mkdir(parents=True, exist_ok=True)
@@ -50,7 +49,7 @@ def make_secrets(directory: Path) -> None:
 
 
 def _move(old: Path, new: Path) -> None:
-    """Move what an installation of 0.1.0 has in the panel's volume, where all secrets were, to its own."""
+    """Move a file of a 0.1.0 installation from the panel's volume, which had all secrets, to its own volume."""
     if old.exists():
         keep(new, old.read_text)
         old.unlink()
@@ -64,7 +63,7 @@ def keep(path: Path, make: Callable[[], str]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the file for its owner and its group; a reader sees the old text or the whole new one."""
+    """Write the file for its owner and its group. The replacement is atomic for readers."""
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)

@@ -1,6 +1,6 @@
 """Signalling names (RFC 9615): copies of CDS records below the names of name servers, for DNSSEC bootstrap. Verbs.
 
-        _dsboot.<zone>._signal.<name server>   CDS and CDNSKEY, as at the apex of the zone
+    _dsboot.<zone>._signal.<name server>   CDS and CDNSKEY, as at the apex of the zone
 
 They are added to the zone that contains the name server's name, if this is a signed zone of this panel and a person has
 turned signalling on. A zone is signalled while it has CDS records and its parent has no DS.

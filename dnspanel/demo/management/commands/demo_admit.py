@@ -1,4 +1,4 @@
-"""Let the nodes of `docker-compose.yml` in."""
+"""Command that approves the nodes of `docker-compose.yml`."""
 
 from argparse import ArgumentParser
 from pathlib import Path

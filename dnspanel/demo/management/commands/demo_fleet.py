@@ -1,4 +1,4 @@
-"""Enroll the nodes of a stack."""
+"""Command that enrolls the nodes of a stack."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Print how to get in: the one-time link that makes the first administrator, or who can sign in."""
+"""Command that prints the one-time link for the first administrator, or the accounts that can sign in."""
 
 from typing import Any
 

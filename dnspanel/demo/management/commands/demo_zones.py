@@ -1,4 +1,4 @@
-"""Load the sample zones into an empty panel."""
+"""Command that loads the sample zones into an empty panel."""
 
 from typing import Any
 
