@@ -174,7 +174,7 @@ def _parse_name(word: str, origin: str) -> str:
 
 
 def _propose_soa_line(line: str) -> str:
-    """Return the SOA's line with the final dot that its owner may lack; "" where the owner is @ or not there."""
+    """Return the SOA's line with a trailing dot added to its owner, or "" if the owner is missing or @."""
     owner = _SOA_LINE.match(line)
     if owner is None or not owner[1] or not _parse_name(f"{owner[1]}.", names.ROOT) or owner[1] == "@":
         return ""
@@ -182,10 +182,10 @@ def _propose_soa_line(line: str) -> str:
 
 
 def guess(path: str) -> str:
-    """Return the zone that a file's name says, or "".
+    """Return the zone that a file's name suggests, or "".
 
-    `db.example.test`, `example.test.zone`, `pri.example.test`, `example.test/db` are read as `example.test.`, and
-    `db.192.0.2` as `2.0.192.in-addr.arpa.`.
+    `db.example.test`, `example.test.zone`, `pri.example.test` and `example.test/db` mean `example.test.`, and
+    `db.192.0.2` means `2.0.192.in-addr.arpa.`.
     """
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     for part in reversed(parts[-2:]):
@@ -197,7 +197,7 @@ def guess(path: str) -> str:
 
 
 def _bare(word: str) -> str:
-    """Return a file's name without what only says that it is a zone file."""
+    """Return a file's name without prefixes and suffixes that only mark it as a zone file."""
     while True:
         shorter = word
         for suffix in _SUFFIXES:

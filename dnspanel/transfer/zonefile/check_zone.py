@@ -1,10 +1,8 @@
-"""The zone rules over a zone that was just read: a quick scan of all of it, and the rules for what the scan suspects.
+"""Check the zone rules for a zone that was just read: a quick scan of all RRsets, then the rules for the suspects.
 
-`suspects` names every RRset that `rules.check_zone` could have an error or a
-warning for, and costs little for a zone that has none; `violations` asks the
-rules about those. A test holds that together they find what the rules find in
-the whole zone. Notes are left out: an import of thousands of zones would
-drown in them.
+`suspects` finds every RRset that can have an error or a warning from `rules.check_zone`, and takes little time for a
+zone without any. `violations` runs the rules on these. A test checks that together they find everything that the rules
+find in the whole zone. Notes are left out, because an import of thousands of zones would have too many.
 """
 
 from bisect import bisect_left
@@ -47,9 +45,10 @@ _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtype
 
 
 class Suspects:
-    """Record keys of RRsets to ask the rules about: `grave` may be errors, `slight` can only be warnings.
+    """Record keys of RRsets to check with the rules: `grave` can be errors, and `slight` can only be warnings.
 
-    `aliases` lead to services that are at names of another form than clients look at, or are in circles of DNAMEs.
+    `aliases` are CNAMEs to services at names in another form than clients look up, or CNAMEs that DNAMEs can send in
+    circles.
     """
 
     def __init__(self) -> None:
@@ -59,7 +58,7 @@ class Suspects:
 
 
 def suspects(content: Content, ordered: list[bytes]) -> Suspects:
-    """Find every RRset that may break a rule. `ordered` are the record keys, sorted."""
+    """Find every RRset that can break a rule. `ordered` are the sorted record keys."""
     found = Suspects()
     misplaced, has_cuts = _suspect_by_type(content, ordered, found)
     _suspect_aliases(content, ordered, misplaced, found)
@@ -73,9 +72,9 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
 
 
 def _suspect_by_type(content: Content, ordered: list[bytes], found: Suspects) -> tuple[set[str], bool]:
-    """Look at each RRset of the types with rules of their own.
+    """Check each RRset of the types that have their own rules.
 
-    Return the names of services at names of another form, and whether there are delegations or DNAMEs.
+    Return the names of services at names in another form, and True if there are delegations or DNAMEs.
     """
     sets, stops = content.sets, _STOPS
     has_cuts = False
@@ -126,7 +125,7 @@ def _suspect_service(record: bytes, rrset: ReadyRRset, misplaced: set[str], foun
 
 
 def _suspect_aliases(content: Content, ordered: list[bytes], misplaced: set[str], found: Suspects) -> None:
-    """Take the CNAMEs that lead to services at names of another form, and those that DNAMEs may send in circles."""
+    """Suspect CNAMEs that lead to services at names in another form, and CNAMEs that DNAMEs can send in circles."""
     has_dname = any(record.endswith(_TAIL_DNAME) for record in content.special)
     if misplaced or has_dname:
         found.aliases = _aliases_to(content, ordered, misplaced)
@@ -135,7 +134,7 @@ def _suspect_aliases(content: Content, ordered: list[bytes], misplaced: set[str]
 
 
 def _suspect_noted(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """Take what the reader noted as special, and internationalized names."""
+    """Suspect RRsets that the reader marked as special, and internationalized names."""
     if content.special:
         found.grave |= dict.fromkeys(content.special)
     if content.has_doubtful_caa:
@@ -148,8 +147,9 @@ def _suspect_noted(content: Content, ordered: list[bytes], found: Suspects) -> N
 
 
 def _aliases_to(content: Content, ordered: list[bytes], ends: set[str]) -> dict[Key, RRset]:
-    """Return the CNAMEs that lead to these names, straight or by one another; all CNAMEs if there is a DNAME,
-    and that.
+    """Return the CNAMEs that lead to these names, directly or through others.
+
+    If the zone has a DNAME, return all its CNAMEs and DNAMEs.
     """
     sets = content.sets
     owners: dict[str, list[ReadyRRset]] = {}
@@ -197,7 +197,7 @@ def _breaks_mail_rules(name: str, texts: tuple[str, ...]) -> bool:
 
 
 def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """Suspect what is below delegations and DNAMEs, delegations without glue, and DS out of place."""
+    """Suspect records below delegations and DNAMEs, delegations without glue, and misplaced DS."""
     sets = content.sets
     dname = APEX if APEX + _TAIL_DNAME in sets else b""
     cut, glue = b"", frozenset[str]()
@@ -223,7 +223,10 @@ def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> N
 
 
 def _has_glue(content: Content, servers: ReadyRRset) -> bool:
-    """Return True unless the delegation is a wildcard, or needs the address of a server below it that has none."""
+    """Return True if every server below the delegation has an address.
+
+    Return False for a wildcard delegation.
+    """
     for target in map(str.lower, servers.texts):
         if target == servers.name or target.endswith("." + servers.name):
             key = relative_key(target, content.zone)
@@ -258,7 +261,7 @@ def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) ->
 
 
 def below(ordered: list[bytes], key: bytes) -> Iterator[bytes]:
-    """Yield the record keys that begin with a key: those of a name and of the names below it."""
+    """Yield the record keys that begin with `key`: those of a name and of the names below it."""
     for record in islice(ordered, bisect_left(ordered, key), None):
         if not record.startswith(key):
             return
@@ -271,7 +274,10 @@ def _exists(key: bytes, ordered: list[bytes]) -> bool:
 
 
 def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -> bool:
-    """Return True if the aliases from a key on never come to an end. `known` grows by what was found out on the way."""
+    """Return True if the CNAME chain from this key never ends.
+
+    Results for the keys on the way are added to `known`.
+    """
     passed: dict[bytes, bool] = {}
     found = False
     while key not in known:
@@ -290,7 +296,7 @@ def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -
 def violations(
     content: Content, ordered: list[bytes], found: Suspects, unanswered: Mapping[int, str]
 ) -> Iterator[Violation]:
-    """Yield what the rules say about the suspects, errors and warnings; errors of all of them first."""
+    """Yield the errors and warnings that the rules find for the suspects. Errors of all suspects come first."""
     if not found.grave and not found.slight:
         return
     told: set[Violation] = set()
@@ -310,8 +316,9 @@ def _ask(
     unanswered: Mapping[int, str],
     aliases: Mapping[Key, RRset],
 ) -> list[Violation]:
-    """Return what the rules say about these RRsets, and those at their names: a record beside a CNAME breaks
-    the rule.
+    """Return the violations of these RRsets and of the others at their names.
+
+    The others matter because a record at the same name as a CNAME breaks a rule.
     """
     zone = content.zone
     keys = dict.fromkeys(record[:-2] for record in records if record in content.sets)

@@ -1,13 +1,10 @@
-"""The fast path of the zone-file parser: plain lines of the common types, a few microseconds each.
+"""The fast path of the zone-file parser: plain lines of common types, in a few microseconds each.
 
-A line is plain if it is `[owner] [ttl] [IN] TYPE rdata` in printable ASCII,
-without parentheses, escapes and comments. Every other line, faults
-included, is left to `Reader.read_slowly`; a test holds that both paths say
-the same.
+A line is plain if it is `[owner] [ttl] [IN] TYPE rdata` in printable ASCII, without parentheses, escapes and comments.
+`Reader.read_slowly` reads every other line, also faulty ones. A test checks that both paths give the same results.
 
-What repeats is computed once per process: owner labels, TTLs, rdata. The
-tables are dicts that fill themselves by `__missing__` and are emptied when
-they grow too large.
+Repeated owner labels, TTLs and rdata are computed once per process. Their tables are dicts that fill themselves with
+`__missing__`, and that are emptied when they grow too large.
 """
 
 import re
@@ -23,11 +20,10 @@ from replication.dns import names
 
 
 class FastReader:
-    """Reads plain lines; knows where in the zone file it is: origin, last owner, TTLs.
+    """A reader for plain lines, which tracks the current origin, last owner and TTLs.
 
-    `suffix` is the origin below the zone (`.sub`), "" at the zone itself, and
-    None where no name may be read quickly. `is_dotless`: names that end in the
-    zone's are absolute without a final dot.
+    `suffix` is the origin relative to the zone (`.sub`), "" at the zone itself, and None if names need the slow path.
+    With `is_dotless`, names that end in the zone's name are absolute without a trailing dot.
     """
 
     def __init__(self, zone: str, *, is_dotless: bool = False) -> None:
@@ -45,13 +41,13 @@ class FastReader:
         self.last_ttl: int | None = None
 
     def read_slowly(self, place: int, line: str) -> int:
-        """Read the entry that begins here; return how many more lines it takes."""
+        """Read the entry that begins at this line. Return the number of additional lines that it takes."""
         raise NotImplementedError
 
     def read(self, lines: Iterator[tuple[int, str]], *, comment: str = "", checked: bool = True) -> None:  # noqa: C901
-        """Read numbered lines. `checked` says that all of them are printable ASCII and tabs.
+        """Read numbered lines. `checked` means that all of them are printable ASCII and tabs.
 
-        The one loop where each bytecode counts: it runs once per record.
+        This loop runs once per record, so each bytecode counts.
         """
         low_ttls = self.content.low_ttls
         stated: int | None
@@ -111,7 +107,10 @@ class FastReader:
         self.owner, self.last_ttl = last_owner, last_ttl
 
     def _read_plain_directive(self, fields: list[str], last_owner: str) -> bool:
-        """Read a `$TTL` or `$ORIGIN` as nearly every zone begins with; False if it is another line."""
+        """Read a `$TTL` or `$ORIGIN` in its usual form at the beginning of a zone.
+
+        Return False for any other line.
+        """
         if len(fields) != 2:
             return False
         self.owner = last_owner
@@ -124,7 +123,7 @@ class FastReader:
         return True
 
     def set_origin(self, origin: str) -> None:
-        """Make relative names below `origin` from here on. The last owner stays the name that it is."""
+        """Set the origin for the following relative names. The last owner does not change."""
         if origin == self.origin:
             return
         if self.owner and not self.owner.endswith("."):
@@ -140,13 +139,13 @@ class FastReader:
         raise KeyError(owner)
 
     def _below_origin(self, word: str) -> str:
-        """Return a relative word, relative to the zone instead of to the origin."""
+        """Return a word that is relative to the origin as a name relative to the zone."""
         if not self.suffix:
             raise KeyError(word)
         return self.suffix[1:] if word == "@" else word + self.suffix
 
     def name_at(self, word: str) -> tuple[str, bytes, bytes]:
-        """Return a name in rdata, its wire form, and its relative key or b"" if it is not inside the zone."""
+        """Return a name in rdata, its wire form, and its relative key, or b"" if it is outside the zone."""
         try:
             if word[-1] != ".":
                 relative = word if self.suffix == "" else self._below_origin(word)
@@ -174,7 +173,9 @@ class FastReader:
 def _head(
     line: str, last_owner: str, default_ttl: int | None, last_ttl: int | None
 ) -> tuple[str, int, int | None, str, str]:
-    """Return owner, TTL, TTL for lines below, type and rdata of a plain line, in any order that is allowed."""
+    """Return owner, TTL, TTL for the following lines, type and rdata of a plain line, with its fields in any allowed
+    order.
+    """
     match = _HEAD.fullmatch(line)
     if match is None:
         raise KeyError(line)

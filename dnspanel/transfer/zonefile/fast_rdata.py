@@ -1,6 +1,6 @@
-"""Convert plain rdata of the common types to canonical text and wire form.
+"""Convert plain rdata of common types to canonical text and wire form.
 
-Each conversion returns both, or raises KeyError for rdata that is left to the slow path.
+Each conversion returns both, or raises KeyError for rdata that needs the slow path.
 """
 
 import re
@@ -18,12 +18,12 @@ _LONGEST_TEXT = 4_000
 
 
 class PlainReader(Protocol):
-    """What a conversion needs of the reader of the zone file."""
+    """The part of the zone file's reader that conversions need."""
 
     content: Content
 
     def name_at(self, word: str) -> tuple[str, bytes, bytes]:
-        """Return a name in rdata, its wire form, and its relative key or b"" if it is not inside the zone."""
+        """Return a name in rdata, its wire form, and its relative key, or b"" if it is outside the zone."""
 
 
 def _keep(cache: dict[str, Pair], value: str, pair: Pair) -> Pair:
@@ -50,7 +50,7 @@ def _address(cache: dict[str, Pair], family: socket.AddressFamily, value: str) -
 
 
 def _host(reader: PlainReader, value: str) -> Pair:
-    """Read NS."""
+    """Convert the rdata of NS."""
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.hosts.add(key)
@@ -58,7 +58,7 @@ def _host(reader: PlainReader, value: str) -> Pair:
 
 
 def _target(reader: PlainReader, value: str) -> Pair:
-    """Read CNAME and PTR."""
+    """Convert the rdata of CNAME and PTR."""
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.aliases.add(key)
@@ -146,7 +146,7 @@ _TLSA_SIZES = {1: 32, 2: 64}
 
 
 def _digest(value: str, fields: int) -> tuple[list[int], bytes]:
-    """Return the numbers in front of a digest, and the digest."""
+    """Return the numbers before a digest, and the digest."""
     match = _DIGEST.fullmatch(value)
     numbers = [int(number) for number in match.groups()[:3] if number] if match else []
     if match is None or len(numbers) != fields or max(numbers[1:]) > 255:

@@ -1,4 +1,4 @@
-"""Read the fields of plain lines, each text once for each process. Pure."""
+"""Parse the fields of plain lines, each different text once per process. Pure."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ LONGEST_ZONE, LONGEST_LABELS = 120, 120
 
 
 class Table(dict[str, V], Generic[V]):
-    """A dict that makes what it lacks, and raises KeyError for words that are not plain."""
+    """A dict that computes missing values, and raises KeyError for words that are not plain."""
 
     def __init__(self, make: Callable[[str], V]) -> None:
         self._make = make
@@ -40,7 +40,10 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def seconds(word: str) -> int | None:
-    """Read `300`, `1h30m`, `2W` in seconds; None if the word is no TTL. The result may be out of range."""
+    """Return `300`, `1h30m` or `2W` in seconds, or None if the word is not a TTL.
+
+    The result can be out of range.
+    """
     lowered = word.lower()
     if not _TTL.fullmatch(lowered):
         return None
@@ -55,7 +58,7 @@ def ttl_of(word: str) -> int:
 
 
 def _labels(word: str) -> tuple[str, bytes, bytes]:
-    """Return the labels before the zone in the name; the relative key; the labels before the zone in wire form."""
+    """Return the labels before the zone in the name, the relative key, and these labels in wire form."""
     if word in _APEX_NAMES:
         return "", APEX, b""
     lowered = word.lower()
@@ -67,7 +70,7 @@ def _labels(word: str) -> tuple[str, bytes, bytes]:
 
 
 def _labels_in_rdata(word: str) -> tuple[str, bytes, bytes]:
-    """Return the same for a name in rdata, which keeps its capitals except in the key."""
+    """Return the same values as `_labels` for a name in rdata. It keeps its capitals, except in the key."""
     below, key, wire = _labels(word)
     if below in ("", word + "."):
         return below, key, wire
@@ -76,7 +79,7 @@ def _labels_in_rdata(word: str) -> tuple[str, bytes, bytes]:
 
 
 def _absolute(word: str) -> Pair:
-    """Return a name with its final dot, in lower case."""
+    """Return a lowercase name with its trailing dot, and its wire form."""
     if word == names.ROOT:
         return word, names.to_wire(word)
     if len(word) > 254 or not _LABELS.fullmatch(word[:-1]):
@@ -91,7 +94,7 @@ def _u16(word: str) -> Pair:
 
 
 def _timers(fields: str) -> Pair:
-    """Read the four times at the end of a SOA."""
+    """Return the four times at the end of a SOA, as text and in wire form."""
     times = [ttl_of(word) for word in fields.split(" ")]
     return " ".join(map(str, times)), b"".join([time.to_bytes(4, "big") for time in times])
 

@@ -1,6 +1,6 @@
-"""Why an entry cannot be read: the token at fault, a reason for people, and the line that was probably meant.
+"""Make faults for unreadable entries: the faulty token, a reason for people, and the line that was probably meant.
 
-A fix is only offered for entries of one line, and only if it can be read.
+A fix is only offered for an entry of one line, and only if the parser can read the fixed line.
 """
 
 import difflib
@@ -31,12 +31,12 @@ Line = str | None
 
 
 def replace_token(line: Line, token: Token, text: str) -> str:
-    """Return the line with another text in place of a token; "" if the entry has several lines."""
+    """Return the line with a token replaced by another text, or "" if the entry has several lines."""
     return "" if line is None else line[: token.column - 1] + text + line[token.end - 1 :]
 
 
 def check_characters(tokens: list[Token], line: Line) -> None:
-    """Raise Unreadable for characters of word processors: curly quotes, spaces that are not spaces."""
+    """Raise Unreadable for characters that word processors insert, such as curly quotes and special spaces."""
     for token in tokens:
         if token.quoted or token.text.isascii():
             continue
@@ -55,7 +55,10 @@ def check_characters(tokens: list[Token], line: Line) -> None:
 def unknown_type(
     tokens: list[Token], at: int, line: Line, *, blank: bool, origin: str, unanswered: Collection[int] = ()
 ) -> Unreadable:
-    """Return the fault of an entry whose type is not a record type. `unanswered`: types that not every node answers."""
+    """Return the fault of an entry with an unknown record type.
+
+    `unanswered` are types that not every node supports.
+    """
     token = tokens[at]
     first = tokens[0]
     if at == 1 and not blank and _is_type(first.text) and line is not None:
@@ -81,10 +84,10 @@ def unknown_type(
 
 
 def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collection[int]) -> str:
-    """Return the type that was probably meant and can read the value; "" without such a type, or with more than one.
+    """Return the type that was probably meant and that can read the value. Return "" if there is none or more than one.
 
-    A type that some providers call by another name is that type and no other: ANAME looks like DNAME, which would
-    move all names below its owner away.
+    If some providers use another name for a type, only that type is considered: ANAME is similar to DNAME, which would
+    redirect all names below its owner.
     """
     word, value = tokens[at].text.upper(), join_tokens(tokens[at + 1 :])
     if (synonym := _SYNONYMS.get(word)) is not None:
@@ -121,7 +124,7 @@ def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
 
 
 def target_fix(line: str, token: Token) -> str:
-    """Return the probable line for a target that leads to a name outside the zone; or ""."""
+    """Return the line that was probably meant for a target outside the zone, or ""."""
     if match := _URL.fullmatch(token.text):
         return replace_token(line, token, match[1].rstrip(".") + ".")
     if "@" in token.text:
@@ -132,9 +135,9 @@ def target_fix(line: str, token: Token) -> str:
 
 
 def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
-    """Return the probable line for a name that has an @ inside; or "".
+    """Return the line that was probably meant for a name with an @ inside, or "".
 
-    A label @ was meant to be the zone itself, which relative names are below anyway.
+    A label @ was meant as the zone itself, and relative names are below the zone anyway.
     """
     labels = _LABEL_ENDS.split(token.text.removesuffix("."))
     kept = [label for label in labels if label not in ("@", "\\@")]
@@ -146,7 +149,7 @@ def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
 
 
 def soa_name_fix(line: Line, token: Token, zone: str, *, is_mailbox: bool) -> str:
-    """Return the probable line for a primary or mailbox of a SOA; "" if that is not clear."""
+    """Return the line that was probably meant for a primary or mailbox of a SOA, or "" if that is not clear."""
     url = _URL.fullmatch(token.text)
     text = url[1] if url else token.text
     if "@" in text and is_mailbox:
@@ -175,9 +178,9 @@ def _is_type(text: str) -> bool:
 
 
 def bad_rdata(type: int, tokens: list[Token], at: int, origin: str, line: Line, error: Exception) -> Unreadable:
-    """Return the fault of rdata, from token `at` on, that is not valid for its type.
+    """Return the fault of rdata that is not valid for its type.
 
-    The token before it is the type.
+    The rdata begins at token `at`, and the token before it is the type.
     """
     values = tokens[at:]
     reported = f" {str(error).rpartition(' value: ')[2]} ".replace("“", " ").replace("”", " ")
@@ -203,7 +206,7 @@ def _readable(guess: Guess, origin: str) -> bool:
 
 
 def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Guess]:
-    """Yield lines that may have been meant, none of them checked yet."""
+    """Yield lines that were possibly meant, without checking them."""
     first = tokens[at]
     rest = line[first.column - 1 :]
 
@@ -234,7 +237,9 @@ def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Gue
 
 
 def _meant_address(type: int, mnemonic: Token, value: Token, line: str) -> Iterator[Guess]:
-    """Yield guesses at an address of the other kind, with a port, a prefix length or a comma, or a host name."""
+    """Yield fixed lines for an address of the other family, with a port, a prefix length or a comma, or for a host
+    name.
+    """
     url = _URL.fullmatch(value.text)
     bare = (url[1] if url else value.text).strip(",").strip("[]").partition("/")[0]
     candidates = [bare, bare.replace(",", ".")]
@@ -261,7 +266,10 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def unquoted_text(tokens: list[Token], at: int, line: Line) -> Unreadable | None:
-    """Return a warning for a TXT without quotes: it falls into as many strings as it has words, and ends at a `;`."""
+    """Return a warning for a TXT without quotes, which becomes one string per word and ends at a `;`.
+
+    Otherwise None.
+    """
     values = tokens[at:]
     if line is None or any(token.quoted for token in values):
         return None

@@ -1,4 +1,4 @@
-"""`$GENERATE range owner [ttl] [class] type rdata`, as BIND reads it."""
+"""Read `$GENERATE range owner [ttl] [class] type rdata` as BIND does."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _MODIFIERS = re.compile(r"(-?[0-9]{1,10})(?:,([0-9]{1,3})(?:,([doxXnN]))?)?", re
 
 
 def numbers(token: Token) -> range:
-    """Return the numbers of `1-10` or `0-100/5`. Raise Unreadable."""
+    """Return the numbers of a range such as `1-10` or `0-100/5`. Raise Unreadable."""
     match = _RANGE.fullmatch(token.text)
     start, stop, step = (int(match[1]), int(match[2]), int(match[3] or 1)) if match else (1, 0, 1)
     if start > stop or step == 0 or max(stop, step) > _LARGEST:
@@ -26,21 +26,21 @@ def numbers(token: Token) -> range:
 
 
 def template(tokens: list[Token]) -> str:
-    """Return the rdata with its `$`. For one quoted string it is the string's content, as BIND has it."""
+    """Return the rdata with its `$`. A single quoted string is replaced by its content, as in BIND."""
     if len(tokens) == 1 and tokens[0].quoted:
         return tokens[0].text.replace('\\"', '"')
     return join_tokens(tokens)
 
 
 def expand(text: str, numbers: range, token: Token) -> Iterator[str]:
-    """Yield the text for each number in turn. Raise Unreadable for unknown modifiers."""
+    """Yield the text for each number. Raise Unreadable for unknown modifiers."""
     pieces = list(_pieces(text, token))
     for number in numbers:
         yield "".join([piece if isinstance(piece, str) else _number(number, *piece, token) for piece in pieces])
 
 
 def _pieces(text: str, token: Token) -> Iterator[str | tuple[int, int, str]]:
-    """Yield literal text, and what each `$` wants: offset, width and base."""
+    """Yield literal text, and the offset, width and base of each `$`."""
     end = 0
     for match in _PLACE.finditer(text):
         yield text[end : match.start()]
@@ -77,7 +77,7 @@ def _number(number: int, offset: int, width: int, base: str, token: Token) -> st
 
 
 def _nibbles(value: int, width: int, base: str) -> str:
-    """Return hexadecimal digits, the last one first, with dots between; the width counts the dots."""
+    """Return hexadecimal digits separated by dots, the last digit first. The width includes the dots."""
     found = ""
     while True:
         found += format(value & 15, "x" if base == "n" else "X")

@@ -1,8 +1,9 @@
-"""Lines that exporters write between records, and no name server reads: aliases and redirects of providers. Pure.
+"""Recognize lines in zone files that are not records: providers' aliases and redirects, which no name server reads.
+Pure.
 
-Providers keep some things beside a zone that only their own servers know. Their exporters write these as if they were
-records: cli53 an alias of Route 53, Azure's command line an alias of a resource, Windows its WINS look-ups. `dig` and
-its like print the TSIG that signed a transfer.
+Providers store some data with a zone that only their own servers know. Their exporters write it as if it were records:
+cli53 writes aliases of Route 53, Azure's command line writes aliases of resources, and Windows writes WINS look-ups.
+`dig` and similar tools print the TSIG that signed a transfer.
 """
 
 from collections.abc import Collection, Mapping
@@ -35,10 +36,10 @@ _CLASSES_OF_MESSAGES = frozenset(("ANY", "CLASS255", "NONE", "CLASS254"))
 
 
 def fault_of_line(tokens: list[Token], at: int, line: str | None, unanswered: Collection[int]) -> Unreadable | None:
-    """Return what to say of a line that is not a record; None for all others.
+    """Return the fault of a line that is not a record, or None for other lines.
 
-    `tokens[at]` is the first word that is neither the owner, a TTL nor the class IN. `unanswered`: types that not every
-    node answers.
+    `tokens[at]` is the first word after the owner, the TTL and the class IN. `unanswered` are types that not every node
+    supports.
     """
     token = tokens[at]
     word = token.text.upper()
@@ -66,9 +67,9 @@ def _left_out(token: Token, what: str, fix: str) -> Unreadable:
 
 
 def _as_alias(tokens: list[Token], at: int, line: str) -> str:
-    """Return the line as an ALIAS of the same target; "" if the target is not a name.
+    """Return the line as an ALIAS of the same target, or "" if the target is not a name.
 
-    cli53 writes the type and the target behind the word ALIAS, Azure the type and the path of a resource.
+    After the word ALIAS, cli53 writes the type and the target, and Azure writes the type and a resource's path.
     """
     if at + 3 >= len(tokens):
         return ""

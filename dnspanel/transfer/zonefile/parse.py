@@ -1,12 +1,11 @@
-"""The one parser of zone files: what an import reads, whatever its source, ends here as zone-file text (RFC 1035 5).
+"""The only parser of zone files. Every source of an import provides zone-file text for it (RFC 1035 5).
 
     document ─► Sheet ─► zone's name ─► Reader ─► Content ─► options ─► rules ─► ParsedZone
-                lines    zonefile_apex  (fast and slow path)           zonefile_check
+                lines       apex        (fast and slow path)            check_zone
 
-It takes the side of `named-checkzone` where zone files are read in different
-ways; tests/oracle/test_zonefiles.py lists where it does not. Records outside
-the zone are left out with a warning, and so are records of DNSSEC's own types.
-An RRset whose records differ in TTL has the first one's.
+If zone files can be read in several ways, the parser does as `named-checkzone`; tests/oracle/test_zonefiles.py lists
+the exceptions. Records outside the zone and records of DNSSEC's own types are left out with a warning. An RRset whose
+records have different TTLs gets the first record's TTL.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,13 +47,11 @@ def read_zone(  # noqa: PLR0913  # a document, and what is known about its zone
     first_serial: Serial = ONE,
     ours: Servers | None = None,
 ) -> ParsedZone:
-    """Return what a document says, with every fault that it has. Never raise for what a document contains.
+    """Return the zone in a document, with all its faults. No content of a document raises an error.
 
-    `include` gives another file of the upload by its path as a `$INCLUDE`
-    states it. `unanswered`: types that not every node answers, with the
-    reason (`zones.rules.computed_types.reasons_against`); their RRsets are errors.
-    A SOA that has to be made has `first_serial`. `ours`: the name servers that
-    the options want, else those of the settings.
+    `include` returns another file of the upload by its path in a `$INCLUDE`. `unanswered` maps types that not every
+    node supports to the reason (`zones.rules.computed_types.reasons_against`); their RRsets are errors. A SOA that has
+    to be made gets `first_serial`. `ours` are the name servers for the options, by default those of the settings.
     """
     sheet = Sheet(document, 0)
     zone, fault, line, is_dotless = apex.find(sheet, include)
@@ -120,9 +117,7 @@ def _serial(content: Content) -> int:
 
 
 def _complete(content: Content, options: Options, first_serial: Serial, ours: Servers | None) -> frozenset[int]:
-    """Put our records at the apex where the options want them; return the types of those that were missing
-    and were made.
-    """
+    """Set our apex records where the options ask for them. Return the types that were missing and were made."""
     made = set()
     if options.soa == "missing" and APEX_SOA not in content.sets:
         made.add(rdtypes.SOA)
@@ -136,7 +131,7 @@ def _complete(content: Content, options: Options, first_serial: Serial, ours: Se
 
 
 def _finish(reader: Reader, options: Options) -> list[bytes]:
-    """Check the content, and set the TTLs that the options want; return its record keys, sorted."""
+    """Check the content and set the TTLs that the options ask for. Return its sorted record keys."""
     content = reader.content
     ordered = content.finish()
     if options.ttl is not None or options.ttl_least is not None or options.ttl_most is not None:
@@ -158,7 +153,7 @@ def _take_our_nameservers(content: Content, ours: Servers | None) -> None:
 
 
 def _replace(content: Content, record: bytes, rrset: RRset) -> None:
-    """Replace the RRset at the apex by this one, in the same place."""
+    """Replace an RRset at the apex, in the same place of the file."""
     place = content.places.get(record, 0)
     content.remove(record)
     for text in rrset.rdata:

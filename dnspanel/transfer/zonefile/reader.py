@@ -1,4 +1,4 @@
-"""The entries of a zone file, wherever they come from: lines, several lines, includes, `$GENERATE`."""
+"""Read the entries of a zone file from single lines, several lines, included files or `$GENERATE`."""
 
 import difflib
 import re
@@ -36,11 +36,11 @@ _SOA = re.compile(r"\sSOA\s", re.IGNORECASE)
 
 
 class _NotSimple(Exception):
-    """An entry that the fast path does not read."""
+    """Raised for an entry that the fast path cannot read."""
 
 
 class _MadeWrong(Exception):
-    """A line that a `$GENERATE` made cannot be read."""
+    """A line made by a `$GENERATE` cannot be read."""
 
     def __init__(self, line: str, fault: Unreadable) -> None:
         super().__init__(line)
@@ -49,7 +49,7 @@ class _MadeWrong(Exception):
 
 
 class Lines(Enum):
-    """Where the lines come from that are being read: from a file; of one entry, made simple; from a `$GENERATE`."""
+    """The origin of the lines being read: a file, a simplified entry, or a `$GENERATE`."""
 
     OF_FILE = 1
     SIMPLE = 2
@@ -60,7 +60,7 @@ _NO_SHEET = Sheet(Document("", b""), 0)
 
 
 class Reader(RecordReader):
-    """Reads all files of one zone."""
+    """A reader for all files of one zone."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Reader(RecordReader):
         self._lines_of = Lines.OF_FILE
 
     def read_sheet(self, sheet: Sheet) -> None:
-        """Read one file from its first line to its last. Its base is `next_base`."""
+        """Read one file from its first line to its last. Its base must be `next_base`."""
         outer, self._sheet = self._sheet, sheet
         self.sheets.append(sheet)
         if sheet.fault is not None:
@@ -99,7 +99,10 @@ class Reader(RecordReader):
     # Entries
 
     def read_slowly(self, place: int, line: str) -> int:
-        """Read the entry that begins at a place of the current file; return how many more lines it takes."""
+        """Read the entry that begins at this place of the current file.
+
+        Return the number of additional lines that it takes.
+        """
         if self._lines_of is Lines.OF_FILE:
             return self._read_of_file(place, line)
         if self._lines_of is Lines.SIMPLE:
@@ -132,7 +135,10 @@ class Reader(RecordReader):
         return more
 
     def _read_disabled(self, place: int, line: str) -> None:
-        """Read a record that is not served. For the lines below it is a comment: owner and TTL stay what they are."""
+        """Read a record that is not served.
+
+        For the following lines it is a comment, so owner and TTL do not change.
+        """
         owner, last_ttl = self.owner, self.last_ttl
         try:
             self._read_entry(place, [" " * len(DISABLED) + line[len(DISABLED) :]], disabled=True)
@@ -140,7 +146,7 @@ class Reader(RecordReader):
             self.owner, self.last_ttl = owner, last_ttl
 
     def _read_noted(self, place: int, line: str) -> None:
-        """Read what is noted about an RRset, wherever its records stand."""
+        """Read the tags and value comments of an RRset, whose records can be anywhere in the file."""
         if not self.scope.comments:
             return
         try:
@@ -153,7 +159,7 @@ class Reader(RecordReader):
             self.content.note(relative_key(name, self.zone) + type_tail(type_), notes, place)
 
     def _read_made(self, place: int, line: str) -> None:
-        """Read a line that a `$GENERATE` made."""
+        """Read a line made by a `$GENERATE`."""
         try:
             self._read_entry(place, [line])
         except Unreadable as fault:
@@ -167,7 +173,10 @@ class Reader(RecordReader):
             self._lines_of = before
 
     def _read_simply(self, place: int, block: list[str]) -> bool:
-        """Read an entry that is plain except for a comment or parentheses; return False if it is not."""
+        """Read an entry that is plain except for a comment or parentheses.
+
+        Return False if it is not such an entry.
+        """
         comment = ""
         if len(block) == 1:
             parted = part_comment(block[0])
@@ -200,7 +209,7 @@ class Reader(RecordReader):
         self.report(place, fault, fault.severity)
 
     def _read_entry(self, place: int, block: list[str], *, disabled: bool = False) -> None:
-        """Read a directive or record from its tokens; raises Unreadable."""
+        """Read a directive or record from its tokens. Raise Unreadable."""
         entry = read_entry(block)
         if not entry.tokens:
             return
@@ -248,7 +257,7 @@ class Reader(RecordReader):
         self.set_origin(name or self.name_of(token, line))
 
     def _report_dotless(self, place: int, token: Token, line: str | None) -> None:
-        """Warn once of a file that states its zone without the final dot."""
+        """Warn, only once, that the file names its zone without the trailing dot."""
         if self._dotless_reported:
             return
         self._dotless_reported = True
@@ -259,7 +268,7 @@ class Reader(RecordReader):
         self.warn(place, Unreadable(reason, "zone-name-dot", token.column, token.line, fix=fix))
 
     def _read_include(self, place: int, tokens: list[Token]) -> None:
-        """Read another file in place of the line; afterwards origin and owner are the same as before."""
+        """Read another file in place of the line. Afterwards, origin and owner are the same as before."""
         arguments = _arguments(tokens, 1, 2)
         path = arguments[0]
         if self._depth >= import_limits.MOST_INCLUDE_DEPTH:
@@ -288,7 +297,7 @@ class Reader(RecordReader):
         self.owner = owner
 
     def _read_generate(self, place: int, tokens: list[Token]) -> None:
-        """Read the records that the line generates; the first that is wrong ends it."""
+        """Read the records that the line generates, up to the first faulty one."""
         if len(tokens) < 5:
             reason = gettext("$GENERATE needs a range, a name, a type and a value: $GENERATE 1-10 host$ A 192.0.2.$")
             raise Unreadable(reason, "generate", tokens[-1].end, tokens[-1].line)

@@ -1,4 +1,6 @@
-"""The slow path of the zone-file parser: records of every type from their tokens, and faults with their places."""
+"""The slow path of the zone-file parser: it reads records of every type from tokens, and reports faults with their
+places.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,12 +47,15 @@ _HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 
 
 class Enough(Exception):
-    """The zone has as many errors as are kept; the rest of it is not read."""
+    """The zone has reached the limit of errors, and the rest of it is not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The part of an entry before the rdata. `owner` is absolute, `at` the number of the first token of the rdata."""
+    """The part of an entry before the rdata.
+
+    `owner` is absolute, and `at` is the index of the first rdata token.
+    """
 
     owner: str
     ttl: int | None
@@ -60,7 +65,10 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is read of a zone file beside plain records. RRsets of `unanswered` types are errors, with the reason."""
+    """The settings for reading a zone file: comments, LUA records, and types that not every node supports.
+
+    RRsets of `unanswered` types are errors, with the reason.
+    """
 
     comments: bool
     allow_lua: bool
@@ -69,7 +77,7 @@ class Scope:
 
 
 class RecordReader(FastReader):
-    """Reads records from tokens; what they say is in `content`, and what is wrong with them in `faults`."""
+    """A reader of records from tokens. `content` has the records, and `faults` has the faults."""
 
     def __init__(self, zone: str, scope: Scope, *, is_dotless: bool = False) -> None:
         super().__init__(zone, is_dotless=is_dotless)
@@ -86,7 +94,7 @@ class RecordReader(FastReader):
     # Faults
 
     def report(self, place: int | None, fault: Unreadable, severity: Severity = Severity.ERROR) -> None:
-        """Keep a fault of the entry at a place, or of the zone; raises Enough after the last error that is kept."""
+        """Store a fault of the entry at a place, or of the whole zone. Raise Enough at the limit of errors."""
         if place is None:
             path = self.sheets[0].document.path
             self._keep(SourceFault(path, 0, 0, "", fault.reason, fault.code, fault.fix, severity, self.zone))
@@ -153,7 +161,7 @@ class RecordReader(FastReader):
         raise missing_type(tokens, line)
 
     def _type_number(self, tokens: list[Token], at: int, line: str | None, *, blank: bool) -> int:
-        """Return the type that the word at `at` names; raise Unreadable if a zone cannot have it."""
+        """Return the record type of the word at `at`. Raise Unreadable if a zone cannot have this type."""
         token = tokens[at]
         try:
             number = rdata.type_from_text(token.text)
@@ -174,13 +182,13 @@ class RecordReader(FastReader):
             raise bad_owner(token, exc, line) from exc
 
     def name_without_dot(self, token: Token) -> str:
-        """Return the name of the zone that a word means if the file lacks final dots; "" for all other words."""
+        """Return the zone's name that a word without trailing dot means in a file that lacks trailing dots, or ""."""
         if not self.is_dotless or token.quoted or token.text == "@" or token.text.endswith("."):
             return ""
         return self.absolute_within(token.text)
 
     def absolute_within(self, word: str) -> str:
-        """Return the name that a word is with a final dot; "" if it is not the zone's, or below it."""
+        """Return a word as an absolute name, or "" if that name is not in the zone."""
         try:
             name = names.parse(word + ".")
         except BadName:
@@ -222,7 +230,7 @@ class RecordReader(FastReader):
         self._note_doubts(record, head, text, disabled=disabled)
 
     def _note_doubts(self, record: bytes, head: Head, text: str, *, disabled: bool) -> None:
-        """Note what the rules have to look at once the zone is complete."""
+        """Mark the RRsets that the rules have to check when the zone is complete."""
         is_special = head.type in _SPECIAL or kind_of(head.type, text) is not None
         if is_special or disabled or "\\@" in text or "\\@" in head.owner:
             self.content.special.add(record)
@@ -239,7 +247,10 @@ class RecordReader(FastReader):
         return is_of_signers(head.type, head.owner, self.zone)
 
     def _is_of_chain(self, head: Head, tokens: list[Token]) -> bool:
-        """Return True if this is a part of a chain, which PowerDNS makes: it is kept apart, to be compared."""
+        """Return True for a record of an NSEC or NSEC3 chain, and store it for a comparison.
+
+        PowerDNS makes its own chain.
+        """
         if head.type not in (rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM):
             return False
         words = [token.text for token in tokens[head.at :]]
@@ -278,7 +289,10 @@ class RecordReader(FastReader):
             raise bad_rdata(head.type, tokens, head.at, self.origin, line, exc) from exc
 
     def _ttl(self, place: int, head: Head, text: str) -> int:
-        """Return the TTL of a record that states none (RFC 2308 4; without $TTL, the last one above, RFC 1035 5.1)."""
+        """Return the TTL of a record without its own TTL.
+
+        It is the $TTL (RFC 2308 4), or else the TTL of the previous record (RFC 1035 5.1).
+        """
         if self.default_ttl is not None:
             return self.default_ttl
         if self.last_ttl is not None:
@@ -302,16 +316,15 @@ class RecordReader(FastReader):
 
 
 def is_of_signers(type: int, owner: str, zone: str) -> bool:
-    """Return True for RRsets that only signers make, or what nodes answer of a zone's keys: no file is read
-    for them.
+    """Return True for RRsets that only signers make, and for those that nodes answer from a zone's keys.
+
+    Such RRsets are not read from files.
     """
     return type in _SIGNED or (type in _SIGNED_AT_APEX and owner == zone)
 
 
 def _from_generic(type: int, digits: Sequence[str]) -> list[str]:
-    """Return the words of rdata in the form of RFC 3597; none where it has no sense: what is left out need
-    not have any.
-    """
+    """Return the words of rdata in the form of RFC 3597, or none if it is invalid. It is left out anyway."""
     try:
         return rdata.from_wire(type, bytes.fromhex("".join(digits))).split()
     except (ValueError, BadRdata):

@@ -1,4 +1,4 @@
-"""Faults and notes about a zone, not one entry: what was left out or changed, and the rules that it breaks."""
+"""Report faults and notes about a zone as a whole: data that was left out or changed, and broken rules."""
 
 from bisect import bisect_left
 from itertools import islice
@@ -25,7 +25,7 @@ DNSSEC_LEFT_OUT = "dnssec-left-out"
 
 
 def text_of_unsigned() -> str:
-    """Return what becomes of a zone that was signed elsewhere."""
+    """Return the consequences, as text, for a zone that was signed elsewhere and becomes unsigned."""
     return gettext(
         "it will be answered unsigned. Where its parent holds a DS, remove that first and wait for its TTL, or "
         "resolvers that validate answer nothing of it"
@@ -36,7 +36,7 @@ _MISSING = {"soa-missing": rdtypes.SOA, "apex-ns-missing": rdtypes.NS}
 
 
 def report_notes(reader: Reader) -> None:
-    """Report one note or warning for each kind of thing that was left out or changed."""
+    """Report one note or warning for each kind of data that was left out or changed."""
     content, zone = reader.content, reader.zone
     if lua := reader.left_out.pop(rdtypes.LUA, None):
         count, place = lua
@@ -73,7 +73,7 @@ def report_notes(reader: Reader) -> None:
 
 
 def _report_signatures(reader: Reader) -> None:
-    """Report one warning for all records of DNSSEC's own types: what they were for is lost."""
+    """Report one warning for all records of DNSSEC's own types, because the zone loses its signatures."""
     listed = ", ".join(
         f"{count:,} {rdata.type_to_text(type_)}" for type_, (count, _) in sorted(reader.left_out.items())
     )
@@ -85,12 +85,12 @@ def _report_signatures(reader: Reader) -> None:
 
 
 def _is_soa(reader: Reader, place: int) -> bool:
-    """Return True for the SOA's line. A zone transfer ends with the SOA that it began with."""
+    """Return True if the line is a SOA. A zone transfer ends with the SOA that it began with."""
     return " SOA " in reader.line_at(place).replace("\t", " ").upper()
 
 
 def report_violations(reader: Reader, ordered: list[bytes]) -> None:
-    """Report the rules that the zone breaks, each at the line of a record that does."""
+    """Report the rules that the zone breaks, each at the line of a record that breaks it."""
     content = reader.content
     for record in content.too_large:
         rrset = content.sets[record]
@@ -119,14 +119,16 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
 
 
 def _is_reported_already(violation: Violation, doubled: str) -> bool:
-    """Return True for an owner that ends in the zone's name twice, and a target that does and so does not exist."""
+    """Return True if the owner, or a missing target, ends with the zone's name twice, because that is reported
+    separately.
+    """
     if violation.code == "doubled-name":
         return violation.name.endswith(doubled)
     return violation.code == "target-missing" and doubled in violation.message
 
 
 def _report_doubled(reader: Reader, ordered: list[bytes]) -> None:
-    """Warn about owners that end in the zone's name twice."""
+    """Warn about owners that end with the zone's name twice."""
     zone, start = reader.zone, reader.content.zone_key
     at = bisect_left(ordered, start)
     if at == len(ordered) or not ordered[at].startswith(start) or zone == names.ROOT:
@@ -168,7 +170,7 @@ def _place_of(reader: Reader, violation: Violation) -> int | None:
 
 
 def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unreadable:
-    """Return the violation, at the word of the line that it is about, with what was probably meant."""
+    """Return the violation with the column of the word that it concerns, and the line that was probably meant."""
     column, fix = 1, ""
     tokens = [] if place is None else _tokens(reader, place)
     if place is not None and tokens:
@@ -191,7 +193,7 @@ def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unr
 
 
 def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tuple[Token, str]:
-    """Return the primary (0) or the mailbox (1) in a line of a SOA, and the line that was probably meant."""
+    """Return the primary (0) or the mailbox (1) in a SOA's line, and the line that was probably meant."""
     at = next((at for at, token in enumerate(tokens) if token.text.upper() == "SOA"), len(tokens)) + 1 + field
     if at >= len(tokens):
         return tokens[0], ""
@@ -202,7 +204,7 @@ def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tup
 
 
 def _server_with_address(reader: Reader, address: str) -> str:
-    """Return the name server of the zone that has this address in it; "" without such a server."""
+    """Return the zone's name server with this address in the zone, or ""."""
     sets = reader.content.sets
     servers = sets[check_zone.APEX_NS].texts if check_zone.APEX_NS in sets else ()
     for server in map(str.lower, servers):
@@ -214,7 +216,7 @@ def _server_with_address(reader: Reader, address: str) -> str:
 
 
 def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> tuple[Token, str]:
-    """Return the word of a line that has an @ inside, and the line that was probably meant."""
+    """Return the word with an @ inside, and the line that was probably meant."""
     is_owner = violation.name in violation.message
     of_record = tokens[:1] if is_owner else tokens[1:]
     inside = (token for token in of_record if not token.quoted and "@" in token.text and token.text != "@")
@@ -225,7 +227,7 @@ def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> 
 
 
 def _tokens(reader: Reader, place: int) -> list[Token]:
-    """Return the tokens of the line at a place; none if it is only part of an entry."""
+    """Return the tokens of the line at a place, or none if the line is only part of an entry."""
     try:
         return read_entry([reader.line_at(place)]).tokens
     except Unreadable:

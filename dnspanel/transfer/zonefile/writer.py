@@ -1,8 +1,7 @@
-"""The text of a zone whose records come one by one, as sources that are not zone files hand it to the parser.
+"""Write the text of a zone record by record, for sources that are not zone files. The parser reads this text.
 
-One line per record, `name. ttl IN TYPE rdata`; a disabled record is a line
-`;!disabled name. ttl IN TYPE rdata`, and what people noted about an RRset is
-the comment at the end of its first line.
+Each record is a line `name. ttl IN TYPE rdata`. A disabled record is a line `;!disabled name. ttl IN TYPE rdata`. An
+RRset's comment is at the end of its first line.
 """
 
 from dnspanel.texts import gettext
@@ -15,7 +14,10 @@ _CHUNK_LINES = 4096
 
 
 class ZoneText:
-    """Collects the lines of one zone. A zone beyond the limit is no longer collected, so memory stays bounded."""
+    """A collector of one zone's lines.
+
+    After the size limit it collects no more lines, so that memory use is bounded.
+    """
 
     def __init__(self, zone: str) -> None:
         self.zone = zone
@@ -26,7 +28,7 @@ class ZoneText:
     def add(
         self, name: str, ttl: int | str, type: str, rdata: str, *, disabled: bool = False, comment: str = ""
     ) -> None:
-        """Add one record; `name` and the names in `rdata` are absolute, and nothing contains a line break."""
+        """Add one record. `name` and the names in `rdata` must be absolute, and nothing can contain a line break."""
         self.records += 1
         self._lines.append(
             f"{';!disabled ' if disabled else ''}{name} {ttl} IN {type} {rdata}{' ; ' + comment if comment else ''}\n"
@@ -36,11 +38,11 @@ class ZoneText:
 
     @property
     def is_too_large(self) -> bool:
-        """True once the zone exceeds the limit; what is added from then on is dropped."""
+        """True if the zone exceeds the size limit. Further records are dropped."""
         return len(self._text) > import_limits.MOST_DOCUMENT_BYTES
 
     def document(self, path: str) -> Document | SourceFault:
-        """Return the zone's document, or the fault that it is larger than the limit."""
+        """Return the zone's document, or a fault if it exceeds the size limit."""
         self._flush()
         if self.is_too_large:
             return SourceFault(
@@ -62,7 +64,7 @@ class ZoneText:
 
 
 def wire_text(type: int, wire: bytes) -> str:
-    """Return rdata as text; what is no rdata of its type as bytes, for the parser to refuse with its line."""
+    """Return rdata as text. Invalid rdata is written as bytes, and the parser then refuses its line."""
     try:
         return rdata.from_wire(type, wire)
     except BadRdata:
@@ -70,6 +72,6 @@ def wire_text(type: int, wire: bytes) -> str:
 
 
 def comment_text(comments: list[str]) -> str:
-    """Join several comments of one RRset as one, on one line; each different one once."""
+    """Return several comments of one RRset joined on one line, without duplicates."""
     flat = (" ".join(comment.split()) for comment in comments)
     return "; ".join(dict.fromkeys(comment for comment in flat if comment))

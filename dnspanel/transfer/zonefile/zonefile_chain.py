@@ -1,7 +1,8 @@
-"""The NSEC or NSEC3 records of a signed zone: as its source has them, and as PowerDNS makes them of its rows. Pure.
+"""Compare the NSEC or NSEC3 records of a signed zone's source with those that PowerDNS makes from the zone's rows.
+Pure.
 
-PowerDNS serves a zone with the signatures that it came with, but makes the chain itself. The signatures are right only
-over the same records: the same owner, next name, types and flags.
+PowerDNS serves a zone with the signatures of its source, but makes the chain itself. The signatures are only valid for
+identical records: with the same owner, next name, types and flags.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,9 +31,9 @@ _OTHER_NEXT = gettext_noop("that of {name} leads to another next name")
 
 
 class SourceLink(NamedTuple):
-    """One record of a chain as a source has it: what is next (a relative key), the types that it lists.
+    """One record of a source's chain: the relative key of the next name, and the listed types.
 
-    `has_capitals` if the next name is signed with some; `flags` are those of NSEC3.
+    `has_capitals` is True if the next name has capitals, which its signature covers. `flags` are those of NSEC3.
     """
 
     next: bytes
@@ -43,9 +44,9 @@ class SourceLink(NamedTuple):
 
 @dataclass(slots=True)
 class SourceChain:
-    """What a source has of chains, by the relative keys of owners; of NSEC3 also by iterations and salt.
+    """A source's chains, by the relative keys of owners. NSEC3 chains are also by iterations and salt.
 
-    `parameters` are those of its NSEC3PARAM records, in their order: iterations and salt, as they stand there.
+    `parameters` are the iterations and salts of the NSEC3PARAM records, unchanged and in their order.
     """
 
     nsec: dict[bytes, SourceLink] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class SourceChain:
     parameters: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, zone: str, owner: str, type: int, words: Sequence[str], origin: str | None) -> None:
-        """Take a record by the words of its rdata; what makes no sense is not taken."""
+        """Add a record by the words of its rdata. Invalid records are ignored."""
         if type == rdtypes.NSEC3PARAM:
             if len(words) == 4 and words[0] == "1":
                 self.parameters.append((words[2], words[3].lower()))
@@ -73,9 +74,9 @@ class SourceChain:
             return
 
     def candidates(self) -> Iterator[tuple[str, str, bool] | None]:
-        """Yield the chains that the zone may be served with, the likeliest first.
+        """Yield the chains that the zone can be served with, the most likely first.
 
-        An NSEC3 chain is given by iterations, salt and opt-out; None is NSEC.
+        An NSEC3 chain is (iterations, salt, opt-out), and None is NSEC.
         """
         for iterations, salt in dict.fromkeys(self.parameters):
             links = self.nsec3.get((iterations, salt), {})
@@ -84,7 +85,7 @@ class SourceChain:
             yield None
 
     def of(self, nsec3: Nsec3 | None) -> dict[bytes, SourceLink]:
-        """Return the records of the chain with these parameters; None: NSEC."""
+        """Return the records of the chain with these parameters (None: NSEC)."""
         if nsec3 is None:
             return self.nsec
         return self.nsec3.get((str(nsec3.iterations), nsec3.salt.hex() or "-"), {})
@@ -97,10 +98,10 @@ def chain_fault(
     source: SourceChain | None = None,
     others: Sequence[Nsec3] = (),
 ) -> str:
-    """Return why the signatures are not over exactly the NSEC or NSEC3 records that PowerDNS will make; "" if they are.
+    """Return why the signatures do not cover exactly the NSEC or NSEC3 records that PowerDNS will make, or "".
 
-    Databases of PowerDNS have no such records of the source, since PowerDNS makes them there too. Then only the
-    names with such a signature count, except for those of `others`, further chains that the zone has.
+    PowerDNS databases lack the source's chain records, because PowerDNS makes them there too. For these, only the names
+    with a signature of such a record are compared, without those of `others`, the zone's other chains.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
     made = _chain_of(zone, rrsets, nsec3)
@@ -132,7 +133,10 @@ def chain_fault(
 
 
 def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
-    """Return the chain that PowerDNS makes of these RRsets, which are in the order of their owners, by owner."""
+    """Return the chain that PowerDNS makes from these RRsets, by owner.
+
+    The RRsets are in the order of their owners.
+    """
     maker = ChainMaker(zone, nsec3)
     for rrset in rrsets:
         if len(rrset.disabled) < len(rrset.texts):
@@ -143,7 +147,7 @@ def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> d
 def _differences(
     zone: str, made: dict[bytes, Link], found: dict[bytes, SourceLink], signed: set[bytes], nsec3: Nsec3 | None
 ) -> Iterator[_Difference]:
-    """Yield owners at which the chains differ."""
+    """Yield the owners at which the two chains differ."""
     type = "NSEC" if nsec3 is None else "NSEC3"
     for owner, link in made.items():
         theirs = found.get(owner)
@@ -179,7 +183,7 @@ def _lacks(zone: str, name: bytes, type: str) -> str:
 
 
 def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Sequence[bytes]) -> str:
-    """Return what is known to differ between signers, if it is that."""
+    """Return a hint if the difference is a known one between signers, or ""."""
     if nsec3 is None or not nsec3.opt_out:
         return ""
     if set(odd) - {rrset.key for rrset in rrsets} - {APEX}:
@@ -191,7 +195,7 @@ def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Seq
 
 
 def _keys_signed(rrsets: Sequence[ReadyRRset], covers: str) -> set[bytes]:
-    """Return the relative keys at which a signature is of this type."""
+    """Return the relative keys with a signature that covers this type."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return {rrset.key for rrset in signatures if any(text.startswith(covers) for text in rrset.texts)}
 
@@ -202,7 +206,10 @@ def _name(zone: str, key: bytes) -> str:
 
 @small_cache(entries=1024, longest=4096)
 def _types(mnemonics: tuple[str, ...]) -> frozenset[int]:
-    """Return the types of a list; few different ones occur, millions of times."""
+    """Return the numbers of these types.
+
+    Results are cached, because the same few lists occur millions of times.
+    """
     return frozenset(map(rdata.type_from_text, mnemonics))
 
 

@@ -1,8 +1,7 @@
-"""What was read of a zone file so far: RRsets by record key, and the place of each in the file.
+"""Collect the RRsets of a zone file by record key, with the place of each in the file.
 
-A record key is the owner's relative key, a zero byte and the type: sorted,
-they are in the order of the store. A *place* is a number that `Sheet` and
-`Reader` turn into path and line; it costs nothing per record.
+A record key is the owner's relative key, a zero byte and the type. Sorted record keys are in the order of the store. A
+*place* is a number that `Sheet` and `Reader` turn into path and line; it costs nothing per record.
 """
 
 from collections.abc import Iterable
@@ -23,7 +22,7 @@ _ready = tuple.__new__
 
 
 def type_tail(type: int) -> bytes:
-    """Return what follows the owner's key in a record key."""
+    """Return the end of a record key, which follows the owner's key."""
     return b"\0" + type.to_bytes(2, "big")
 
 
@@ -36,8 +35,7 @@ APEX = b"\0"
 class Content:
     """The RRsets of one zone while its file is read.
 
-    `sets` holds each RRset with its first record only; records that follow
-    are in `more`, by wire, until `finish`.
+    `sets` has each RRset with its first record only. Other records are in `more`, by wire form, until `finish`.
     """
 
     __slots__ = (
@@ -82,7 +80,7 @@ class Content:
         self.too_large: list[bytes] = []
 
     def add(self, rrset: ReadyRRset, place: int, *, disabled: bool = False) -> bytes:
-        """Add an RRset of one record; return its record key."""
+        """Add an RRset with one record, and return its record key."""
         key = rrset.key + type_tail(rrset.type)
         text, wire = rrset.texts[0], rrset.wires[0]
         if disabled:
@@ -99,7 +97,7 @@ class Content:
         return key
 
     def add_to(self, key: bytes, ttl: int, text: str, wire: bytes, place: int, *, disabled: bool = False) -> None:
-        """Add a record to an RRset that exists."""
+        """Add a record to an existing RRset."""
         first = self.sets[key]
         known = self.more.get(key)
         if known is None:
@@ -117,7 +115,7 @@ class Content:
         self.comments.setdefault(key, {})[text] = None
 
     def note(self, key: bytes, notes: Notes, place: int) -> None:
-        """Record tags and comments of values for an RRset, which may follow."""
+        """Record tags and value comments for an RRset, which can come later in the file."""
         known = self.notes.get(key)
         self.notes[key] = (notes if known is None else known[0].merge_with(notes), place)
 
@@ -133,8 +131,9 @@ class Content:
         self.low_ttls.discard(key)
 
     def finish(self) -> list[bytes]:
-        """Complete every RRset with all its records, sorted by wire, its comment and notes; return the sorted
-        record keys.
+        """Complete every RRset with its records (sorted by wire form), comment and notes.
+
+        Return the sorted record keys.
         """
         sets = self.sets
         for key, known in self.more.items():
@@ -160,7 +159,7 @@ class Content:
         return sorted(sets)
 
     def _unite_capitals(self, key: bytes, known: dict[bytes, tuple[str, int]]) -> None:
-        """Keep the first one of records that differ in capitals of names only: they are duplicates to DNS."""
+        """Keep only the first of records that differ in the capitals of names. DNS treats them as duplicates."""
         type_ = self.sets[key].type
         if type_ not in rdata.WITH_NAMES:
             return
@@ -180,7 +179,7 @@ class Content:
             off.discard(wire)
 
     def misplaced_notes(self) -> list[int]:
-        """Return the places of notes, after `finish`, on RRsets and values that do not exist."""
+        """Return the places of notes on RRsets and values that do not exist. Call it after `finish`."""
         found = []
         for key, (notes, place) in self.notes.items():
             rrset = self.sets.get(key)
@@ -190,7 +189,7 @@ class Content:
         return found
 
     def place_of(self, key: bytes, wire: bytes | None = None) -> int:
-        """Return the place where an RRset begins, or the place of one of its records."""
+        """Return the place of an RRset's first record, or of the record with this wire form."""
         if wire is not None and key in self.more:
             return self.more[key][wire][1]
         return self.places.get(key, 0)

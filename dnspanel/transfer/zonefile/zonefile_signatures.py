@@ -1,7 +1,7 @@
-"""The signatures that a zone file brings, where they are kept: a check that they are those of the zone, and its chain.
+"""Keep the signatures in a zone file: check that they belong to the zone, and find its chain.
 
-RRSIGs stay at their owners, those over NSEC3 at the labels of the hashes. NSEC and NSEC3 are left out: PowerDNS
-makes them, with the parameters that the file names, so that the signatures are right.
+RRSIGs stay at their owners, and those over NSEC3 at the hashed labels. NSEC and NSEC3 are left out: PowerDNS makes them
+with the file's parameters, so that the signatures remain valid.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,10 +27,10 @@ _AT_APEX = APEX + _TAIL
 
 
 def signatures_of(reader: Reader) -> BroughtSignatures | None:
-    """Return what the zone brings; None if it is not signed, and then nothing is left of what it has of signatures.
+    """Return the zone's signatures. If it is not signed, return None and discard its records from signing.
 
-    It is signed if its SOA and its DNSKEY have each a signature that names the zone and a key of its DNSKEY.
-    `with_chain` says what its chain is.
+    A zone is signed if its SOA and its DNSKEY each have a signature that names the zone and one of its keys.
+    `with_chain` adds the chain.
     """
     entries = tuple(_texts(reader, APEX + type_tail(rdtypes.DNSKEY)))
     tags = set()
@@ -59,10 +59,10 @@ def signatures_of(reader: Reader) -> BroughtSignatures | None:
 
 
 def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]) -> BroughtSignatures:
-    """Return the signatures with the parameters of the chain that they are over, of those that the zone has.
+    """Return the signatures with the parameters of the zone's chain that they cover.
 
-    It is an error unless PowerDNS makes one of these chains exactly. NSEC3 whose parameters are elsewhere is not
-    judged.
+    Report an error unless PowerDNS makes exactly one of these chains. NSEC3 with parameters outside the file is not
+    checked.
     """
     fault: Unreadable | None = None
     if not reader.chain.parameters and not reader.chain.nsec and _covers_nsec3(rrsets):
@@ -84,7 +84,7 @@ def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[Read
 
 
 def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
-    """Return the chains of its other NSEC3PARAM records, as far as they could be served too."""
+    """Return the other NSEC3 chains of the zone that can also be served."""
     found = []
     for candidate in filter(None, reader.chain.candidates()):
         with suppress(ValueError, DnssecRefused):
@@ -93,7 +93,7 @@ def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
 
 
 def _require_servable(candidate: tuple[str, str, bool]) -> Nsec3:
-    """Return the parameters of a chain. Raise ValueError or DnssecRefused for what cannot be served."""
+    """Return the parameters of a chain. Raise ValueError or DnssecRefused if it cannot be served."""
     iterations, salt, opt_out = candidate
     found = read_nsec3param(f"1 {int(opt_out)} {iterations} {salt}", narrow=False)
     refuse_nsec3(found)
@@ -101,7 +101,7 @@ def _require_servable(candidate: tuple[str, str, bool]) -> Nsec3:
 
 
 def _covers_nsec3(rrsets: Sequence[ReadyRRset]) -> bool:
-    """Return True if a signature is over an NSEC3."""
+    """Return True if a signature covers an NSEC3."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return any(text.startswith("NSEC3 ") for rrset in signatures for text in rrset.texts)
 
@@ -111,7 +111,7 @@ def _records(reader: Reader) -> list[bytes]:
 
 
 def _texts(reader: Reader, record: bytes) -> Iterator[str]:
-    """Yield the rdata of an RRset that is being read."""
+    """Yield the rdata of an RRset while its file is read."""
     known = reader.content.more.get(record)
     if known is not None:
         yield from (text for text, _ in known.values())
@@ -120,9 +120,10 @@ def _texts(reader: Reader, record: bytes) -> Iterator[str]:
 
 
 def _take_least_ttls(reader: Reader) -> None:
-    """Give the RRSIGs of an owner one TTL, since they are one RRset here: what a node says that is asked for them.
+    """Set the TTL of each owner's RRSIGs to their lowest, because they are one RRset here. Nodes answer with this TTL.
 
-    Each has the TTL of what it signs (RFC 4034 section 3). What leaves as a zone has that again, see `SignedTtls`.
+    An RRSIG normally has the TTL of the RRset that it covers (RFC 4034 section 3). `SignedTtls` restores that when the
+    zone is transferred or exported.
     """
     content = reader.content
     for record in _records(reader):

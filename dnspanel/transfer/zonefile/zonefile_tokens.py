@@ -1,8 +1,7 @@
-"""A zone file's text cut into lines, entries and tokens, each with its place (RFC 1035 5.1).
+"""Split a zone file's text into lines, entries and tokens with their places (RFC 1035 5.1).
 
-An *entry* is one directive or record: a line, or several while a parenthesis
-is open. Tokens keep their escapes; those in quotes are kept without the
-quotes.
+An *entry* is one directive or record: a line, or several while a parenthesis is open. Tokens keep their escapes. Quoted
+tokens are stored without their quotes.
 """
 
 import re
@@ -26,9 +25,9 @@ _DISPLAYED = 200
 
 
 class Unreadable(Exception):
-    """The reason why an entry cannot be read, and its line (from 0, within the entry) and column (from 1).
+    """The reason why an entry cannot be read, with its line (from 0, within the entry) and column (from 1).
 
-    An entry that is not an ERROR is left out, and the rest of the zone is read.
+    If the severity is not ERROR, the entry is left out and the rest of the zone is read.
     """
 
     def __init__(  # noqa: PLR0913  # the fields of a fault
@@ -54,7 +53,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word of an entry, or one quoted string; `line` counts from 0 within the entry, `column` from 1."""
+    """One word of an entry, or one quoted string. `line` counts from 0 within the entry, and `column` from 1."""
 
     text: str
     quoted: bool
@@ -63,18 +62,18 @@ class Token:
 
     @property
     def written(self) -> str:
-        """The token as it is in the file."""
+        """The token as written in the file."""
         return f'"{self.text}"' if self.quoted else self.text
 
     @property
     def end(self) -> int:
-        """The column behind it."""
+        """The column after the token."""
         return self.column + len(self.text) + 2 * self.quoted
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One directive or record. `blank` says that it begins with white space, so that the last owner counts."""
+    """One directive or record. `blank` is True if it begins with white space, so that it has the last owner."""
 
     blank: bool
     tokens: list[Token]
@@ -84,9 +83,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Sheet:
-    """One file of a zone, in lines. `base` makes its places different from other files'.
+    """One file of a zone, as lines. `base` keeps its places different from those of other files.
 
-    A file with a `fault` cannot be read: it is in UTF-16, or has too long a line: only its beginning is kept.
+    A file with a `fault` cannot be read, because it is in UTF-16 or has a line that is too long. Only its beginning is
+    kept.
     """
 
     document: Document
@@ -125,7 +125,7 @@ class Sheet:
         return enumerate(self.lines, self.base)
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset in the file's bytes of a line (from 0) and column (from 1)."""
+        """Return the byte offset in the file of a line (from 0) and column (from 1)."""
         raw = self.document.text
         start = len(_UTF8_MARK) if raw.startswith(_UTF8_MARK) else 0
         for _, end in zip(range(line), _LINE_ENDS.finditer(raw), strict=False):
@@ -133,9 +133,9 @@ class Sheet:
         return start + len(self.lines[line][: column - 1].encode("utf-8", "surrogateescape"))
 
     def block(self, at: int) -> list[str]:
-        """Return the lines of the entry that begins at a line (from 0): one, or several if a parenthesis is open.
+        """Return the lines of the entry that begins at this line (from 0): one, or several if a parenthesis is open.
 
-        Raise Unreadable if it is never closed.
+        Raise Unreadable if the parenthesis is never closed.
         """
         line = self.lines[at]
         if "(" not in line:
@@ -170,7 +170,7 @@ def _first_open(line: str) -> int:
 
 
 def read_entry(lines: list[str]) -> Entry:
-    """Return the tokens of an entry's lines. Raise Unreadable."""
+    """Return the entry in these lines, with its tokens. Raise Unreadable."""
     tokens: list[Token] = []
     depth, comment = 0, ""
     for number, line in enumerate(lines):
@@ -196,7 +196,7 @@ def read_entry(lines: list[str]) -> Entry:
 
 
 def join_tokens(tokens: list[Token]) -> str:
-    """Join the tokens as one text, with one space where there was any: `alpn="h2"` stays one word."""
+    """Return the tokens as one text, with one space wherever the file had any: `alpn="h2"` stays one word."""
     text = ""
     for before, token in zip([None, *tokens], tokens, strict=False):
         apart = before is not None and (before.line != token.line or before.end != token.column)
@@ -215,8 +215,9 @@ def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
 
 
 def printable(text: str) -> str:
-    """Return text that can be stored and displayed: without lone surrogates, which represent bytes that are
-    not UTF-8.
+    """Return text that can be stored and displayed.
+
+    Lone surrogates, which represent bytes that are not UTF-8, are replaced.
     """
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
@@ -231,19 +232,19 @@ _COMMENTED = re.compile(r'((?:[^;"\\]|\\.|"(?:[^"\\]|\\.)*")*);(.*)')
 
 
 def part_comment(line: str) -> tuple[str, str] | None:
-    """Split off the comment at the end of a line; None for a line without one."""
+    """Return a line's text before its comment, and the comment. Return None if the line has no comment."""
     match = _COMMENTED.fullmatch(line)
     return None if match is None else (match[1], clean_comment(match[2]))
 
 
 def comment_of(line: str) -> str:
-    """Return the comment at the end of a line."""
+    """Return the comment at the end of a line, or ""."""
     parted = part_comment(line)
     return parted[1] if parted else ""
 
 
 def flatten(lines: list[str]) -> str | None:
-    """Return an entry of several lines on one line, without comments; None if it has not just one pair of
+    """Return an entry of several lines as one line without comments, or None unless it has exactly one pair of
     parentheses.
     """
     found: list[str] = []
