@@ -47,7 +47,7 @@ class _Session(requests.Session):
 
 
 class _CheckedAddress(HTTPAdapter):
-    """Connects to one checked address of the host; made for one session, which one thread uses."""
+    """A transport that connects to one checked address of the host. It belongs to one session in one thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _CheckedAddress(HTTPAdapter):
 
 
 def _read(response: requests.Response) -> None:
-    """Read the body. Raise ProviderAway if it is too long or too slow."""
+    """Read the response body. Raise ProviderAway if the body is too long or too slow."""
     body, until = bytearray(), time.monotonic() + ANSWER_SECONDS
     try:
         while chunk := response.raw.read1(1 << 16, decode_content=True):

@@ -1,4 +1,4 @@
-"""The identity that a provider reports, and what the provider's rules give to its groups. Pure."""
+"""A person's identity at a provider, and the result of the provider's rules for the person's groups. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _LONGEST_MAIL = 254
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A person as the provider describes them; `mail` is canonical, and empty where it is no such address."""
+    """A person as the provider describes them. `mail` is canonical, or empty if the provider sends no valid address."""
 
     subject: str
     mail: str
@@ -35,7 +35,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that gives members of a group a role: of the whole panel, in a team, or a custom role (`own_role`)."""
+    """A rule that gives a group's members a role: panel-wide, in a team, or a custom role (`own_role`)."""
 
     group: str
     role: str
@@ -52,7 +52,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the rules give: a role, or None when no rule is about roles, and a role in each of some teams."""
+    """The roles that rules give a person: a panel-wide role and roles in teams.
+
+    `role` is None if no rule is about panel-wide roles.
+    """
 
     role: str | None = None
     teams: Mapping[int, str] = field(default_factory=dict)  # id of the team → role in it
@@ -61,10 +64,9 @@ class Outcome:
 
 
 def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: bool) -> Identity:
-    """Read the identity from the claims. With `trusts_mail`, an address without a statement about it counts as
-    verified.
+    """Return the identity in a provider's claims. Raise SignInRefused if a long list of groups is missing.
 
-    Raise SignInRefused if the token omits the groups because there are too many.
+    If `trusts_mail` is True, an address counts as verified unless the claims deny it.
     """
     mail = canonical_mail(_text(claims, "email")) or ""
     if len(mail) > _LONGEST_MAIL:
@@ -82,10 +84,10 @@ def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: boo
 
 
 def outcome_of(rules: Sequence[Rule], groups: Iterable[str]) -> Outcome:
-    """Return the outcome of the rules for these groups. The highest role wins. With rules about roles, the default
-    is member.
+    """Return the roles that the rules give to a person in these groups.
 
-    If there are several custom roles, the first one applies, and only to people without a built-in role.
+    The highest panel-wide role wins. If there are rules about panel-wide roles but none matches, the role is member. Of
+    several custom roles, the first one applies, and only to people without a built-in role.
     """
     mine = set(groups)
     matched = [rule for rule in rules if rule.group in mine]
@@ -106,7 +108,10 @@ def highest(roles: Iterable[str]) -> str:
 
 
 def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
-    """Return the strings of a claim. `realm_access.roles` also finds the claim `roles` within `realm_access`."""
+    """Return the group names in a claim.
+
+    The path `realm_access.roles` means the claim `roles` within `realm_access`.
+    """
     # Microsoft's way to say that they are too many; taken for none, they would cost the person every role.
     names = claims.get("_claim_names")
     if claim not in claims and isinstance(names, dict) and claim in names:

@@ -1,4 +1,4 @@
-"""Sign-in providers of every kind: what is said of each, found, switched off and deleted. Verbs."""
+"""Sign-in providers of all kinds: common settings, look-ups, switching off and deletion. Verbs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonTerms:
-    """What an administrator says of a provider of any kind."""
+    """The settings that providers of all kinds have."""
 
     name: str
     slug: str
@@ -43,25 +43,28 @@ class CommonTerms:
 
 
 def providers_with_buttons() -> Sequence[SignInProvider]:
-    """Return the providers with buttons on the sign-in page, by name. LDAP servers use its form instead. One query."""
+    """Return the providers with buttons on the sign-in page, sorted by name. Make one query.
+
+    LDAP servers have no button, because they use the password form.
+    """
     return [each for each in linkable() if each.kind != ProviderKind.LDAP]
 
 
 def linkable() -> Sequence[SignInProvider]:
-    """Return the providers that an account can be linked to, by name. One query."""
+    """Return the active providers, to which accounts can be linked, sorted by name. Make one query."""
     return list(
         SignInProvider.objects.filter(active=True).only("slug", "name", "kind").order_by("name")[:MOST_PROVIDERS]
     )
 
 
 def provider_rows() -> Sequence[SignInProvider]:
-    """Return every provider, with `people`: the number of people who sign in by it. One query."""
+    """Return all providers. Their attribute `people` is the number of linked people. Make one query."""
     rows = SignInProvider.objects.annotate(people=Count("links")).order_by("-active", "name")
     return list(rows[:MOST_PROVIDERS])
 
 
 def provider_by_id(pk: int, *kinds: ProviderKind) -> SignInProvider:
-    """Return the provider with this id, of one of the kinds if any are named. Raise ProviderUnknown."""
+    """Return the provider with this id. Raise ProviderUnknown if it does not exist or has another kind."""
     provider = SignInProvider.objects.filter(pk=pk).first()
     if provider is None or (kinds and provider.kind not in kinds):
         raise ProviderUnknown
@@ -69,10 +72,7 @@ def provider_by_id(pk: int, *kinds: ProviderKind) -> SignInProvider:
 
 
 def provider_in_use(slug: str, *kinds: ProviderKind) -> SignInProvider:
-    """Return the active provider with this word in a URL, of one of the kinds if any are named.
-
-    Raise ProviderUnknown.
-    """
+    """Return the active provider with this URL word. Raise ProviderUnknown if there is none of these kinds."""
     provider = SignInProvider.objects.filter(slug=slug, active=True).first() if _SLUG.fullmatch(slug) else None
     if provider is None or (kinds and provider.kind not in kinds):
         raise ProviderUnknown
@@ -82,9 +82,9 @@ def provider_in_use(slug: str, *kinds: ProviderKind) -> SignInProvider:
 def insert(
     *, kind: ProviderKind, columns: Mapping[str, object], unlogged: Mapping[str, object], by: Author, now: datetime
 ) -> SignInProvider:
-    """Insert a provider and write its columns to the audit log, except the unlogged ones.
+    """Insert a provider and write it to the audit log. The audit log omits the `unlogged` columns.
 
-    Raise ProviderRefused if there are too many, or another provider has its word.
+    Raise ProviderRefused if there are too many providers, or another one has the same URL word.
     """
     if SignInProvider.objects.count() >= MOST_PROVIDERS:
         raise ProviderRefused(
@@ -107,10 +107,7 @@ def update(
     by: Author,
     now: datetime,
 ) -> None:
-    """Update the provider. The audit log only lists the names of unlogged columns.
-
-    Raise ProviderUnknown.
-    """
+    """Update the provider. The audit log only records the names of the `unlogged` columns. Raise ProviderUnknown."""
     with transaction.atomic(durable=True):
         row = SignInProvider.objects.select_for_update().filter(pk=provider.pk).first()
         if row is None:
@@ -139,10 +136,10 @@ def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: 
 
 
 def delete_provider(*, provider: SignInProvider, by: Author, now: datetime) -> None:
-    """Delete the provider with its links, what its rules gave, and its sessions. A second call changes nothing.
+    """Delete the provider with its links, its sessions, and everything that its rules gave.
 
-    Accounts stay. An account without a password cannot sign in any longer. Raise GrantRefused for a token without all
-    rights.
+    Accounts stay. An account without a password can no longer sign in. If the provider is already deleted, change
+    nothing. Raise GrantRefused for a token without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -165,7 +162,7 @@ def _end_sessions(provider: SignInProvider) -> None:
 
 
 def columns_of(terms: CommonTerms) -> dict[str, object]:
-    """Return the columns of a row, by name."""
+    """Return the settings as database columns, keyed by column name."""
     columns = asdict(terms)
     columns["rules"] = [rule.to_json() for rule in terms.rules]
     columns["mail_domains"] = list(terms.mail_domains)
@@ -173,12 +170,12 @@ def columns_of(terms: CommonTerms) -> dict[str, object]:
 
 
 def _audit_values(columns: Mapping[str, object]) -> dict[str, object]:
-    """Return the columns for the audit log."""
+    """Return the columns as details for the audit log, without the name, which is the entry's target."""
     return {name: value for name, value in columns.items() if name != "name"}
 
 
 def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
-    """Return the faults by field."""
+    """Return the errors in the common settings, keyed by field."""
     faults: dict[str, list[str]] = {}
     if not terms.name or len(terms.name) > 40 or not terms.name.isprintable():
         faults["name"] = [gettext("From 1 to {longest} characters.").format(longest=40)]
@@ -200,7 +197,7 @@ def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
 
 
 def fault_of_url(url: str) -> str:
-    """Return why this isn't a URL of a provider, or ""."""
+    """Return the reason why this isn't a valid provider URL, or ""."""
     if not url.startswith(("https://", "http://")) or len(url) > LONGEST_URL:
         return gettext("An https URL of at most {longest_url} characters.").format(longest_url=LONGEST_URL)
     if not url.isascii() or not url.isprintable() or any(character in url for character in ' \\?#@"'):
@@ -209,7 +206,7 @@ def fault_of_url(url: str) -> str:
 
 
 def faults_of_rules(rules: Sequence[Rule]) -> list[str]:
-    """Return why these rules are invalid, at most five reasons."""
+    """Return the errors in these rules, at most five."""
     if len(rules) > MOST_RULES:
         return [gettext("At most {most_rules} rules.").format(most_rules=MOST_RULES)]
     faults = []
@@ -249,6 +246,6 @@ def _is_domain(domain: str) -> bool:
 
 
 def links_page(provider: SignInProvider, *, after: int, limit: int) -> Sequence[ProviderLink]:
-    """Return the links after this id, oldest first. One query."""
+    """Return up to `limit` links with an id above `after`, oldest first. Make one query."""
     links = ProviderLink.objects.filter(provider=provider, pk__gt=after).select_related("user")
     return list(links.order_by("pk")[:limit])

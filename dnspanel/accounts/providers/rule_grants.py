@@ -1,7 +1,7 @@
-"""What rules about groups elsewhere give to a person here, and how it is taken back. Verbs.
+"""Gives people the roles and teams that rules about external groups decide, and removes them again. Verbs.
 
-`given` is what is remembered for that: {"role": the role of before the rules decided it, or null while none does,
-"teams": {id: role in it of before, or null for none}}.
+`given` records the state before the rules, for the removal: {"role": the previous role, or null if no rule decides the
+role, "teams": {team id: the previous role in the team, or null if the person was not a member}}.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from dnspanel.accounts.providers.provider_identity import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A person, what rules gave them before, and what they give now."""
+    """A person, the record of what rules gave them before (`given`), and the outcome of the rules now."""
 
     user: User
     given: Mapping[str, Any]
@@ -30,10 +30,11 @@ class Receiver:
 def apply_outcomes(
     *, receivers: Sequence[Receiver], kind: str, source: Mapping[str, str], by: Author, now: datetime
 ) -> list[dict[str, Any]]:
-    """Apply the rules' outcome to each receiver, and remove what rules gave before. Return the new `given` of each.
+    """Give each person the outcome of the rules, and remove earlier outcomes. Return each person's new `given`.
 
-    Without the rights check, inside the caller's transaction. `source` names the rules in the audit log. The last
-    administrator stays one; the audit log says so (`kind` and `.kept`). All rows are written at once.
+    Rights are not checked, and the caller opens the transaction. `source` identifies the rules in the audit log. The
+    last administrator stays an administrator, and the audit log records that as the action `kind` plus `.kept`. The
+    number of statements does not depend on the number of people.
     """
     roles = _apply_roles(receivers, kind, source, by, now)
     return [{"role": role, "teams": teams} for role, teams in zip(roles, _apply_teams(receivers, by, now), strict=True)]
@@ -49,14 +50,17 @@ def apply_outcome(  # noqa: PLR0913  # what a sign-in brought, and who notes it
     by: Author,
     now: datetime,
 ) -> dict[str, Any]:
-    """Apply the rules' outcome to one person, as `apply_outcomes` does."""
+    """Give one person the outcome of the rules, like `apply_outcomes`."""
     return apply_outcomes(receivers=[Receiver(user, given, outcome)], kind=kind, source=source, by=by, now=now)[0]
 
 
 def _apply_roles(
     receivers: Sequence[Receiver], kind: str, source: Mapping[str, str], by: Author, now: datetime
 ) -> list[str | None]:
-    """Change the roles as the rules say. Return each role from before the rules decided it; None while no rule does."""
+    """Change the roles that the rules decide.
+
+    Return each person's role from before the rules, or None if no rule decides the role.
+    """
     own_roles = OwnRole.objects.in_bulk({each.outcome.own_role for each in receivers} - {None})
     changes = [change for each in receivers if (change := _role_change(each, own_roles)) is not None]
     if changes:
@@ -71,9 +75,10 @@ def _apply_roles(
 
 
 def _role_change(receiver: Receiver, own_roles: Mapping[int, OwnRole]) -> RoleChange | None:
-    """Return the role change for the person, or None if they have the role already.
+    """Return the role change for the person, or None if they already have the role.
 
-    If no rule decides the role any longer, the role of before returns, unless it is higher than the current one.
+    If no rule decides the role any longer, the person gets their previous role back, unless it is higher than the
+    current one.
     """
     user, role, before = receiver.user, receiver.outcome.role, receiver.given.get("role")
     target = role if role is not None else before if before and is_below(before, user.role) else user.role
@@ -83,7 +88,7 @@ def _role_change(receiver: Receiver, own_roles: Mapping[int, OwnRole]) -> RoleCh
 
 
 def _apply_teams(receivers: Sequence[Receiver], by: Author, now: datetime) -> list[dict[str, str | None]]:
-    """Change the memberships as the rules say. Return what the members were there before the rules."""
+    """Change the memberships that the rules decide. Return each person's previous roles, keyed by team id."""
     named = {pk for each in receivers for pk in (*map(int, each.given.get("teams", {})), *each.outcome.teams)}
     if not named:
         return [{} for _ in receivers]

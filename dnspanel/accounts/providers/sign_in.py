@@ -1,4 +1,4 @@
-"""The last step of every sign-in by a provider: sign the person in, link the account, or show the reason."""
+"""The last step of every sign-in by a provider: sign the person in, link the account, or show why it is refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,10 @@ _STATUS = {"away": 502, TOO_OFTEN.reason: 429}
 
 
 def comes_too_often(request: HttpRequest) -> bool:
-    """Return True if this address used providers too often. The public function does not count GETs."""
+    """Return True if this address made too many provider sign-ins.
+
+    allauth's public function does not count GET requests.
+    """
     return not ratelimit.consume(request, app="allauth.account", action="oidc", limit_get=True)
 
 
@@ -38,7 +41,10 @@ def complete(
     state: dict[str, Any],
     note: Callable[[], None] = lambda: None,
 ) -> HttpResponse:
-    """Sign in, or link, the person that the provider describes. `note` is called with the session after a sign-in."""
+    """Sign in the person that the provider describes, or link their account. Call `note` after a sign-in.
+
+    `note` stores facts about the provider's session in the panel's session.
+    """
     now = timezone.now()
     try:
         if state.get("process") == AuthProcess.CONNECT:
@@ -59,7 +65,7 @@ def complete(
 def refusal_page(
     request: HttpRequest, row: SignInProvider, refusal: SignInRefused, identity: Identity | None = None
 ) -> HttpResponse:
-    """Return the page with the reason of a refusal. Record the refusal, except for addresses that come too often."""
+    """Return a page with the reason of the refusal. Record the refusal, except for addresses with too many requests."""
     if refusal.reason != TOO_OFTEN.reason:
         _record(row, refusal, identity)
     context = {"refusal": str(refusal), "provider": row}

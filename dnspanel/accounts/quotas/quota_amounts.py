@@ -1,4 +1,4 @@
-"""The kinds of quotas, and their amounts as people write them: `1000`, `2G`, `unlimited`. Pure."""
+"""The kinds of quotas, and the text form of their amounts: `1000`, `2G`, `unlimited`. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from dnspanel.texts import gettext, gettext_noop
 
 
 class Kind(StrEnum):
-    """What is counted; the value is how settings, the API and forms name it."""
+    """A kind of object that a quota limits. The value is its name in settings, the API and forms."""
 
     ZONES = "zones"  # that a person created, or that belong to a team
     RRSETS = "rrsets"  # in one zone
@@ -36,7 +36,7 @@ _AMOUNT = re.compile(r"([0-9]{1,15}) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECA
 
 
 def parse_amount(kind: Kind, text: str) -> int | None:
-    """Parse an amount; None for `unlimited`. Raise ValueError with a message about the valid forms."""
+    """Parse an amount. Return None for `unlimited`. Raise ValueError with a message about the valid forms."""
     word = text.strip().replace(",", "")
     if word.lower() == UNLIMITED:
         return None
@@ -55,7 +55,7 @@ def parse_amount(kind: Kind, text: str) -> int | None:
 
 
 def format_amount(kind: Kind, amount: int | None) -> str:
-    """Format an amount exactly, so that `parse_amount` can read it."""
+    """Return the exact amount as text that `parse_amount` can parse."""
     if amount is None:
         return UNLIMITED
     if kind is Kind.BYTES and amount:
@@ -87,7 +87,10 @@ def noun_of(kind: Kind) -> str:
 
 
 def parse_quotas(text: str, defaults: Mapping[Kind, int | None]) -> dict[Kind, int | None]:
-    """Parse `zones=1000,bytes=2G` over the defaults. Raise ValueError for an unknown kind or amount."""
+    """Return the defaults, overridden by a text such as `zones=1000,bytes=2G`.
+
+    Raise ValueError for an unknown kind or an invalid amount.
+    """
     quotas = dict(defaults)
     for part in filter(None, map(str.strip, text.split(","))):
         word, _, amount = part.partition("=")

@@ -1,4 +1,4 @@
-"""What a person or a team may have, as an administrator sets it. Verbs."""
+"""Sets the quotas of people and teams. Verbs."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,10 +13,10 @@ from dnspanel.accounts.rights.grant_edit import refuse_at_or_above
 
 
 def set_quotas(*, of: User | Team, quotas: Mapping[Kind, int | None], by: Author, now: datetime) -> None:
-    """Set the quotas of a person or team (None: unlimited). Kinds that are not given use the settings.
+    """Set the quotas of a person or team. None means unlimited. Kinds that are missing use the panel's settings.
 
-    Write the change to the audit log; setting the same again changes nothing. Existing things stay, even beyond a new
-    quota. Raise AboveYou for a token.
+    Write the change to the audit log. If nothing differs, change nothing. Existing objects stay, even if they exceed a
+    new quota. Raise AboveYou for a token.
     """
     model: type[User] | type[Team] = type(of)
     given = {str(kind): amount for kind, amount in quotas.items()}

@@ -1,11 +1,11 @@
-"""Quotas: how much one person or one team may have, so that no one uses up the room and time of all.
+"""Quotas: limits for one person or team, so that no one uses up the space and time of all.
 
-A quota is stored in the row of its person or team; otherwise the settings apply. People who look after all zones
-(editors and administrators) have no limit on zones, RRsets and imports, unless they have a quota of their own. Nothing
-that exists is taken away: a quota only refuses additions beyond it.
+A quota is stored in the row of its person or team. Otherwise, the panel's settings apply. Editors and administrators,
+who manage all zones, have no limit on zones, RRsets and imports, unless a quota of their own is set. Nothing that
+exists is deleted: a quota only refuses additions.
 
-Verbs that add things count under a lock, so that two requests at once do not both pass. They count no further than the
-quota, so that counting costs no more than the quota allows.
+Verbs that add objects count under a lock, so that two simultaneous requests cannot both exceed the quota. They stop
+counting at the quota, so the cost of counting is limited too.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,10 @@ _LOOKS_AFTER_ALL = frozenset((Role.EDITOR, Role.ADMINISTRATOR))
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A person, or a team (`team` is its name then), and how much they may have of each kind (None: any amount)."""
+    """A person or a team with a limit for each kind. `team` is the team's name, or empty for a person.
+
+    The limit None means unlimited.
+    """
 
     pk: int
     team: str
@@ -36,13 +39,13 @@ class Holder:
 
     @property
     def lock_key(self) -> int:
-        """Second half of the lock under which what this holder has is counted."""
+        """The second half of the advisory lock that is held while this holder's objects are counted."""
         return 2 * self.pk + bool(self.team)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The amount that a holder has of one kind. `used`: None if there is a limit and nothing to count."""
+    """A holder's use of one quota. `used` is None if there is a limit but no total to count."""
 
     kind: Kind
     limit: int | None
@@ -50,19 +53,19 @@ class Usage:
 
     @property
     def is_near(self) -> bool:
-        """Whether little is left."""
+        """True if at least NEAR_PERCENT of the quota is used."""
         return self.used is not None and self.limit is not None and self.used * 100 >= NEAR_PERCENT * self.limit
 
     @property
     def percent(self) -> int:
-        """How much of the quota is used, at most 100."""
+        """The used share of the quota in percent, at most 100. It is 0 without a limit."""
         if self.used is None or self.limit is None:
             return 0
         return min(100, self.used * 100 // self.limit) if self.limit else 100
 
     @property
     def message(self) -> str:
-        """The message for a person near the quota."""
+        """A message about the remaining amount, for people who are near the quota."""
         limit, used = self.limit or 0, self.used or 0
         left = max(0, limit - used)
         if self.kind is Kind.BYTES:
@@ -83,7 +86,7 @@ class Usage:
 
 
 def limits_by_settings(of: User | Team) -> dict[Kind, int | None]:
-    """Return the quotas of the settings, for people and teams without quotas of their own."""
+    """Return the limits that the panel's settings define for this person or team."""
     if isinstance(of, Team):
         return dict(settings.TEAM_QUOTAS)
     looks_after_all = of.role in _LOOKS_AFTER_ALL
@@ -94,12 +97,15 @@ def limits_by_settings(of: User | Team) -> dict[Kind, int | None]:
 
 
 def holder_of(of: User | Team) -> Holder:
-    """Return the person or team as a holder."""
+    """Return the person or team with their limits: their own quotas, or else those of the settings."""
     return Holder(of.pk, of.name if isinstance(of, Team) else "", limits_by_settings(of) | quotas_from_json(of.quotas))
 
 
 def holders_for(author: Author) -> tuple[Holder, ...]:
-    """Return the person and the teams whose quotas apply to them as a member. Empty for the panel itself."""
+    """Return the author's person and teams whose quotas apply. Return an empty tuple for the panel itself.
+
+    Only teams that give the person rights beyond their role count.
+    """
     user = user_of(author)
     if user is None or author is None:
         return ()
@@ -109,7 +115,7 @@ def holders_for(author: Author) -> tuple[Holder, ...]:
 
 
 def members_bound_by(team_id: int) -> dict[str, Any]:
-    """Return a lookup of the people who count for the team: those who see zones only through teams."""
+    """Return a User filter for members that the team's quotas apply to: people whose role does not cover all zones."""
     return {"memberships__team": team_id, "role__in": [role for role in Role if role not in _LOOKS_AFTER_ALL]}
 
 
@@ -121,9 +127,10 @@ def refuse_beyond(
     count: Callable[[Holder, int], int],
     refusal: Callable[[str], Exception],
 ) -> None:
-    """Raise `refusal` if a holder would exceed their quota. Otherwise lock the quota until the commit.
+    """Raise `refusal` if the addition would exceed a holder's quota. Otherwise, lock the quota until the commit.
 
-    `count` returns how many the holder has, counted up to a bound. Holders without a quota are not counted.
+    `count` returns the number that a holder has, and stops counting at the given maximum. Holders without a limit are
+    not counted.
     """
     for holder in holders:
         limit = holder.limits[kind]
@@ -137,14 +144,14 @@ def refuse_beyond(
 
 @dataclass(slots=True)
 class Room:
-    """How many more a holder may have of one kind, and the quota; others cannot add until the transaction ends."""
+    """A holder's quota of one kind, and the amount left. No one else can use it until the transaction ends."""
 
     limit: int
     left: int
 
 
 def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], int]) -> Room | None:
-    """Return the holder's remaining room, or None without a quota. `count` is that of `refuse_beyond`."""
+    """Return the amount left in the holder's quota, or None if it is unlimited. `count` works as in `refuse_beyond`."""
     limit = holder.limits[kind]
     if limit is None:
         return None
@@ -153,7 +160,7 @@ def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], in
 
 
 def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added: int) -> str:
-    """Return a message with the quota's holder, its use, and the person who can change it."""
+    """Return a message with the holder, the limit, the use, and the people who can change the limit."""
     if holder.team:
         message = (
             gettext(
@@ -185,5 +192,5 @@ def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added:
 
 
 def quotas_from_json(stored: Mapping[str, Any]) -> dict[Kind, int | None]:
-    """Read the quotas of a person or a team from its row."""
+    """Return the quotas of a person or team from the JSON of its row."""
     return {Kind(kind): amount for kind, amount in stored.items()}

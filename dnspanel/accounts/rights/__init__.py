@@ -1,1 +1,1 @@
-"""Grants and roles are given and taken back."""
+"""Changes of grants and custom roles."""

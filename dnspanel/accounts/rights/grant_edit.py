@@ -1,6 +1,6 @@
-"""Giving grants to people and teams, and taking grants back. Verbs.
+"""Gives grants to people and teams, and takes grants back. Verbs.
 
-A person who manages people can give any right that they have. A token that manages people can give no more than its
+A person who manages people can give any right that they have. A token that manages people cannot give more than its
 scope allows.
 """
 
@@ -38,7 +38,7 @@ def grant_by_id(pk: int) -> GrantRow:
 def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:
     """Give the grant to the person, or to every member of the team.
 
-    Raise GrantRefused with the fields at fault, and AboveYou for a token. The caller checks that the zones exist.
+    Raise GrantRefused with the invalid fields, and AboveYou for a token. The caller checks that the zones exist.
     """
     refuse_bad_grant(grant)
     if isinstance(to, User):
@@ -54,7 +54,7 @@ def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> G
 
 
 def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
-    """Delete a grant. A second call changes nothing. Raise AboveYou for a token."""
+    """Delete a grant. If it is already deleted, change nothing. Raise AboveYou for a token."""
     if row.user is not None:
         refuse_at_or_above(by, row.user)
     with transaction.atomic():
@@ -63,14 +63,14 @@ def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
 
 
 def receiver(row: GrantRow) -> str:
-    """Return the receiver of the grant as text."""
+    """Return the name of the person or team with the grant, for display."""
     if row.team is not None:
         return gettext("team {team}").format(team=row.team.name)
     return row.user.username if row.user else ""
 
 
 def refuse_bad_grant(grant: Grant) -> None:
-    """Raise GrantRefused with each field at fault."""
+    """Raise GrantRefused with each invalid field of the grant."""
     faults: dict[str, list[str]] = {}
     if not grant.rights:
         faults["rights"] = [gettext("Say what may be done.")]
@@ -107,7 +107,7 @@ def _faults_of_rrsets(grant: Grant) -> dict[str, list[str]]:
 
 
 def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
-    """Return why a token cannot have this scope: each reason with its grant and field. Empty if it can."""
+    """Return the reasons why a token cannot have this scope, each with the grant's number and the field."""
     if len(scope) > MOST_GRANTS:
         return [gettext("At most {most_grants} grants.").format(most_grants=MOST_GRANTS)]
     faults: list[str] = []
@@ -133,15 +133,16 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
 
 
 def refuse_more_than_own(by: Author, grant: Grant) -> None:
-    """Raise GrantRefused when an actor would give what it does not have, as far as the grants' forms tell."""
+    """Raise GrantRefused if the actor would give rights that they do not have. Compare as `grants.is_part` does."""
     if isinstance(by, Actor) and not all(any(is_part(grant, mine) for mine in layer) for layer in by.layers):
         raise GrantRefused({"rights": [gettext("You cannot give what you do not have.")]})
 
 
 def refuse_at_or_above(by: Author, user: User) -> None:
-    """Raise AboveYou if a token with fewer rights than its owner would change the owner, or a person at or above them.
+    """Raise AboveYou if a partial token would change its owner, or a person with the owner's role or a higher one.
 
-    Otherwise a stolen token that only manages people could take the panel from its administrators.
+    A partial token has fewer rights than its owner. Without this check, a stolen token that only manages people could
+    take the panel from its administrators.
     """
     if not isinstance(by, Actor) or by.token is None or _may_all_that_its_owner_may(by):
         return
@@ -150,10 +151,10 @@ def refuse_at_or_above(by: Author, user: User) -> None:
 
 
 def refuse_to_open(by: Author, user: User) -> None:
-    """Raise OpensMore if a token would decide who signs in to an account with more rights than the token.
+    """Raise OpensMore if a token would open an account that has more rights than the token.
 
-    Raise AboveYou as `refuse_at_or_above` does. A person who has the password, a second factor or the tokens of an
-    account controls that account.
+    The password, a second factor or a token of an account gives control over the account. Also raise AboveYou as
+    `refuse_at_or_above` does.
     """
     refuse_at_or_above(by, user)
     if not isinstance(by, Actor) or by.token is None:
@@ -165,7 +166,7 @@ def refuse_to_open(by: Author, user: User) -> None:
 
 
 def refuse_partial_token(by: Author, user: User) -> None:
-    """Raise OpensMore when a token that may less than its owner would say whose account this is."""
+    """Raise OpensMore if a token with fewer rights than its owner would decide which person owns this account."""
     if isinstance(by, Actor) and by.token is not None and not _may_all_that_its_owner_may(by):
         raise OpensMore(user.username)
 
@@ -176,13 +177,13 @@ def _may_all_that_its_owner_may(by: Actor) -> bool:
 
 
 def refuse_more_permissions(by: Author, permissions: Collection[Permission]) -> None:
-    """Raise GrantRefused when an actor would give a role with permissions that it does not have."""
+    """Raise GrantRefused if the actor would give permissions that they do not have. SECRETS is not checked."""
     if isinstance(by, Actor) and not set(permissions) - {Permission.SECRETS} <= by.permissions:
         raise GrantRefused({"role": [gettext("You cannot give a role that may do more than you.")]})
 
 
 def refuse_higher_role(by: Author, role: str) -> None:
-    """Raise GrantRefused if the role has more rights than its giver."""
+    """Raise GrantRefused if the role has more rights than the actor who gives it."""
     if not isinstance(by, Actor):
         return
     refuse_more_permissions(by, powers_of(role))

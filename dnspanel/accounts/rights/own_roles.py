@@ -1,6 +1,7 @@
-"""Custom roles made by administrators: permissions, and rights over all zones. Verbs.
+"""Custom roles that administrators define: permissions, and rights over all zones. Verbs.
 
-People who manage accounts can give any role. So only administrators have that permission, and no custom role does.
+A person who manages accounts can give any role. So this permission is only for administrators, and no custom role can
+have it.
 """
 
 from collections.abc import Collection, Iterator
@@ -25,7 +26,7 @@ GIVEABLE = frozenset(Permission) - {Permission.PEOPLE, Permission.APPROVE}
 
 
 def role_by_id(pk: int) -> OwnRole:
-    """Return the role with this id. Raise RoleUnknown."""
+    """Return the custom role with this id. Raise RoleUnknown."""
     role = OwnRole.objects.filter(pk=pk).first()
     if role is None:
         raise RoleUnknown
@@ -35,7 +36,7 @@ def role_by_id(pk: int) -> OwnRole:
 def create_role(
     *, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
 ) -> OwnRole:
-    """Create a role. Raise RoleRefused, and GrantRefused if the role has more rights than a token."""
+    """Create a custom role. Raise RoleRefused, and GrantRefused if the role has more rights than the token."""
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
         if OwnRole.objects.count() >= MOST_ROLES:
@@ -50,7 +51,7 @@ def create_role(
 def change_role(
     *, role: OwnRole, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
 ) -> None:
-    """Change a role for all its people. Raise the errors of `create_role`, and RoleUnknown."""
+    """Change a custom role for everyone who has it. Raise the errors of `create_role`, and RoleUnknown."""
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
         locked = _lock_role(role)
@@ -67,7 +68,7 @@ def change_role(
 
 
 def delete_role(*, role: OwnRole, by: Author, now: datetime) -> None:
-    """Delete a role. Raise RoleRefused while a person has it, and RoleUnknown."""
+    """Delete a custom role. Raise RoleRefused while a person has it, and RoleUnknown."""
     with transaction.atomic():
         locked = _lock_role(role)
         if count := User.objects.filter(own_role=role).count():
@@ -85,7 +86,7 @@ def delete_role(*, role: OwnRole, by: Author, now: datetime) -> None:
 
 
 def refuse_to_give(by: Author, role: OwnRole) -> None:
-    """Raise GrantRefused if the role has more rights than its giver."""
+    """Raise GrantRefused if the custom role has more rights than the actor who gives it."""
     refuse_more_permissions(by, frozenset(map(Permission, role.permissions)))
     if role.rights:
         refuse_more_than_own(by, Grant(frozenset(map(Right, role.rights)), everywhere=True))

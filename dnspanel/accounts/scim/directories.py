@@ -1,4 +1,4 @@
-"""Directories that keep people and groups here: added, changed, deleted; and their secrets. Verbs."""
+"""Adds, changes and deletes directories that manage people and groups here, and renews their secrets. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _LARGEST_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class DirectoryTerms:
-    """What an administrator says of a directory."""
+    """The settings of a directory."""
 
     name: str
     rules: tuple[Rule, ...] = ()
@@ -41,7 +41,7 @@ class DirectoryTerms:
 
 
 def directory_rows() -> Sequence[ScimDirectory]:
-    """Return every directory, with `kept`: the number of its people. One query."""
+    """Return all directories. Their attribute `kept` is the number of their people. Make one query."""
     rows = ScimDirectory.objects.annotate(kept=Count("people", filter=Q(people__deleted_at=None)))
     return list(rows.order_by("name")[:MOST_DIRECTORIES])
 
@@ -69,10 +69,10 @@ def token_of_directory(directory: ScimDirectory) -> Token | None:
 
 
 def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tuple[ScimDirectory, NewToken]:
-    """Create a directory. Return it with the only secret that can keep its people.
+    """Create a directory. Return it with its secret, which is the only credential for its people and groups.
 
-    Raise DirectoryRefused with each field at fault. Raise GrantRefused for a token without all rights: a person who
-    controls a directory can give any role that its rules name.
+    Raise DirectoryRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
+    who controls a directory can give any role that its rules name.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _check_terms(terms)
@@ -123,7 +123,7 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
 def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
     """Replace the directory's secret and return the new one. The old one stops working at once.
 
-    The directory's account is opened again if a person closed it. Raise DirectoryUnknown, and GrantRefused as
+    Reopen the directory's service account if it is closed. Raise DirectoryUnknown, and GrantRefused as
     `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
@@ -136,9 +136,10 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
 
 
 def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
-    """Delete the directory with its token and what its rules gave. A second call changes nothing.
+    """Delete the directory with its token and everything that its rules gave.
 
-    Accounts stay as they are, and administrators maintain them from now on. Raise GrantRefused.
+    Accounts stay, and administrators manage them from now on. If the directory is already deleted, change nothing.
+    Raise GrantRefused.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -167,7 +168,7 @@ def _new_token(directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
 
 
 def _account_name(name: str) -> str:
-    """Return a free name for the directory's service account, made from the directory's name."""
+    """Return an unused user name for the directory's service account, derived from the directory's name."""
     plain = (character if character.isascii() and character.isalnum() else "-" for character in ascii_lower(name))
     return free_name(f"scim-{''.join(plain)}")
 
@@ -187,7 +188,10 @@ def _audit_values(terms: DirectoryTerms) -> dict[str, object]:
 
 
 def _check_terms(terms: DirectoryTerms, before: frozenset[int] = frozenset()) -> DirectoryTerms:
-    """Return the terms with a canonical name, and without deleted teams of `before`. Raise DirectoryRefused."""
+    """Return the settings with normalized spaces in the name, and without teams that were deleted since.
+
+    `before` are the teams that the directory had. Raise DirectoryRefused.
+    """
     name = " ".join(terms.name.split())
     faults: dict[str, list[str]] = {}
     if not name or len(name) > LONGEST_NAME or not name.isprintable():

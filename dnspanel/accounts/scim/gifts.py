@@ -1,6 +1,7 @@
-"""What people of a directory have by their groups: given, and taken back. Verbs.
+"""Gives a directory's people the roles and teams of their groups, and takes them back. Verbs.
 
-As with a sign-in provider: rules say what a group gives. A group without a rule is a team, where the directory says so.
+As with sign-in providers, rules define what a group gives. A group without a rule is a team, if the directory's
+settings say so.
 """
 
 import json
@@ -29,14 +30,15 @@ def rules_of(directory: ScimDirectory) -> list[Rule]:
 
 
 def gives_anything(directory: ScimDirectory, group: ScimGroup) -> bool:
-    """Return True if membership in the group gives anything."""
+    """Return True if membership in the group gives a role or a team."""
     return bool(directory.team_role and group.team_id) or any(rule.group == group.name for rule in rules_of(directory))
 
 
 def give_by_groups(*, directory: ScimDirectory, people: Sequence[ScimPerson], by: Author, now: datetime) -> None:
-    """Give each of these people what their groups give now, and remove what the groups gave before.
+    """Give these people the roles and teams of their groups, and remove those that groups gave before.
 
-    Inside a transaction that has the directory locked. The number of queries does not depend on the number of people.
+    The caller opens the transaction and locks the directory. The number of queries does not depend on the number of
+    people.
     """
     rules, groups = rules_of(directory), _groups_of(people)
     outcomes = [(person, _outcome(directory, rules, groups.get(person.pk, []))) for person in people]
@@ -52,13 +54,13 @@ def give_by_groups(*, directory: ScimDirectory, people: Sequence[ScimPerson], by
 
 
 def take_back(people: Sequence[ScimPerson], *, source: Mapping[str, str], by: Author, now: datetime) -> None:
-    """Remove what the directory's rules gave these people, inside the caller's transaction."""
+    """Remove everything that the directory's rules gave these people, inside the caller's transaction."""
     receivers = [Receiver(person.user, person.given, Outcome()) for person in people]
     _set_given(people, apply_outcomes(receivers=receivers, kind="scim", source=source, by=by, now=now))
 
 
 def _set_given(people: Sequence[ScimPerson], given: Sequence[dict[str, Any]]) -> None:
-    """Store what each person was given, by one statement: `bulk_update` would be a CASE of thousands."""
+    """Store each person's `given` in one statement. `bulk_update` would write a CASE with thousands of branches."""
     for person, each in zip(people, given, strict=True):
         person.given = each
     if people:
@@ -77,13 +79,13 @@ def _outcome(directory: ScimDirectory, rules: Sequence[Rule], groups: Collection
 
 
 def _is_given(person: ScimPerson, outcome: Outcome) -> bool:
-    """Return True if nothing is given and nothing was, as for most people in a directory that gives nothing."""
+    """Return True if the groups give the person nothing and gave nothing before. Such people need no update."""
     was_given = person.given.get("role") is not None or person.given.get("teams")
     return not was_given and outcome.role is None and not outcome.teams
 
 
 def _groups_of(people: Sequence[ScimPerson]) -> dict[int, list[ScimGroup]]:
-    """Return the groups of each person, by the person's id."""
+    """Return the groups of each person, keyed by the id of the ScimPerson."""
     found: dict[int, list[ScimGroup]] = defaultdict(list)
     ids = [person.pk for person in people]
     through = ScimGroup.people.through.objects.select_related("scimgroup")

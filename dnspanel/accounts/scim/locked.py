@@ -1,4 +1,4 @@
-"""Locking a directory's writes, and which people a directory may change."""
+"""Locks a directory for writing, and limits which people a directory can change."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,9 +24,9 @@ def refuse_out_of_reach(person: ScimPerson) -> None:
 
 
 def refuse_new_address(person: ScimPerson) -> None:
-    """Raise AddressKept for an account with rights beyond the rules', or with a sign-in here.
+    """Raise AddressKept if the account has rights that rules did not give, or can sign in without a provider.
 
-    A person who controls the address can open the account: by a provider that links by mail, or by a forgotten
+    A person who controls the mail address could open the account, by a provider that links by mail or by a forgotten
     password.
     """
     user = person.user
@@ -38,7 +38,7 @@ def refuse_new_address(person: ScimPerson) -> None:
 
 
 def _has_role_of_its_own(user: User, gifts: list[Mapping[str, Any]]) -> bool:
-    """Return True if a person gave the account a role, which it has now, or will have once no rule decides the role."""
+    """Return True if the account has, or would get back, a role that rules did not give."""
     before = [given["role"] for given in gifts if given.get("role") is not None]
     if before:
         return any(role != Role.MEMBER for role in before)
@@ -46,7 +46,7 @@ def _has_role_of_its_own(user: User, gifts: list[Mapping[str, Any]]) -> bool:
 
 
 def _has_rights_of_its_own(user: User, gifts: list[Mapping[str, Any]]) -> bool:
-    """Return True if a person gave the account a grant, or made it a member of a team."""
+    """Return True if the account has a grant, or a team membership that rules did not give."""
     given = {int(pk) for each in gifts for pk, role in each.get("teams", {}).items() if role is None}
     others = Membership.objects.filter(user=user).exclude(team_id__in=given)
     return others.exists() or GrantRow.objects.filter(user=user).exists()

@@ -1,4 +1,4 @@
-"""Requests over SCIM that were refused are in the audit log, counted: a flood of them is no flood there. Verbs."""
+"""Writes refused SCIM requests to the audit log, with a count so that many requests write few entries. Verbs."""
 
 from datetime import datetime
 
@@ -11,16 +11,16 @@ _LONGEST = 200
 
 
 def is_listed(count: int) -> bool:
-    """Return True if the audit log lists this occurrence: the 1st, 10th, 100th and so on."""
+    """Return True for the counts that the audit log records: 1, 10, 100 and so on."""
     return str(count).rstrip("0") == "1"
 
 
 def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
     *, count: int, status: int, kind: str, method: str, path: str, detail: str, by: Actor | None, now: datetime
 ) -> None:
-    """Record a refusal in the audit log, with its count within the hour, if `is_listed` says so.
+    """Write a refused request to the audit log, with its count within the hour, if `is_listed` allows the count.
 
-    `by` is the directory of the token, or None if the token belongs to none. The origin is that of this request.
+    `by` is the directory of the token, or None if the token is unknown. The origin is that of the current request.
     """
     if is_listed(count):
         audit.record(
@@ -37,5 +37,5 @@ def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
 
 
 def _line(text: str) -> str:
-    """Return the printable beginning of a foreign text."""
+    """Return the printable characters at the beginning of the client's text."""
     return "".join(character for character in text[:_LONGEST] if character.isprintable())

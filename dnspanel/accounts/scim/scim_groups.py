@@ -1,4 +1,4 @@
-"""Groups that a directory keeps here: made, changed, deleted; their members have what rules and teams give. Verbs."""
+"""Creates, changes and deletes a directory's groups, and gives their members roles and teams. Verbs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class GroupTerms:
-    """What a directory says of a group; `members` are ids of accounts."""
+    """A group as the directory describes it. `members` are account ids."""
 
     name: str
     external_id: str = ""
@@ -35,7 +35,7 @@ class GroupTerms:
 
 
 def groups_of(directory: ScimDirectory) -> "QuerySet[ScimGroup]":
-    """Select the directory's groups."""
+    """Return a query for the directory's groups."""
     return ScimGroup.objects.filter(directory=directory)
 
 
@@ -48,7 +48,7 @@ def group_of(directory: ScimDirectory, pk: int) -> ScimGroup:
 
 
 def members_of(group: ScimGroup) -> frozenset[int]:
-    """Return the ids of the accounts in the group. One query."""
+    """Return the ids of the accounts in the group. Make one query."""
     return frozenset(group.people.values_list("user_id", flat=True))
 
 
@@ -81,9 +81,9 @@ def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now
 def change_group(
     *, directory: ScimDirectory, pk: int, change: Callable[[ScimGroup], GroupTerms], by: Author, now: datetime
 ) -> ScimGroup:
-    """Change a group to the result of `change`. The directory is locked until the commit.
+    """Change a group to the terms that `change` returns. The directory is locked until the commit.
 
-    Raise the errors of `create_group`, GroupUnknown, and the errors of `change`.
+    Raise the errors of `create_group` and of `change`, and GroupUnknown.
     """
     try:
         with transaction.atomic(durable=True):
@@ -107,7 +107,7 @@ def change_group(
 def delete_group(
     *, directory: ScimDirectory, pk: int, check: Callable[[ScimGroup], None], by: Author, now: datetime
 ) -> None:
-    """Delete a group and what it gave. A team of its name stays, because zones may belong to it. Raise GroupUnknown."""
+    """Delete a group and take back what it gave. Its team stays, because zones can belong to it. Raise GroupUnknown."""
     with transaction.atomic(durable=True):
         row = locked_directory(directory)
         group = group_of(row, pk)
@@ -118,9 +118,11 @@ def delete_group(
 
 
 def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
-    """Give groups without a rule their team, where groups are teams; take away those that are not selected any more.
+    """Set the team of each group after a change of the directory's settings.
 
-    Within a transaction with the directory locked.
+    If the directory's groups become teams, a group without a rule gets a team. A team that is no longer selected, and
+    that the directory did not create, is removed from its group. The caller opens the transaction and locks the
+    directory.
     """
     for group in groups_of(directory).select_related("team").order_by("pk"):
         kept = group.team if group.team is not None and _may_use(directory, group.team) else None
@@ -130,7 +132,7 @@ def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
 
 
 def teams_not_selected(directory: ScimDirectory) -> list[Team]:
-    """Return the teams that groups of the directory would be by their names, if an administrator selected them."""
+    """Return the existing teams with names of the directory's groups that no administrator has selected."""
     if not directory.team_role:
         return []
     ruled = {rule.group for rule in rules_of(directory)}
@@ -140,9 +142,9 @@ def teams_not_selected(directory: ScimDirectory) -> list[Team]:
 
 
 def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, now: datetime) -> None:
-    """Rename the group and apply the rules for its new name. Rename its team too if no rule names the group.
+    """Rename the group and apply the rules for its new name. Also rename its team if no rule names the group.
 
-    A team that the directory did not create keeps its name, because others use it as well.
+    A team that the directory did not create keeps its name, because other people use it too.
     """
     before, group.name = group.name, name
     ruled = {rule.group for rule in rules_of(directory)}
@@ -162,7 +164,7 @@ def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, n
 def _set_members(
     directory: ScimDirectory, group: ScimGroup, before: frozenset[int], after: frozenset[int], by: Author, now: datetime
 ) -> None:
-    """Set the members of the group, and give or remove what the group gives to people who join or leave."""
+    """Set the group's members. Give new members what the group gives, and take it back from those who leave."""
     added, removed = after - before, before - after
     if not added and not removed:
         return
@@ -181,10 +183,10 @@ def _set_members(
 
 
 def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> Team | None:
-    """Return the team for the group; create it if necessary. None if groups are not teams here, or a rule names the
-    group.
+    """Return the group's team and create it if necessary.
 
-    None too for a team that was here before and that no administrator selected for this directory.
+    Return None if groups are not teams in this directory, if a rule names the group, or if the team existed before and
+    no administrator selected it.
     """
     if not directory.team_role or any(rule.group == name for rule in rules_of(directory)):
         return None
@@ -198,7 +200,7 @@ def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> 
 
 
 def _may_use(directory: ScimDirectory, team: Team) -> bool:
-    """Return whether the directory created the team, or an administrator selected it."""
+    """Return True if the directory created the team, or an administrator selected it for the directory."""
     return team.made_by_directory_id == directory.pk or team.pk in directory.teams
 
 

@@ -1,7 +1,8 @@
-"""People that a directory keeps here: create, change, close, delete. Verbs.
+"""Creates, changes, closes and deletes people that a directory manages. Verbs.
 
-A directory can change the people that it created. If its administrator allowed it, it can also take over others, except
-administrators. A person that it deletes is closed and no longer listed for it; history still names them.
+A directory can change the people that it created. If an administrator allows it, a directory can also take over other
+people, except administrators. If a directory deletes a person, the account is closed and hidden from the directory.
+History still names the person.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -30,7 +31,7 @@ _LARGEST_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class PersonTerms:
-    """What a directory says of a person."""
+    """A person as the directory describes them."""
 
     username: str
     email: str
@@ -42,7 +43,10 @@ class PersonTerms:
 
 
 def people_of(directory: ScimDirectory) -> "QuerySet[User]":
-    """Select the accounts that the directory may know, with `scim_person` for those that it keeps already."""
+    """Return a query for accounts that the directory is allowed to see.
+
+    `scim_person` is set for people that the directory manages.
+    """
     own = Q(scim_person__directory=directory, scim_person__deleted_at=None)
     if directory.takes_over:
         own |= Q(scim_person=None, is_service=False) & ~Q(role=Role.ADMINISTRATOR)
@@ -50,7 +54,7 @@ def people_of(directory: ScimDirectory) -> "QuerySet[User]":
 
 
 def person_of(directory: ScimDirectory, pk: int) -> User:
-    """Return the account with this id if the directory may know it. Raise PersonUnknown."""
+    """Return the account with this id. Raise PersonUnknown if the directory is not allowed to see it."""
     user = people_of(directory).filter(pk=pk).first() if 0 < pk <= _LARGEST_ID else None
     if user is None:
         raise PersonUnknown
@@ -58,20 +62,23 @@ def person_of(directory: ScimDirectory, pk: int) -> User:
 
 
 def people_count(directory: ScimDirectory) -> int:
-    """Count the people that the directory keeps."""
+    """Count the people that the directory manages."""
     return ScimPerson.objects.filter(directory=directory, deleted_at=None).count()
 
 
 def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
-    """Return people with closed accounts, the last first, at most MOST_CLOSED. Their things may need a new owner."""
+    """Return the directory's people with closed accounts, most recently changed first, at most MOST_CLOSED.
+
+    Their tokens and zones may need a new owner.
+    """
     closed = ScimPerson.objects.filter(directory=directory, user__is_active=False).select_related("user")
     return list(closed.order_by("-changed_at", "-pk")[:MOST_CLOSED])
 
 
 def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> User:
-    """Create an account without a password, or open the account that the directory deleted before.
+    """Create an account without a password, or reopen the account that the directory deleted before.
 
-    Raise AccountRefused with the fields at fault, Taken, DirectoryFull, DirectoryUnknown.
+    Raise AccountRefused with the invalid fields, Taken, DirectoryFull, DirectoryUnknown.
     """
     try:
         with transaction.atomic(durable=True):
@@ -87,10 +94,10 @@ def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, n
 def change_person(
     *, directory: ScimDirectory, pk: int, change: Callable[[User], PersonTerms], by: Author, now: datetime
 ) -> User:
-    """Change a person to the result of `change`. The directory is locked until the commit.
+    """Change a person to the terms that `change` returns. The directory is locked until the commit.
 
-    A person who is not active cannot sign in, and their sessions, tokens, keys and invitations end permanently. Raise
-    the errors of `create_person`, PersonUnknown, OutOfReach, LastAdministrator, and the errors of `change`.
+    If the person becomes inactive, they cannot sign in, and their sessions, tokens, keys and invitations end
+    permanently. Raise the errors of `create_person` and of `change`, PersonUnknown, OutOfReach, LastAdministrator.
     """
     try:
         with transaction.atomic(durable=True):
@@ -106,7 +113,7 @@ def change_person(
 def delete_person(
     *, directory: ScimDirectory, pk: int, check: Callable[[User], None], by: Author, now: datetime
 ) -> None:
-    """Close the account, remove it from all groups, and hide it from the directory.
+    """Close the account, remove the person from all groups, and hide the person from the directory.
 
     Raise the errors of `change_person`.
     """
@@ -124,9 +131,9 @@ def delete_person(
 
 
 def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, now: datetime) -> list[ScimPerson]:
-    """Return the people with these ids, and take over those not yet kept. Raise PersonUnknown for an unknown id.
+    """Return the directory's people with these ids. Take over accounts that it does not manage yet.
 
-    Inside a transaction that has the directory locked.
+    Raise PersonUnknown for an unknown id. The caller opens the transaction and locks the directory.
     """
     users = list(people_of(directory).filter(pk__in=[pk for pk in ids if 0 < pk <= _LARGEST_ID]).order_by("pk"))
     if len(users) != len(set(ids)):
@@ -135,7 +142,7 @@ def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, n
 
 
 def _get_or_create_rows(directory: ScimDirectory, users: Sequence[User], by: Author, now: datetime) -> list[ScimPerson]:
-    """Return the rows of these people in the directory. Create missing rows."""
+    """Return the ScimPerson rows of these users. Create missing rows. Raise DirectoryFull."""
     new = [user for user in users if getattr(user, "scim_person", None) is None]
     if new:
         if people_count(directory) + len(new) > MOST_PEOPLE:
@@ -198,7 +205,7 @@ def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by
 
 
 def _refuse(user: User, terms: PersonTerms) -> None:
-    """Raise AccountRefused for what cannot stand in an account, Taken for what another account has."""
+    """Raise AccountRefused if the terms contain invalid values, or Taken if another account has the name or address."""
     checked = User(username=terms.username, email=terms.email, first_name=terms.first_name, last_name=terms.last_name)
     # What was written before, and has no canonical spelling, may stay.
     kept = {name for name in ("username", "email") if user.pk and getattr(user, name) == getattr(terms, name)}

@@ -1,1 +1,1 @@
-"""Sign-in by SAML 2.0 providers; python3-saml, which django-allauth uses too, speaks the protocol."""
+"""Sign-in with SAML 2.0 providers. python3-saml, which django-allauth also uses, implements the protocol."""

@@ -1,8 +1,8 @@
-"""A SAML provider's answer (saml-core-2.0-os, saml-profiles-2.0-os 4.1.4): verified as a whole, taken once. Verbs.
+"""Verifies a SAML provider's answer as a whole and accepts it once. Verbs.
 
-python3-saml verifies signatures and what they cover. It lets pass what an
-assertion leaves out; here audience, recipient, the question that is answered
-and the end of the confirmation all have to stand in the signed assertion.
+Sources: saml-core-2.0-os; saml-profiles-2.0-os, section 4.1.4. python3-saml verifies the signatures and their scope,
+but accepts assertions with missing elements. This module requires that the signed assertion contains the audience, the
+recipient, the id of the request and the end of the confirmation.
 """
 
 import hashlib
@@ -66,7 +66,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a verified assertion says; `question` is the ID of the request that it answers."""
+    """The content of a verified assertion. `question` is the ID of the panel's request that it answers."""
 
     assertion_id: str
     question: str
@@ -75,7 +75,7 @@ class Answer:
 
 
 def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Settings:
-    """Return python3-saml's settings for the provider. Raise SignInRefused if its metadata are no longer valid."""
+    """Return python3-saml's settings for the provider. Raise SignInRefused if its metadata is no longer valid."""
     try:
         idp = parse_metadata(provider.metadata, now)
     except BadMetadata as exc:
@@ -113,14 +113,14 @@ def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Setti
 
 
 def request_to(url: str) -> dict[str, Any]:
-    """Describe a request to this URL of the panel for python3-saml, whatever host a browser names."""
+    """Describe a request to this panel URL in python3-saml's form. The browser's Host header is not used."""
     parts = urlsplit(url)
     https = "on" if parts.scheme == "https" else "off"
     return {"https": https, "http_host": parts.netloc, "script_name": parts.path, "get_data": {}, "post_data": {}}
 
 
 def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
-    """Return the provider's answer if it is signed, meant for this panel and valid now. Raise SignInRefused."""
+    """Return the provider's answer if it is signed, addressed to this panel and valid now. Raise SignInRefused."""
     if not encoded or len(encoded) > LONGEST_ANSWER:
         raise SignInRefused("invalid", gettext("This is no answer of a SAML provider."))
     here = panel_url("saml-acs", provider.slug)
@@ -144,9 +144,9 @@ def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answ
 
 
 def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
-    """Store the answer and return a handle to it, valid once and for minutes. Remember the assertion.
+    """Store the answer and return a handle that can be used once, within TAKEN_SECONDS.
 
-    Raise SignInRefused for an assertion that was used before.
+    Remember the assertion. Raise SignInRefused if it was used before.
     """
     digest = hashlib.sha256(answer.assertion_id.encode()).digest()
     SeenAssertion.objects.filter(provider=provider, ends_at__lt=now).delete()
@@ -160,7 +160,7 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
 
 
 def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
-    """Return the question and the identity of a handle, and end the handle. Raise SignInRefused."""
+    """Return the request id and the identity of a handle, and invalidate the handle. Raise SignInRefused."""
     stale = SignInRefused("state", gettext("This answer was used before, is too old, or was not asked for here."))
     try:
         pk = signing.loads(handle, salt=_SALT, max_age=TAKEN_SECONDS)
@@ -176,7 +176,7 @@ def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]
 
 
 def _confirmation(response: OneLogin_Saml2_Response, here: str, now: datetime) -> Any:
-    """Return the confirmation data that bind the signed assertion to this panel, one question and a time."""
+    """Return the confirmation data that bind the signed assertion to this panel, one request and a time."""
     for each in response._query_assertion("/saml:Subject/saml:SubjectConfirmation"):
         data = each.find("saml:SubjectConfirmationData", namespaces=Names.NSMAP)
         if each.get("Method") != Names.CM_BEARER or data is None or data.get("Recipient") != here:
@@ -193,7 +193,7 @@ def _time(text: str) -> datetime:
 
 
 def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict[str, Any]:
-    """Return the assertion's attributes by the names that `identity_of` knows."""
+    """Return the assertion's attributes under the names that `identity_of` expects."""
     given: dict[str, list[Any]] = response.get_friendlyname_attributes() | response.get_attributes()
     names = ATTRIBUTES | provider.attributes
 

@@ -1,4 +1,4 @@
-"""The metadata of a SAML provider (saml-metadata-2.0-os): its id, its sign-in URL, and its signing keys."""
+"""Parses and fetches a SAML provider's metadata (saml-metadata-2.0-os): its id, sign-in URL and signing keys."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,12 +21,12 @@ _MOST_KEYS = 10
 
 
 class BadMetadata(Exception):
-    """Not metadata of one SAML provider that people can be sent to; the text may be displayed."""
+    """The text is not usable metadata of exactly one SAML provider. The message can be displayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A SAML provider as its metadata describe it."""
+    """A SAML provider, as its metadata describes it."""
 
     entity_id: str
     sign_in_url: str  # for HTTP-Redirect
@@ -34,7 +34,7 @@ class Described:
 
 
 def parse_metadata(xml: str, now: datetime) -> Described:
-    """Return the one provider that the metadata describe. Raise BadMetadata."""
+    """Return the provider that the metadata describes. Raise BadMetadata unless it is exactly one."""
     if len(xml) > LONGEST_METADATA:
         raise BadMetadata(gettext("At most {longest_metadata:,} characters.").format(longest_metadata=LONGEST_METADATA))
     try:

@@ -1,4 +1,4 @@
-"""How the panel sends people to a SAML provider, and finds in their session what it asked there."""
+"""Sends people to a SAML provider, and matches the provider's answer to the request in the browser's session."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from dnspanel.texts import gettext
 
 
 class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
-    """allauth's provider, made of a row of ours."""
+    """An allauth SAML provider made from a SignInProvider row."""
 
     def __init__(self, request: HttpRequest, row: SignInProvider) -> None:
         self.row = row
@@ -26,7 +26,7 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """Return the URL at the provider where this request continues. Raise SignInRefused."""
+        """Return the URL at the provider to which the browser is redirected. Raise SignInRefused."""
         # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
         now = timezone.now()
@@ -38,7 +38,7 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         return url
 
     def state_of(self, request: HttpRequest, question: str) -> dict[str, Any]:
-        """Return what this browser's session stored for the question, once only. Raise SignInRefused."""
+        """Return the state that this browser's session stored for the request, and delete it. Raise SignInRefused."""
         try:
             state: dict[str, Any] = self.unstash_redirect_state(request, question)
         except PermissionDenied as exc:

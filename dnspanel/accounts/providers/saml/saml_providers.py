@@ -1,4 +1,4 @@
-"""SAML providers: added and changed by people who manage accounts, with metadata kept current. Verbs."""
+"""Adds and changes SAML providers, and keeps their metadata current. Verbs."""
 
 import re
 from dataclasses import dataclass, field
@@ -35,10 +35,10 @@ _NO_URI = re.compile(r"[\s\"<>]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamlTerms(rows.CommonTerms):
-    """What an administrator says of a provider, but its metadata; `client_id` is the panel's entity ID there.
+    """The settings of a SAML provider, except its metadata.
 
-    An empty `client_id` is the URL of the panel's metadata, an empty
-    `metadata_url` means that the metadata were pasted.
+    `client_id` is the panel's entity ID at the provider. If it is empty, the URL of the panel's metadata is used. An
+    empty `metadata_url` means that the metadata was pasted.
     """
 
     client_id: str = ""
@@ -48,15 +48,15 @@ class SamlTerms(rows.CommonTerms):
 
 
 def panel_url(name: str, slug: str) -> str:
-    """Return the URL of this view for the provider, at the panel's public address."""
+    """Return the URL of the named view for this provider, at the panel's public address."""
     return settings.PANEL_URL + reverse(name, args=[slug])
 
 
 def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: datetime) -> SignInProvider:
-    """Add a provider for signing in. Its metadata are fetched from their URL, or given.
+    """Add a SAML provider. Its metadata is fetched from a URL or pasted.
 
-    Raise ProviderRefused with each field at fault. Raise GrantRefused for a token without all rights: a person who
-    controls a provider can sign in as anyone.
+    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
+    who controls a provider can sign in as anyone.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms)
@@ -69,7 +69,7 @@ def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: da
 def change_provider(
     *, provider: SignInProvider, terms: SamlTerms, metadata: str = "", by: Author, now: datetime
 ) -> None:
-    """Change the provider from the next sign-in on. Without URL and metadata the current metadata stay.
+    """Change the provider from the next sign-in on. Without a URL and metadata, the current metadata stays.
 
     The URL word and the issuer cannot change, because links of people depend on them. Raise ProviderRefused,
     ProviderUnknown, and GrantRefused as `create_provider` does.
@@ -93,7 +93,7 @@ def change_provider(
 
 
 def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
-    """Fetch the metadata again if they are hours old. If that fails, the current ones stay."""
+    """Fetch the metadata again if it is older than METADATA_EVERY. If that fails, keep the current metadata."""
     if not provider.metadata_url or (provider.metadata_at and now - provider.metadata_at < METADATA_EVERY):
         return
     try:
@@ -111,7 +111,7 @@ def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
 
 
 def _read(terms: SamlTerms, metadata: str, now: datetime) -> tuple[str, Described]:
-    """Return the metadata and the provider that they describe. Raise ProviderRefused."""
+    """Return the metadata and the provider that it describes. Raise ProviderRefused."""
     name = "metadata_url" if terms.metadata_url else "metadata"
     try:
         xml = fetch_metadata(terms.metadata_url) if terms.metadata_url else metadata
@@ -126,7 +126,7 @@ def _columns(terms: SamlTerms) -> dict[str, object]:
 
 
 def _refuse(terms: SamlTerms) -> None:
-    """Raise ProviderRefused with each field at fault."""
+    """Raise ProviderRefused with each invalid field of the settings."""
     faults = rows.faults_of(terms)
     if len(terms.client_id) > LONGEST_ENTITY_ID or not terms.client_id.isascii() or _NO_URI.search(terms.client_id):
         faults["client_id"] = [gettext("A URI of at most {longest} characters.").format(longest=LONGEST_ENTITY_ID)]
