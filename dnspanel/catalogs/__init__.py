@@ -1,1 +1,1 @@
-"""Catalogs of others (RFC 9432): zones that say which zones there are, and the zones that are here by them."""
+"""Consumed catalogs (RFC 9432), which list the zones to transfer from other servers, and produced catalogs."""

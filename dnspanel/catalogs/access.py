@@ -15,13 +15,13 @@ NEEDED = (Right.CREATE_ZONE, Right.ADD, Right.SETTINGS, Right.DELETE_ZONE)
 
 
 def catalogs_visible_to(person: Person) -> QuerySet[Catalog]:
-    """Select all consumer catalogs. Raise Forbidden if the person may not see nodes."""
+    """Return all consumer catalogs. Raise Forbidden if the person is not allowed to see nodes."""
     require(person, Permission.FLEET)
     return Catalog.objects.filter(zone__deleted_at=None).select_related("zone", "zone__transferred")
 
 
 def catalog_for(person: Person, pk: int) -> Catalog:
-    """Return the consumer catalog with this id. Raise Forbidden, or CatalogUnknown."""
+    """Return the consumer catalog with this id. Raise Forbidden or CatalogUnknown."""
     found = catalogs_visible_to(person).filter(pk=pk).first()
     if found is None:
         raise CatalogUnknown
@@ -43,7 +43,7 @@ def require_set_up(person: Person) -> Actor:
 
 
 def listings_visible_to(person: Person, catalog: Catalog) -> QuerySet[Listing]:
-    """Select the zones that a catalog lists and that the person is allowed to see."""
+    """Return the zones that a catalog lists and that the person is allowed to see."""
     listings = Listing.objects.filter(catalog=catalog).select_related("zone", "zone__transferred")
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.READ):
@@ -52,7 +52,7 @@ def listings_visible_to(person: Person, catalog: Catalog) -> QuerySet[Listing]:
 
 
 def producers_visible_to(person: Person) -> QuerySet[Producer]:
-    """Select the producer catalogs that the person is allowed to see."""
+    """Return the producer catalogs that the person is allowed to see."""
     return Producer.objects.filter(zone__in=zones_visible_to(person)).select_related("zone")
 
 
@@ -68,6 +68,6 @@ def producer_for(person: Person, zone_name: str) -> Producer:
 
 
 def produced_visible_to(person: Person, producer: Producer) -> QuerySet[Produced]:
-    """Select the members of a producer catalog that the person is allowed to see, including zones in the trash."""
+    """Return the members of a producer catalog that the person is allowed to see, including zones in the trash."""
     found = Produced.objects.filter(catalog=producer.pk).select_related("zone")
     return found.filter(zone__in=zones_within_reach(person, Right.READ))

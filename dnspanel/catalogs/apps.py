@@ -1,10 +1,10 @@
-"""Catalogs of others as a Django app."""
+"""The Django app of catalog zones."""
 
 from django.apps import AppConfig
 
 
 class CatalogsConfig(AppConfig):
-    """Catalog zones that are followed."""
+    """The configuration of the app `catalogs`."""
 
     name = "dnspanel.catalogs"
     label = "catalogs"

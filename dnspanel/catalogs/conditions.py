@@ -1,4 +1,4 @@
-"""Say what is wrong with catalogs of others that are followed."""
+"""The alert conditions of consumed catalogs."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogInputs:
-    """The catalogs with an alert."""
+    """The consumed catalogs that have trouble."""
 
     catalogs: tuple[CatalogTrouble, ...] = ()
 
 
 def read_catalogs(now: datetime, reading: Reading) -> CatalogInputs:
-    """Read these in one query."""
+    """Return the consumed catalogs that have trouble."""
     return CatalogInputs(tuple(troubled_catalogs()))
 
 
 def catalog_conditions(inputs: CatalogInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield one condition for all catalogs of others, however many they are."""
+    """Yield one condition for all consumed catalogs with trouble, or none."""
     if not inputs.catalogs:
         return
     first, more = inputs.catalogs[0], len(inputs.catalogs) - 1

@@ -105,7 +105,10 @@ def _known_members(catalog: Catalog) -> dict[str, Known]:
 
 
 def _remove(turn: Turn, leaving: Collection[str]) -> None:
-    """Delete zones that left the catalog. A zone that was taken over since only stops being a member."""
+    """Delete zones that left the catalog.
+
+    A zone that was taken over is only removed from the catalog's members.
+    """
     here = Listing.objects.filter(catalog=turn.catalog, zone_name__in=leaving, state=State.MEMBER)
     here.filter(zone__transferred_from="").delete()
     rows = list(here.select_related("zone").order_by("zone_name")[: BATCH + 1])
@@ -133,7 +136,7 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
 
 
 def _reset(turn: Turn, plan: Plan) -> None:
-    """Update the noted columns of members. Transfer a member with another label from scratch."""
+    """Update the stored columns of members. A member with another label is transferred from scratch."""
     changed = [*dict.fromkeys([*plan.reset, *plan.retold])]
     anew = set(plan.reset)
     turn.left |= len(changed) > BATCH
@@ -157,7 +160,7 @@ def _set(row: Listing, columns: Mapping[str, Any]) -> None:
 
 
 def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
-    """Transfer these zones completely, whatever their serials, as if they had never been here."""
+    """Transfer these zones completely, regardless of their serials, as if they were new here."""
     found = TransferredZone.objects.filter(pk__in=[pk for pk in zone_ids if pk is not None])
     if found.exclude(zone__transferred_from="").update(serial=None, revision=None, wants_all=True, due_at=now):
         primaries.wake_on_commit()
@@ -166,7 +169,7 @@ def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
 def _take(turn: Turn, coming: Sequence[str]) -> None:
     """Create the listed zones that are missing, or move them here from another catalog.
 
-    Note the reason if that is refused.
+    If that is refused, store the reason.
     """
     refused: dict[str, tuple[State, str]] = {}
     free: list[str] = []
@@ -233,7 +236,7 @@ def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) 
 
 
 def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]) -> None:
-    """Create zones that wait for their first transfers. The rules of their groups say from where."""
+    """Create zones that wait for their first transfers. Their groups' rules decide the primaries."""
     by_rule: dict[int | None, list[str]] = {}
     for name in free:
         by_rule.setdefault(turn.rule_for(turn.listed[name].groups), []).append(name)
@@ -249,7 +252,7 @@ def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]
 
 
 def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: Team | None) -> dict[str, str]:
-    """Create these zones, without those that are refused; return the reasons of these."""
+    """Create these zones except the refused ones. Return the reasons for the refused zones, by name."""
     refused: dict[str, str] = {}
     left = list(fitting)
     while left:
@@ -269,7 +272,7 @@ def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: T
 
 
 def _reasons_in(exc: ZoneError, names: Sequence[str]) -> dict[str, str]:
-    """Return why zones are refused, by name: the ones that the error names, else all of these."""
+    """Return the reasons why zones are refused, by name. An error that names no zones applies to all of them."""
     match exc:
         case NamesRefused():
             return {name: str(each) for name, each in exc.refusals.items()}
@@ -335,7 +338,10 @@ def _members_here(turn: Turn) -> set[int]:
 
 
 def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return why some of these names are not taken: zones near them are of others, or rules of a zone above."""
+    """Return the reasons why some of these names are refused, by name.
+
+    Zones above or below that are not members refuse them, or rules of a zone above.
+    """
     kept = publish_guards.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
     return kept | _others_near(turn, new, own)
 
@@ -364,7 +370,10 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
 
 
 def _note_refused(turn: Turn, refused: Mapping[str, tuple[State, str]]) -> None:
-    """Note refused members with the reason and the time. A member that is already noted like this is not written."""
+    """Store refused members with the reason and the time.
+
+    A member that is already stored like this is not written again.
+    """
     for part in _parts(list(refused)):
         known = {row.zone_name: row for row in Listing.objects.filter(catalog=turn.catalog, zone_name__in=part)}
         new: list[Listing] = []

@@ -1,9 +1,7 @@
-"""What may go wrong with catalogs of others, as one tree. Every message can be shown to the person who caused it.
+"""The errors of consumed catalogs, as one tree. Every message can be shown to the person who caused the error.
 
-CatalogError
-├── CatalogUnknown      there is no such catalog
-├── CatalogRefused      a field of a catalog, or of one of its rules, is not acceptable
-└── NothingKept         no removal waits to be confirmed, or another one does
+CatalogError ├── CatalogUnknown      the catalog does not exist ├── CatalogRefused      a field of a catalog, or of one
+of its rules, is not acceptable └── NothingKept         no removal waits to be confirmed, or a different one does
 """
 
 from dnspanel.field_faults import FieldsRefused
@@ -15,18 +13,18 @@ class CatalogError(Exception):
 
 
 class CatalogUnknown(CatalogError):
-    """There is no such catalog."""
+    """The catalog does not exist."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such catalog."))
 
 
 class CatalogRefused(CatalogError, FieldsRefused):
-    """The catalog cannot be like this; `fields` maps each field to what is wrong with it."""
+    """The settings of a catalog are not acceptable. `fields` maps each field to its errors."""
 
 
 class NothingKept(CatalogError):
-    """What is confirmed does not wait: nothing does, or the catalog has changed since."""
+    """No removal waits for this confirmation, or the catalog has changed since."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(

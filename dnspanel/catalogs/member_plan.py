@@ -1,4 +1,4 @@
-"""What becomes of the members of a catalog, from what it names now and what is known of before. Pure."""
+"""Plan the changes to a catalog's members from its current list and the members known so far. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ FEW = 5
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A member as noted at the last turn. `is_here`: this catalog created its zone."""
+    """A member as stored at the last turn. `is_here` is True if this catalog created its zone."""
 
     label: str
     groups: tuple[str, ...]
@@ -21,10 +21,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Names of members by what happens to them: they leave, may come, start again under another label, or change
-    otherwise.
+    """The names of members, grouped by the change that they need.
 
-    `keeps`: too many members would leave, so a person must confirm the removal.
+    Members leave, come, start again under another label, or change in another way. `keeps` is True if too many members
+    would leave, so that a person must confirm the removal.
     """
 
     leave: tuple[str, ...]
@@ -38,7 +38,7 @@ class Plan:
 def plan_members(
     listed: Mapping[str, Member], known: Mapping[str, Known], *, most_lost: int, is_confirmed: bool
 ) -> Plan:
-    """Plan how the known members become the listed members."""
+    """Return the plan that turns the known members into the listed members."""
     here = {name for name, each in known.items() if each.is_here}
     leave = tuple(sorted(here - listed.keys()))
     stay = sorted(here & listed.keys())
@@ -55,10 +55,13 @@ def plan_members(
 
 
 def most_leaving(members: int, most_lost: int) -> int:
-    """Return how many of these members may leave at once."""
+    """Return how many of these members can leave at once without a confirmation."""
     return members if most_lost == 100 else max(FEW, members * most_lost // 100)
 
 
 def rule_of(groups: Collection[str], rules: Collection[tuple[int, str]]) -> int | None:
-    """Return the id of the first rule (id, group) for one of the groups. None: the catalog's own terms apply."""
+    """Return the id of the first rule (id, group) for one of the groups.
+
+    None means that the catalog's own terms apply.
+    """
     return next((pk for pk, group in rules if group in groups), None)

@@ -22,7 +22,10 @@ from dnspanel.zones.settings.settings_of_zone import change_settings
 
 
 def give_terms(turn: Turn) -> None:
-    """Give members the primaries of their group's rule, and their team and tags. A turn changes a limited number."""
+    """Set the primaries, team and tags of members by their group's rule.
+
+    A turn changes a limited number of members.
+    """
     here = Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER, zone__deleted_at=None)
     _give_rules(turn, here)
     for rule in (None, *turn.rules.values()):
@@ -36,9 +39,10 @@ def give_terms(turn: Turn) -> None:
 
 
 def _move(turn: Turn, ids: Sequence[int], columns: Mapping[str, Any]) -> int:
-    """Have these members come from other primaries; return how many do.
+    """Change the primaries of these members, and return the number of changed members.
 
-    Another server decides what they answer, so rules are asked. A member that they keep stays, with the reason.
+    Another server then decides the zones' content, so the rules are checked. A member whose rules forbid the change
+    keeps its primaries, and the reason is stored.
     """
     zones = Zone.objects.in_bulk(ids)
     rules = publish_guards.rules_about(zones.values())

@@ -1,4 +1,7 @@
-"""Catalogs of others, their rules and their members, and members of ours. Models store and constrain; others write."""
+"""Models of consumed catalogs with their rules and members, and of produced catalogs with their members.
+
+They only store and constrain data. Other modules write it.
+"""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -43,7 +46,7 @@ class Catalog(models.Model):
 
 
 class Rule(PrimaryTerms):
-    """What the members of a group get; without addresses they come from where the catalog zone comes."""
+    """The terms for members of a group. Without addresses, members have the catalog zone's primaries."""
 
     catalog = models.ForeignKey(Catalog, on_delete=models.CASCADE, related_name="rules")
     group = models.TextField()
@@ -55,7 +58,7 @@ class Rule(PrimaryTerms):
 
 
 class State(models.TextChoices):
-    """What became of a zone that a catalog names."""
+    """The state of a zone that a catalog lists."""
 
     MEMBER = "member", gettext_lazy("here")
     REFUSED = "refused", gettext_lazy("not taken")
@@ -63,7 +66,7 @@ class State(models.TextChoices):
 
 
 class Listing(models.Model):
-    """A zone that a catalog names, under which label, and what became of it."""
+    """A zone that a consumed catalog lists, with its label there and its state."""
 
     catalog = models.ForeignKey(Catalog, on_delete=models.CASCADE, related_name="listings", db_index=False)
     zone = models.ForeignKey(Zone, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -87,7 +90,10 @@ class Listing(models.Model):
 
 
 class Producer(models.Model):
-    """A catalog of ours: which tags are groups in it, and how far it follows its members; `producer` writes it."""
+    """A produced catalog, with the tags that are its groups, and how far it has followed changes of its members.
+
+    The module `producer` writes this table.
+    """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="producer")
     # Tags that are its groups: a member is in that of the first one that it has, as in a catalog of a secondary.
@@ -115,7 +121,7 @@ class Produced(models.Model):
 
 
 class LeaveStep(models.IntegerChoices):
-    """How far a zone is on its way from one catalog of ours into another one."""
+    """The progress of a zone's move from one produced catalog to another."""
 
     SAID = 0, "said"  # the first says where it goes
     ARRIVED = 1, "arrived"  # and the other one names it
@@ -124,9 +130,9 @@ class LeaveStep(models.IntegerChoices):
 
 
 class Leaving(models.Model):
-    """A zone that went from a catalog of ours into another one, and how far that is; `ownership_change` writes it.
+    """A zone that moves from one produced catalog to another, and its progress. `ownership_change` writes this table.
 
-    A trigger (migration 0005) has the catalog drop a zone that goes to the trash.
+    A trigger (migration 0005) makes the catalog drop a zone that goes to the trash.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)

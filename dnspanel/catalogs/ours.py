@@ -17,7 +17,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class ProducerRow:
-    """A catalog of ours, how many zones are in it, and whether it says so already."""
+    """A produced catalog, the number of its members, and whether its zone already lists all of them."""
 
     producer: Producer
     members: int
@@ -34,8 +34,7 @@ class ProducerRow:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The number of zones that moved from one catalog to another, and the last time at which consumers were
-    notified."""
+    """The number of zones that moved between two catalogs, and the last time at which consumers were notified."""
 
     catalog: int
     entered: int
@@ -46,7 +45,7 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A zone that is in a catalog of ours, and its group there; "" for none."""
+    """A member of a produced catalog, and its group there, or "" without a group."""
 
     produced: Produced
     group: str
@@ -57,12 +56,12 @@ class MemberRow:
 
 
 def producer_rows(person: Person) -> list[ProducerRow]:
-    """Return the producer catalogs that the person is allowed to see, by name. Three queries: catalogs are few."""
+    """Return the produced catalogs that the person is allowed to see, by name. This takes three queries."""
     return rows_of_ours(list(producers_visible_to(person).order_by("zone__name")))
 
 
 def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
-    """Return a row for each of these catalogs, by two queries."""
+    """Return a row for each of these catalogs, with two queries."""
     ids = [each.pk for each in producers]
     living = Q(zone__deleted_at=None)
     counted = (

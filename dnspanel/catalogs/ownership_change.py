@@ -70,9 +70,9 @@ UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (
 
 
 def take_steps(*, now: datetime) -> None:
-    """Mark catalogs that have to be rewritten: a zone of theirs changed, arrives, or is dropped.
+    """Mark catalogs that must be rewritten because a zone changed, arrives, or is dropped.
 
-    A catalog has published a move once it follows all moved zones. A catalog in the trash publishes nothing.
+    A catalog has published a move when it has followed all moved zones. A catalog in the trash publishes nothing.
     """
     with connection.cursor() as cursor:
         moments = {"notified": now - UNTIL_NOTIFIED, "read": now - UNTIL_READ, "over": now - SAYS_WHERE}
@@ -85,7 +85,7 @@ def locked_of(zones: Collection[Zone]) -> list[Leaving]:
 
 
 def end(rows: Collection[Leaving]) -> None:
-    """Delete these rows: no catalog lists the zones any longer."""
+    """Delete these rows, because no catalog lists the zones any longer."""
     if rows:
         Leaving.objects.filter(pk__in=[row.pk for row in rows]).delete()
 
@@ -125,7 +125,7 @@ def send(
 
 
 def still_named() -> QuerySet[Leaving]:
-    """Select zones that a catalog still lists after they left, except zones that returned to it."""
+    """Return the zones that a catalog still lists after they left, except zones that returned to it."""
     return Leaving.objects.filter(zone__deleted_at=None, way__in=(LeaveStep.SAID, LeaveStep.ARRIVED)).exclude(
         zone__produced__catalog=F("catalog")
     )
@@ -138,10 +138,10 @@ def most_on_their_way(catalog_ids: Collection[int]) -> int:
 
 
 def _ids_of_listed(left: Sequence[Produced]) -> set[int]:
-    """Return the ids of these zones that their catalogs list so far. Other zones can leave without a change of
+    """Return the ids of the zones that their catalogs currently list. Other zones can leave without a change of
     ownership.
 
-    Zones in the trash are left out: no catalog lists them after its next check.
+    Zones in the trash are left out, because no catalog lists them after its next check.
     """
     if not left:
         return set()

@@ -97,9 +97,9 @@ NO_APEX = edit.Apex()  # with a SOA and NS of our own
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Zones to be put into a catalog: by name, those with a tag, those of a team.
+    """The zones to put into a catalog: by name, by tag or by team.
 
-    By tag and team come those whose settings the author may change.
+    A tag or a team only selects zones whose settings the author is allowed to change.
     """
 
     zones: Collection[str] = ()
@@ -116,9 +116,9 @@ def create_producer(
     team: Team | None = None,
     group_tags: Collection[str] = (),
 ) -> Publication:
-    """Create a catalog without members. The zone's RRsets are of its apex; without any NS, one leads nowhere.
+    """Create a catalog without members. The zone's RRsets can only be its SOA and NS.
 
-    Raises as `edit.create_zone`, and CatalogRefused.
+    Without NS, the zone gets an NS that leads nowhere. Raise the errors of `edit.create_zone`, and CatalogRefused.
     """
     groups, rrsets = _checked_groups(group_tags), zone.rrsets or ()
     name = names.parse(zone.name)
@@ -168,11 +168,10 @@ def create_catalog(
 
 
 def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) -> None:
-    """Put the zone into the producer catalog of this canonical name and remove it from others. "" or an unknown
-    name: no catalog.
+    """Put the zone into this producer catalog only. "" or the name of no catalog means that it is in none.
 
     The catalog zone changes soon after. The caller checks the right to change the zone. Raise RightMissing if the
-    author may not change the catalogs that the zone enters and leaves, and CatalogRefused.
+    author is not allowed to change a catalog that the zone enters or leaves, and CatalogRefused.
     """
     catalog = _producers().filter(zone__name=catalog_name).first() if catalog_name else None
     if catalog is not None or Produced.objects.filter(zone=zone).exists():
@@ -182,7 +181,7 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
     """Put these zones into this producer catalog only.
 
-    Return the number of zones that were not in it. Raise as `put_into`.
+    Return the number of zones that were not in it. Raise the errors of `put_into`.
     """
     return len(_move(zone_ids, Producer.objects.get(zone=catalog), author=author, now=now))
 
@@ -190,8 +189,9 @@ def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: da
 def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime) -> int:
     """Put the chosen zones into this producer catalog only. Return the number of zones that were not in it.
 
-    Raise RightMissing if the author may not change the settings of a catalog that a zone enters or leaves. Raise
-    CatalogRefused, with the fields of `Chosen`, also for a named zone whose settings the author may not change.
+    Raise RightMissing if the author is not allowed to change the settings of a catalog that a zone enters or leaves.
+    Raise CatalogRefused, with the fields of `Chosen`, also for a zone whose settings the author is not allowed to
+    change.
     """
     return take_in(catalog=catalog, zone_ids=_chosen_ids(chosen, author), author=author, now=now)
 
@@ -199,7 +199,7 @@ def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime
 def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now: datetime) -> int:
     """Remove the zones of these names from this producer catalog.
 
-    Return the number of removed zones. Raise as `put_in`.
+    Return the number of removed zones. Raise the errors of `put_in`.
     """
     faults: dict[str, list[str]] = {}
     named = _canonical(zones, faults)
@@ -213,7 +213,7 @@ def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now
 def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, now: datetime) -> list[str]:
     """Set the tags that are the groups of this producer catalog. A member is in the group of its first matching tag.
 
-    Return the canonical tags. Raise RightMissing if the author may not change the settings of the catalog,
+    Return the canonical tags. Raise RightMissing if the author is not allowed to change the settings of the catalog,
     CatalogUnknown, and CatalogRefused.
     """
     checked = _checked_groups(group_tags)
@@ -235,7 +235,7 @@ def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, no
 def follow_members(*, now: datetime) -> int:
     """Update the member list of every producer catalog, at most AT_ONCE changes in each. Return the number of changes.
 
-    Check catalogs with a change since the last time, and every catalog again after COMPARED_EVERY.
+    A catalog is checked after a change of its members, and in any case after COMPARED_EVERY.
     """
     ownership_change.take_steps(now=now)
     changed = 0
@@ -249,7 +249,7 @@ def follow_members(*, now: datetime) -> int:
 
 
 def _producers() -> QuerySet[Producer]:
-    """Select the producer catalogs that are not in the trash."""
+    """Return the producer catalogs that are not in the trash."""
     return Producer.objects.filter(zone__deleted_at=None).select_related("zone")
 
 
@@ -314,8 +314,9 @@ def _record(
     author: Author,
     now: datetime,
 ) -> None:
-    """Record moves in the audit log: one zone has its own line; several zones share a line per catalog with the
-    first names.
+    """Record moves in the audit log.
+
+    One zone has its own line. Several zones share a line per catalog with the first names.
     """
     if len(moving) == 1:
         left = before.get(moving[0].pk)
@@ -394,7 +395,7 @@ def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
 
 
 def _canonical(texts: Collection[str], faults: dict[str, list[str]]) -> set[str]:
-    """Return the canonical names and add faults."""
+    """Return the canonical names of these zones, and add a fault for each invalid name."""
     if len(texts) > MOST_MEMBERS:
         _add(faults, "zones", [gettext("At most {most:,} zones at once.").format(most=MOST_MEMBERS)])
         return set()
@@ -408,7 +409,7 @@ def _canonical(texts: Collection[str], faults: dict[str, list[str]]) -> set[str]
 
 
 def _without_right(author: Actor | User, zones: dict[str, int]) -> list[str]:
-    """Return a message for each of these zones (id by name) whose settings the author may not change."""
+    """Return a message for each of these zones (id by name) whose settings the author is not allowed to change."""
     mine = set(
         access.zones_within_reach(author, Right.SETTINGS).filter(pk__in=zones.values()).values_list("pk", flat=True)
     )
@@ -416,7 +417,7 @@ def _without_right(author: Actor | User, zones: dict[str, int]) -> list[str]:
 
 
 def _add(faults: dict[str, list[str]], field: str, messages: Sequence[str]) -> None:
-    """Add the first messages to the faults of a field. The first ones are enough for a person."""
+    """Add messages to the faults of a field. Only the first ones are kept."""
     if messages:
         there = faults.setdefault(field, [])
         there += messages[: max(0, FIRST_NAMES - len(there))]

@@ -20,7 +20,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class CatalogRow:
-    """A catalog, and how many of the zones that it names are here, and are not."""
+    """A consumed catalog, with the numbers of listed zones that are here and that are refused."""
 
     catalog: Catalog
     members: int
@@ -42,7 +42,7 @@ class CatalogRow:
 
 @dataclass(frozen=True, slots=True)
 class CatalogTrouble:
-    """A catalog with an alert: since when, and the message."""
+    """A catalog with an alert, the time since when, and the message."""
 
     zone_name: str
     since: datetime
@@ -50,12 +50,12 @@ class CatalogTrouble:
 
 
 def catalog_rows(person: Person) -> list[CatalogRow]:
-    """Return all consumer catalogs by name. Two queries: catalogs are few."""
+    """Return all consumer catalogs by name. This takes two queries."""
     return rows_of(list(catalogs_visible_to(person).order_by("zone__name")))
 
 
 def rows_of(catalogs: Sequence[Catalog]) -> list[CatalogRow]:
-    """Return a row for each of these catalogs, by one query."""
+    """Return a row for each of these catalogs, with one query."""
     counted = (
         Listing.objects.filter(catalog__in=catalogs)
         .order_by()
@@ -74,7 +74,10 @@ def catalog_row(catalog: Catalog) -> CatalogRow:
 def listings_page(
     person: Person, catalog: Catalog, *, search: str = "", state: str = "", after: str = "", limit: int = 50
 ) -> list[Listing]:
-    """Return zones that a catalog lists and the person may see, with names after `after`, optionally in one state."""
+    """Return the zones that a catalog lists and that the person is allowed to see, optionally in one state.
+
+    The names come after `after` and begin with `search`.
+    """
     found = listings_visible_to(person, catalog).order_by("zone_name")
     if search:
         found = found.filter(zone_name__startswith=search)
@@ -84,9 +87,9 @@ def listings_page(
 
 
 def troubled_catalogs() -> list[CatalogTrouble]:
-    """Return catalogs that are broken, keep removed members, or have refused members.
+    """Return the catalogs that are broken, wait for a confirmed removal, or have refused members.
 
-    Two queries, and one for each catalog with refused members.
+    This takes two queries, and one for each catalog with refused members.
     """
     found = []
     for row in rows_of(list(Catalog.objects.filter(zone__deleted_at=None).select_related("zone__transferred"))):
@@ -110,10 +113,10 @@ def troubled_catalogs() -> list[CatalogTrouble]:
 
 
 def catalogs_by_member(said: str) -> Combinable | None:
-    """Return an expression for the catalog name of each zone in a query. None if there is no catalog.
+    """Return an expression for the catalog name of each zone in a query, or None if no catalog exists.
 
-    It is the producer catalog that the zone is in. Otherwise it is the name in the field `said`, unless that is a
-    producer catalog, or the consumer catalog that created the zone. One query.
+    It is the producer catalog with this zone. Otherwise it is the name in the field `said`, unless that is a producer
+    catalog, or the consumer catalog that created the zone. One query.
     """
     if not Catalog.objects.values_list("pk").union(Producer.objects.values_list("pk"))[:1]:
         return None
@@ -127,7 +130,7 @@ def catalogs_by_member(said: str) -> Combinable | None:
 def catalog_name_of(zone: Zone, said: str) -> str:
     """Return the catalog name of one zone, as `catalogs_by_member` does, or "".
 
-    No query for most zones loaded with `produced`.
+    Most zones that were loaded with `produced` need no query.
     """
     ours: Produced | None = getattr(zone, "produced", None)
     if ours is not None:

@@ -1,4 +1,4 @@
-"""Setting up consumer catalogs: follow, change, confirm, unfollow. Verbs."""
+"""Set up consumer catalogs: follow, change, confirm and unfollow them. Verbs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ LONGEST_GROUP = 255
 
 @dataclass(frozen=True, slots=True)
 class CatalogTerms:
-    """What becomes of the members of a catalog; made by a form or the API."""
+    """The terms for the members of a catalog, from a form or the API."""
 
     team: int | None = None
     tags: Collection[str] = ()
@@ -52,7 +52,7 @@ class CatalogTerms:
 
 @dataclass(frozen=True, slots=True)
 class RuleTerms:
-    """What the members of a group get. Without addresses they come from where the catalog zone comes."""
+    """The terms for the members of a group. Without addresses, members have the catalog zone's primaries."""
 
     group: str
     team: int | None = None
@@ -67,10 +67,10 @@ def follow_catalog(
     terms: CatalogTerms,
     acting: Acting,
 ) -> Catalog:
-    """Follow a consumer catalog: transfer the catalog zone and create the zones that it lists. No node gets the
-    catalog zone.
+    """Follow a consumer catalog: transfer the catalog zone, and create the zones that it lists.
 
-    Raise the errors of `create_transferred_zone`, Forbidden, and CatalogRefused with the fields at fault.
+    No node gets the catalog zone. Raise the errors of `create_transferred_zone`, Forbidden, and CatalogRefused with the
+    invalid fields.
     """
     assert acting.author is not None, "a person follows a catalog"
     actor = require_set_up(acting.author)
@@ -92,9 +92,9 @@ def follow_catalog(
 
 @after_hooks
 def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
-    """Turn a transferred zone into a consumer catalog and take it off the nodes. A second call changes nothing.
+    """Turn a transferred zone into a consumer catalog and remove it from the nodes. A second call changes nothing.
 
-    Raise Forbidden, CatalogRefused if this panel is the zone's primary, and the refusals of the zone's rules.
+    Raise Forbidden, CatalogRefused if this panel is the zone's primary, and the errors of the zone's rules.
     """
     actor = require_set_up(author)
     if Catalog.objects.filter(zone=zone).exists():
@@ -120,7 +120,7 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     """Turn a consumer catalog into an ordinary transferred zone. The next transfer brings it to the nodes.
 
-    Its members do not change. A zone that isn't a catalog does not change. Raise Forbidden, and the refusals of the
+    Its members do not change. A zone that isn't a catalog does not change. Raise Forbidden, and the errors of the
     zone's rules.
     """
     actor = require_set_up(author)
@@ -135,7 +135,7 @@ def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 
 
 def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:
-    """Change the terms of new and existing members. Raise Forbidden, CatalogUnknown, CatalogRefused."""
+    """Change the terms of new and existing members. Raise Forbidden, CatalogUnknown or CatalogRefused."""
     actor = require_set_up(author)
     columns = _check_terms(terms)
     with transaction.atomic():
@@ -157,7 +157,7 @@ def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Acto
 def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Actor, now: datetime) -> list[Rule]:
     """Replace the rules of a catalog. Members of a group get the terms of their first rule.
 
-    A secret that is not given is taken from the group's old rule. Raise the errors of `change_catalog`.
+    A rule without a secret keeps the secret of the group's old rule. Raise the errors of `change_catalog`.
     """
     actor = require_set_up(author)
     with transaction.atomic():
@@ -181,7 +181,7 @@ def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Ac
 def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, now: datetime) -> None:
     """Confirm the removal of all members that left in this revision of the catalog zone.
 
-    Raise Forbidden, CatalogUnknown, and NothingKept if no removal of this revision waits.
+    Raise Forbidden, CatalogUnknown, or NothingKept if no removal of this revision waits.
     """
     actor = require_set_up(author)
     with transaction.atomic():
@@ -203,7 +203,7 @@ def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, n
 def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, now: datetime) -> None:
     """Delete the catalog zone and keep its members as ordinary transferred zones.
 
-    There are two transactions: after a crash between them the catalog's zone is in the trash, and the catalog is not
+    This takes two transactions. After a crash between them the catalog's zone is in the trash and the catalog is not
     followed. Raise Forbidden, CatalogUnknown, and the errors of `edit.delete_zone`.
     """
     actor = require_set_up(author)
@@ -228,7 +228,7 @@ def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, 
 
 
 def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
-    """Ask all rules about a zone that leaves the nodes as a catalog, or comes to them as a zone again."""
+    """Check all rules for a zone that leaves the nodes as a catalog, or returns to them as an ordinary zone."""
     passed = publish_guards.refuse_act(zone, REPLACE, acting=Acting(author, Channel.API, now), past_rules=False)
     publish_guards.record_act(passed, zone, author=author, reason="", now=now)
 
@@ -241,7 +241,7 @@ def _end(zone: Zone, *, by: Actor, now: datetime) -> None:
 
 
 def _check_terms(terms: CatalogTerms) -> dict[str, Any]:
-    """Return the columns of these terms. Raise CatalogRefused."""
+    """Return the database columns for these terms. Raise CatalogRefused."""
     faults: dict[str, list[str]] = {}
     columns = {
         "team": _team(terms.team, faults),

@@ -1,4 +1,7 @@
-"""What catalogs tell the workers: something is due. Sent on commit, without data."""
+"""Signals that a consumer catalog is due, or that the members of a producer catalog changed.
+
+Sent on commit.
+"""
 
 from django.dispatch import Signal
 

@@ -1,6 +1,6 @@
 """The task that follows consumer catalogs: `celery worker -Q push --pool=threads`.
 
-The task carries no arguments and takes what is due. Beat enqueues it again in case a wake-up was lost.
+The task has no arguments and processes what is due. Beat enqueues it again in case a wake-up was lost.
 """
 
 import time
@@ -21,7 +21,7 @@ TURN_SECONDS = 10.0
 
 @shared_task(ignore_result=True)
 def follow_catalogs() -> None:
-    """Follow what is due, catalog by catalog. Twice, late or never does no harm."""
+    """Take turns at the consumer catalogs that are due. It is safe to run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
     with while_postgresql_answers():
         for catalog_id in consumer.catalogs_due(timezone.now()):
@@ -33,7 +33,7 @@ def follow_catalogs() -> None:
 
 @shared_task(ignore_result=True)
 def follow_producers() -> None:
-    """Have catalogs of ours say which zones are in them. Twice, late or never does no harm."""
+    """Update the member lists of producer catalogs. It is safe to run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
     with while_postgresql_answers(), hold_lock(Lock.CATALOG, 0) as mine:
         while mine and producer.follow_members(now=timezone.now()) and time.monotonic() < until:
@@ -41,16 +41,16 @@ def follow_producers() -> None:
 
 
 def follow_producers_now(**_: Any) -> None:
-    """Wake a worker because a catalog of ours has other members."""
+    """Wake a worker because the members of a producer catalog changed."""
     wake(follow_producers)
 
 
 def wake_follower(**_: Any) -> None:
-    """Wake a worker because a catalog is due at once."""
+    """Wake a worker because a consumer catalog is due now."""
     wake(follow_catalogs)
 
 
 def wake_for_catalog(*, zone: Zone, **_: Any) -> None:
-    """Wake a worker if the zone that came is a catalog."""
+    """Wake a worker if the transferred zone is a catalog."""
     if zone.is_catalog:
         wake(follow_catalogs)

@@ -1,4 +1,4 @@
-"""Hold what one turn of a catalog goes by, and what it has done. Pure."""
+"""Hold the input and the progress of a catalog's turn. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ BATCH = 200
 
 @dataclass(slots=True)
 class Turn:
-    """What a turn goes by, and what it has done."""
+    """The input of one turn of a catalog, and the turn's progress."""
 
     catalog: Catalog
     listed: Mapping[str, Member]
