@@ -1,7 +1,8 @@
-"""Where the database keeps what is encrypted with PANEL_MASTER_KEY: every column, found by walking the models.
+"""Finds the database columns that are encrypted with PANEL_MASTER_KEY, by walking the models.
 
-A secret belongs into a `SecretField`. Secrets within JSON are in the columns of `_IN_JSON`. Rotation, drills and lists
-of lost secrets read these places, so a secret elsewhere would be lost: a test looks for one.
+Every secret must be stored in a `SecretField`. Columns with secrets inside JSON are listed in `_IN_JSON`. Key rotation,
+backup drills and lists of lost secrets read these columns, so they would miss a secret elsewhere. A test looks for such
+secrets.
 """
 
 import base64
@@ -28,7 +29,7 @@ Change = Callable[[bytes], bytes]
 
 
 class SecretField(models.BinaryField):  # type: ignore[type-arg]
-    """A token of `vault.encrypt_secret`. The column is that of a BinaryField, so none of them needs a migration."""
+    """A column with a token of `vault.encrypt_secret`. Migrations see a BinaryField, so no migration is needed."""
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -37,7 +38,7 @@ class SecretField(models.BinaryField):  # type: ignore[type-arg]
 
 @dataclass(frozen=True, slots=True)
 class SecretPlace:
-    """A column that holds secrets."""
+    """A database column with secrets."""
 
     model: str  # "accounts.Token"
     table: str
@@ -49,14 +50,14 @@ class SecretPlace:
         return f"{self.model}.{self.column}"
 
     def batches(self, cursor: Any) -> Iterator[list[tuple[Any, Any]]]:
-        """Yield rows with a value, as (primary key, value), at most BATCH_ROWS at a time, in the key's order."""
+        """Yield batches of (primary key, value) for rows with a value, in the key's order, at most BATCH_ROWS each."""
         rows = self._batch(cursor, None)
         while rows:
             yield rows
             rows = self._batch(cursor, rows[-1][0]) if len(rows) == BATCH_ROWS else []
 
     def replace(self, cursor: Any, key: Any, old: Any, new: Any) -> bool:
-        """Write `new` where the row still has `old`. Return False if another process wrote it first."""
+        """Write `new` to the row if it still has `old`. Return False if another process changed the row."""
         cursor.execute(
             sql.SQL("UPDATE {} SET {column} = {value} WHERE {} = %s AND {column} = {value}").format(
                 sql.Identifier(self.table),
@@ -88,7 +89,7 @@ class SecretPlace:
         return [(key, value if self.is_json else bytes(value)) for key, value in cursor.fetchall()]
 
     def tokens(self, value: Any) -> list[bytes]:
-        """Return the tokens within a value of the column."""
+        """Return the encrypted tokens in a value of the column."""
         found: list[bytes] = []
 
         def note(token: bytes) -> bytes:
@@ -99,14 +100,14 @@ class SecretPlace:
         return found
 
     def change_tokens(self, value: Any, change: Change) -> Any:
-        """Return the value with every token changed."""
+        """Return the value with each of its encrypted tokens replaced by the result of `change`."""
         if self.is_json:
             return json.dumps(_changed_json(json.loads(value), change))
         return change(value) if value.startswith(_BEGINNING) else value
 
 
 def secret_places() -> tuple[SecretPlace, ...]:
-    """Return all places, in the order of their names."""
+    """Return all columns with secrets, sorted by name."""
     fields = [
         (field, False)
         for model in apps.get_models()

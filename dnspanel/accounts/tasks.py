@@ -1,6 +1,6 @@
-"""What workers do for accounts: `celery worker -Q push`.
+"""Celery tasks for accounts, run by `celery worker -Q push`.
 
-Mail is sent by one, so that no page tells by its time who has an account.
+A task sends password mail, so that a page's response time does not reveal which accounts exist.
 """
 
 from celery import shared_task
@@ -13,13 +13,16 @@ from dnspanel.celery import while_postgresql_answers
 
 @shared_task(ignore_result=True)
 def send_password_link(user_id: int) -> None:
-    """Send the person a link that sets their password. Two calls send two links; using one ends both."""
+    """Mail the person a link that sets their password. Two calls send two links. Using one makes both invalid."""
     with while_postgresql_answers():
         mail_password_link(user_id=user_id, now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def look_at_ldap_people() -> None:
-    """Update people from their LDAP servers: groups, and accounts that are gone. Two simultaneous runs check once."""
+    """Update people from their LDAP servers: their groups, and whether they still exist.
+
+    If two tasks run at the same time, only one checks a server.
+    """
     with while_postgresql_answers():
         look_at_everybody(now=timezone.now())

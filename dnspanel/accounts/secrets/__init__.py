@@ -1,1 +1,1 @@
-"""Secrets in the database, and the master keys that encrypt them."""
+"""The encryption of secrets in the database, and its master keys."""

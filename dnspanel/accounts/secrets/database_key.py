@@ -1,7 +1,7 @@
-"""Which master key the database's secrets are encrypted with. Verbs.
+"""Tracks which master key encrypts the database's secrets. Verbs.
 
-The table `accounts_masterkey` has one row with the key's fingerprint. A process that doesn't have this key stops, and
-encrypts nothing: otherwise some secrets would be under one key and some under another, which no backup could repair.
+The table `accounts_masterkey` has one row with the key's fingerprint. A process without this key stops and encrypts
+nothing. Otherwise, some secrets would be encrypted with one key and some with another, and no backup could fix that.
 """
 
 import time
@@ -24,14 +24,14 @@ _seen: tuple[str, float] = ("", 0.0)  # fingerprint of the database's key, and t
 
 @dataclass(frozen=True, slots=True)
 class DatabaseKey:
-    """What the database says about its key."""
+    """The fingerprints of the database's key, and of the key that a rotation is replacing."""
 
     fingerprint: str  # of the key that encrypts
     former: str  # of the key that a rotation is replacing; empty: no rotation is under way
 
 
 def database_key() -> DatabaseKey | None:
-    """Return what the database says; None if it has never had a secret."""
+    """Return the fingerprints in the database, or None if it has never had a secret."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT fingerprint, former FROM accounts_masterkey")
         row = cursor.fetchone()
@@ -39,7 +39,7 @@ def database_key() -> DatabaseKey | None:
 
 
 def key_for_encrypting() -> str:
-    """Return the master key of the database, which adopts PANEL_MASTER_KEY with its first secret.
+    """Return the database's master key. A database without a key adopts PANEL_MASTER_KEY with its first secret.
 
     Raise WrongMasterKey if this process doesn't have the database's key.
     """
@@ -58,15 +58,15 @@ def key_for_encrypting() -> str:
 def refuse_another_key() -> None:
     """Raise WrongMasterKey if this process doesn't have every key that the database's secrets need.
 
-    The database adopts PANEL_MASTER_KEY if it has no secrets yet, or if that key decrypts them. Return without a
-    result if PostgreSQL doesn't answer or has no tables yet: the question comes again with the next secret.
+    The database adopts PANEL_MASTER_KEY if it has no secrets yet, or if that key decrypts them. Raise nothing if
+    PostgreSQL doesn't answer or has no tables yet: the key is checked again with the next secret.
     """
     if problem := problem_with_key():
         raise WrongMasterKey(problem)
 
 
 def problem_with_key() -> str:
-    """Return why `refuse_another_key` would refuse, or an empty text."""
+    """Return the message that `refuse_another_key` would raise, or ""."""
     try:
         with transaction.atomic():
             found = database_key() or _adopt()
@@ -81,13 +81,13 @@ def problem_with_key() -> str:
 
 
 def forget_what_was_seen() -> None:
-    """Make the next encryption look at the database again."""
+    """Clear the cache, so that the next encryption reads the database's key again."""
     global _seen
     _seen = ("", 0.0)
 
 
 def _adopt() -> DatabaseKey:
-    """Give a database without a row the key that decrypts its secrets, or PANEL_MASTER_KEY if it has none."""
+    """Insert the key row: the key that decrypts the database's secrets, or PANEL_MASTER_KEY if it has none."""
     found = _key_of_secrets()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -99,7 +99,10 @@ def _adopt() -> DatabaseKey:
 
 
 def _key_of_secrets() -> str:
-    """Return the fingerprint of our key that decrypts a secret of this database. Raise WrongMasterKey if none does."""
+    """Return the fingerprint of the configured key that decrypts this database's secrets.
+
+    Return that of PANEL_MASTER_KEY if there are no secrets. Raise WrongMasterKey if no key decrypts them.
+    """
     keys = own_keys()
     tokens: list[bytes] = []
     with connection.cursor() as cursor:

@@ -1,11 +1,11 @@
-"""From one master key to another while the panel runs. Verbs.
+"""Replaces the master key while the panel runs. Verbs.
 
-1. `begin_rotation`: the database names the new key, so all processes encrypt with it; both keys are readable.
-2. `wait_for_writers`: every process that may still encrypt with the former key has ended.
-3. `rewrite`: what is under the former key is encrypted again, row by row, unless another process wrote the row first.
+1. `begin_rotation`: the database names the new key, so all processes encrypt with it. Both keys decrypt.
+2. `wait_for_writers`: wait until no process can still encrypt with the former key.
+3. `rewrite`: encrypt secrets of the former key again, row by row, except rows that another process wrote first.
 4. `end_rotation`: the database no longer needs the former key.
 
-A rotation that is killed goes on when it is run again: what is under the new key already is left as it is.
+A rotation that was killed continues when it is started again. Secrets under the new key are not rewritten.
 """
 
 import time
@@ -30,7 +30,7 @@ ORDER BY xact_start LIMIT 1"""
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What became of one place."""
+    """The number of secrets in one column, and how many were rewritten."""
 
     place: SecretPlace
     found: int  # secrets there
@@ -39,9 +39,10 @@ class Rewritten:
 
 
 def begin_rotation(*, now: datetime) -> DatabaseKey:
-    """Let the database name PANEL_MASTER_KEY as its key, and the former one. Idempotent; one transaction.
+    """Store PANEL_MASTER_KEY as the database's key, and the previous key as the former one.
 
-    Raise RotationRefused if the former key isn't in PANEL_MASTER_KEY_OLD, or if another rotation has not ended.
+    Idempotent, in one transaction. Raise RotationRefused if the former key isn't in PANEL_MASTER_KEY_OLD, or if another
+    rotation has not ended.
     """
     new = next(iter(own_keys()))
     with transaction.atomic(durable=True):
@@ -65,9 +66,9 @@ def begin_rotation(*, now: datetime) -> DatabaseKey:
 
 
 def wait_for_writers(*, patience: float = 60.0) -> None:
-    """Return when every process has seen the new key, and every transaction that began before has ended.
+    """Wait until every process has read the new key and all older transactions have ended.
 
-    Raise RotationRefused if one lasts longer than `patience` seconds.
+    Raise RotationRefused if a transaction lasts longer than `patience` seconds.
     """
     time.sleep(FRESH_SECONDS)
     deadline = time.monotonic() + patience
@@ -89,7 +90,7 @@ def wait_for_writers(*, patience: float = 60.0) -> None:
 
 
 def rewrite() -> Iterator[Rewritten]:
-    """Encrypt again with the database's key what is under another one of ours; yield each place when it is done.
+    """Encrypt secrets of older keys with the database's key. Yield the counts of each column when it is done.
 
     Each batch is one short transaction. Rows that change at the same time are left to the next call.
     """
@@ -110,7 +111,7 @@ def rewrite() -> Iterator[Rewritten]:
 
 
 def end_rotation(*, now: datetime, secrets: int) -> str:
-    """Let the database forget the former key; return its fingerprint, empty if no rotation was under way."""
+    """Delete the former key's fingerprint from the database and return it, or "" if no rotation was under way."""
     with transaction.atomic(durable=True):
         row = MasterKey.objects.select_for_update().get()
         former, row.former, row.changed_at = row.former, "", now
@@ -123,7 +124,7 @@ def end_rotation(*, now: datetime, secrets: int) -> str:
 
 
 def _under(key: str) -> Callable[[bytes], bytes]:
-    """Return what encrypts a token again with this key; a token that cannot be read stays as it is."""
+    """Return a function that encrypts a token again with this key. It returns unreadable tokens unchanged."""
 
     def change(token: bytes) -> bytes:
         if decrypts(key, token) or not is_readable(token):

@@ -1,7 +1,7 @@
-"""The master keys that this process was given, and what each of them decrypts.
+"""The master keys that this process has.
 
-PANEL_MASTER_KEY comes first. Those of PANEL_MASTER_KEY_OLD only decrypt, until `rotate_master_key` has rewritten
-everything, as Django's SECRET_KEY_FALLBACKS do for signatures.
+PANEL_MASTER_KEY comes first. The keys in PANEL_MASTER_KEY_OLD only decrypt, until `rotate_master_key` has rewritten all
+secrets. They work like Django's SECRET_KEY_FALLBACKS.
 """
 
 import hashlib
@@ -14,23 +14,23 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 class WrongMasterKey(ImproperlyConfigured):
-    """The database's secrets are encrypted with a key that this process doesn't have; the text says what to do."""
+    """The database's secrets are encrypted with a key that this process doesn't have. The message explains the fix."""
 
 
 def fingerprint(master_key: str) -> str:
-    """Return 16 hex digits that tell keys apart. The key cannot be computed from the fingerprint."""
+    """Return 16 hex digits that identify the key. The key cannot be computed from them."""
     # The label is that of the first archives of `backup`, so that an archive and a database can be compared.
     return hmac.new(master_key.encode(), b"dnspanel backup", hashlib.sha256).hexdigest()[:16]
 
 
 def own_keys() -> dict[str, str]:
-    """Return the keys by their fingerprints, PANEL_MASTER_KEY first."""
+    """Return this process's keys, keyed by fingerprint, with PANEL_MASTER_KEY first."""
     return {fingerprint(key): key for key in (settings.MASTER_KEY, *settings.MASTER_KEYS_OLD)}
 
 
 @cache
 def fernet(master_key: str) -> Fernet:
-    """Return what encrypts with this key. Raise ImproperlyConfigured if it isn't a Fernet key."""
+    """Return the Fernet object of this key. Raise ImproperlyConfigured if the key is invalid."""
     try:
         return Fernet(master_key)
     except ValueError as exc:
@@ -38,12 +38,12 @@ def fernet(master_key: str) -> Fernet:
 
 
 def decrypt(token: bytes) -> bytes:
-    """Decrypt with whichever key fits. Raise InvalidToken if none of them does."""
+    """Decrypt a token with the first key that fits. Raise InvalidToken if no key fits."""
     return _all_of(tuple(own_keys().values())).decrypt(token)
 
 
 def is_readable(token: bytes) -> bool:
-    """Return True if one of our keys decrypts the token."""
+    """Return True if one of this process's keys decrypts the token."""
     try:
         decrypt(token)
     except InvalidToken:

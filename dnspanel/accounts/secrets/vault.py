@@ -1,4 +1,4 @@
-"""Private keys at rest: encrypted with PANEL_MASTER_KEY, so that the database is not enough to read them."""
+"""Encrypts secrets with PANEL_MASTER_KEY, so that a copy of the database is not enough to read them."""
 
 from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured
@@ -8,12 +8,12 @@ from dnspanel.accounts.secrets.master_keys import decrypt, fernet
 
 
 def encrypt_secret(secret: bytes) -> bytes:
-    """Encrypt with the database's key. Raise WrongMasterKey if PANEL_MASTER_KEY is another one."""
+    """Encrypt a secret with the database's key. Raise WrongMasterKey if this process has another key."""
     return fernet(key_for_encrypting()).encrypt(secret)
 
 
 def decrypt_secret(token: bytes | memoryview) -> bytes:
-    """Return what `encrypt_secret` was given; raise ImproperlyConfigured when no master key of ours encrypted it."""
+    """Decrypt a token of `encrypt_secret`. Raise ImproperlyConfigured if none of this process's keys fits."""
     try:
         return decrypt(bytes(token))
     except InvalidToken as exc:

@@ -1,7 +1,7 @@
-"""The session store: Django's table, with columns of the session's data for listing and ending sessions.
+"""The session store: Django's table, with extra columns for listing and ending sessions.
 
 Django's documentation calls this "extending database-backed session engines". An ended session cannot come back: a
-request in progress finds no row to save into, and is answered 400.
+request in progress finds no row to save into, and fails with status 400.
 """
 
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ SESSION_ENDS = "session-ends"
 
 
 class SessionStore(db.SessionStore):
-    """A session whose row says whose it is, since when, and where it was seen last."""
+    """A session store that copies the user, the start and the last use of a session to columns of its row."""
 
     @classmethod
     def get_model_class(cls) -> Any:
@@ -39,20 +39,20 @@ class SessionStore(db.SessionStore):
 
 
 def note_sign_in(request: HttpRequest, now: float) -> None:
-    """Note in the session that it began now (Unix seconds), in this browser."""
+    """Store in the session that it began now (Unix seconds) and in which browser."""
     request.session[BEGAN] = int(now)
     request.session[BROWSER] = request.headers.get("User-Agent", "")[:LONGEST_BROWSER].replace("\0", "")
     note_seen(request, now)
 
 
 def end_in_hours(request: HttpRequest, hours: int, now: float) -> None:
-    """Set the session's end to at most this number of hours after now (Unix seconds)."""
+    """Limit the session to this number of hours from now (Unix seconds). An earlier end stays."""
     ends = int(now) + hours * 3600
     request.session[SESSION_ENDS] = min(ends, request.session.get(SESSION_ENDS, ends))
 
 
 def note_seen(request: HttpRequest, now: float) -> None:
-    """Note in the session the time of its last use (Unix seconds) and the address."""
+    """Store the time of the last use (Unix seconds) and the client's address in the session."""
     request.session[SEEN] = int(now)
     request.session[ADDRESS] = request.META.get("REMOTE_ADDR") or None
 

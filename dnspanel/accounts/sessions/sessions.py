@@ -1,4 +1,4 @@
-"""The sessions of a person: where they are signed in, and how that ends. Verbs."""
+"""Lists and ends the sessions of a person. Verbs."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ MOST_LISTED = 100
 
 
 def sessions_of(user: User, now: datetime) -> list[Session]:
-    """Return the person's valid sessions, the last seen first; at most MOST_LISTED. One query."""
+    """Return the person's valid sessions, most recently used first, at most MOST_LISTED. Make one query."""
     rows = Session.objects.filter(user=user, expire_date__gt=now).order_by(F("seen_at").desc(nulls_last=True))
     hashed = user.get_session_auth_hash()
     idle_since = now - timedelta(minutes=settings.SESSION_IDLE_MINUTES)
@@ -32,7 +32,7 @@ def sessions_of(user: User, now: datetime) -> list[Session]:
 
 
 def end_session(*, user: User, public_id: str, now: datetime) -> None:
-    """End the person's session with this id. Raise SessionUnknown."""
+    """End the person's session with this public id. Raise SessionUnknown."""
     found = [row for row in sessions_of(user, now) if constant_time_compare(row.public_id, public_id)]
     if not found:
         raise SessionUnknown
@@ -40,14 +40,14 @@ def end_session(*, user: User, public_id: str, now: datetime) -> None:
 
 
 def end_other_sessions(*, user: User, keep: str | None, now: datetime) -> int:
-    """End the person's sessions, except the one with the key `keep`. Return their number."""
+    """End all of the person's sessions except the one with the key `keep`. Return the number of ended sessions."""
     return _end([row for row in sessions_of(user, now) if row.session_key != keep], user, by=user, now=now)
 
 
 def end_all_sessions(*, user: User, by: Author, now: datetime) -> int:
-    """End all sessions of the person, and sign-ins that wait for a second factor. Return the number of sessions.
+    """End all sessions of the person, including sign-ins that wait for a second factor.
 
-    Raise AboveYou for a token.
+    Return the number of ended sessions. Raise AboveYou for a token.
     """
     refuse_to_open(by, user)
     found = sessions_of(user, now)
@@ -59,7 +59,7 @@ def end_all_sessions(*, user: User, by: Author, now: datetime) -> int:
 
 
 def forget_dead_sessions(*, user: User, now: datetime) -> None:
-    """Delete the rows of expired sessions."""
+    """Delete the rows of the person's expired sessions."""
     Session.objects.filter(user=user, expire_date__lte=now).delete()
 
 

@@ -1,1 +1,1 @@
-"""The ways to sign in here: passwords, second factors, passkeys."""
+"""Sign-in without providers: passwords, second factors and passkeys."""

@@ -1,4 +1,4 @@
-"""How django-allauth behaves here."""
+"""The panel's adapter for django-allauth's accounts."""
 
 import time
 from typing import Any
@@ -22,9 +22,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class PanelAccountAdapter(DefaultAccountAdapter):
-    """The account adapter: accounts by invitation only, and delays for repeated wrong passwords, with an
-    audit entry.
-    """
+    """Allows new accounts only by invitation, and delays and records repeated wrong passwords."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "too_many_login_attempts": gettext_lazy(
@@ -37,8 +35,10 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return False
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """Return our own key. allauth's is the typed name: five wrong passwords of a stranger would lock
-        the owner out.
+        """Return the key under which wrong passwords are counted.
+
+        allauth's own key is the typed name. With it, a stranger could lock out an account's owner with five wrong
+        passwords.
         """
         return tries_key(credentials, self.get_client_ip(request), timezone.now())
 
@@ -47,8 +47,9 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return [ours.get(stage, stage) for stage in super().get_login_stages()]
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        """Return the user, or raise an error if an LDAP server did not answer or does not let the person in
-        anywhere.
+        """Return the user, or None for wrong credentials.
+
+        Raise ValidationError if the sign-in failed for another reason, such as an LDAP server that does not answer.
         """
         user: User | None = super().authenticate(request, **credentials)
         if user is None and (message := message_of(request)):
@@ -56,9 +57,9 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return user
 
     def pre_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse | None:
-        """Refuse a sign-in by passkey or provider if the LDAP server has closed the person's account.
+        """Refuse a sign-in by passkey or provider if the LDAP server has disabled the person.
 
-        Refuse every sign-in as a service account, whatever password its row has.
+        Refuse every sign-in as a service account, even if its row has a password.
         """
         if user.is_service:
             clear_login(request)
@@ -75,7 +76,7 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return response
 
     def login(self, request: HttpRequest, user: User) -> None:
-        """Sign in, and limit the session of a person with an LDAP server's password to its hours."""
+        """Sign the person in. If an LDAP server checks their password, limit the session's length."""
         super().login(request, user)
         if user.signs_in_by_ldap:
             end_in_hours(request, session_hours_of(user), time.time())

@@ -1,8 +1,7 @@
-"""Passkeys (WebAuthn): keys of a phone, a computer or a stick, as a second factor or in place of the password. Verbs.
+"""Passkeys (WebAuthn) on a phone, computer or security key, as a second factor or instead of the password. Verbs.
 
-The ceremony is django-allauth's and python-fido2's; what a browser sends is
-read here as what it is, a stranger's text. The challenge of a ceremony is in
-the session, and is gone with the first answer that is right.
+django-allauth and python-fido2 implement the ceremony. This module treats data from browsers as untrusted. The
+challenge of a ceremony is stored in the session and deleted by the first correct answer.
 """
 
 import struct
@@ -49,19 +48,19 @@ def are_possible() -> bool:
 
 
 def begin_adding(user: User) -> dict[str, Any]:
-    """Return the browser's options to create a passkey. The session has the challenge."""
+    """Return the options for a browser to create a passkey. Store the challenge in the session."""
     return dict(auth.begin_registration(user, passwordless=False))
 
 
 def begin_using(user: User | None) -> dict[str, Any]:
-    """Return the browser's options to answer by one of the person's passkeys. None: by any person's passkey."""
+    """Return the options for a browser to use one of the person's passkeys. None allows passkeys of every person."""
     return dict(auth.begin_authentication(user))
 
 
 def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: datetime) -> list[str]:
     """Add a passkey as a second factor. Return recovery codes if the person had none before.
 
-    With `alone` the passkey must have verified its user, so that it can sign in without a password. Raise
+    If `alone` is True, the passkey must have verified its user, so that it can sign in without a password. Raise
     PasskeyRefused.
     """
     with _read_as_outside_text():
@@ -84,7 +83,7 @@ def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: dat
 
 
 def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
-    """Remove the person's own passkey. Raise PasskeyUnknown."""
+    """Remove one of the person's own passkeys. Raise PasskeyUnknown."""
     with transaction.atomic(durable=True):
         row = Authenticator.objects.filter(user=user, type=Type.WEBAUTHN, pk=pk).first()
         if row is None:
@@ -97,7 +96,10 @@ def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
 
 
 def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticator:
-    """Return the person's passkey that answered this session's challenge. Record and raise PasskeyRefused."""
+    """Return the person's passkey that answered this session's challenge.
+
+    If none did, record the refusal and raise PasskeyRefused.
+    """
     try:
         with _read_as_outside_text():
             auth.parse_authentication_response(credential)
@@ -110,7 +112,7 @@ def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticato
 
 
 def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
-    """Return the passkey that answered the challenge of `begin_using(None)` and verified its user.
+    """Return the passkey that signs in without a password. It must answer `begin_using(None)` and verify its user.
 
     Raise PasskeyRefused.
     """
@@ -135,7 +137,7 @@ def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
 
 @contextmanager
 def _read_as_outside_text() -> Iterator[None]:
-    """Turn any fault of a browser's answer within the block into PasskeyRefused."""
+    """Raise PasskeyRefused for any error that a browser's data causes within the block."""
     try:
         yield
     except _FAULTS as exc:

@@ -1,7 +1,7 @@
-"""Links that set a password once: by mail after a forgotten password, and from an administrator. Verbs.
+"""One-time links that set a password: mailed after a forgotten password, or made by an administrator. Verbs.
 
-Nothing is stored. A link is signed over the facts that its use changes, as Django's links are, and over the facts that
-end sessions. So an old link does not open an account that was closed since.
+Nothing is stored. Like Django's links, a link is signed over facts that its use changes, and also over facts that end
+sessions. So an old link does not open an account that was closed since.
 """
 
 from datetime import datetime
@@ -33,11 +33,11 @@ _links = _Links()
 
 
 def make_password_link(*, user: User, by: Author, now: datetime) -> str:
-    """Return the part after `/password/` of a link that sets this person's password within a day. Record it.
+    """Return the path after `/password/` of a link that sets this person's password within a day. Record it.
 
-    The link is invalid once it was used, or the person signs in, or their sessions are ended. With `by` None the person
-    asked for it by mail. Raise AboveYou for a token, PersonUnknown for a service account, and AccountRefused for a
-    person with the password of an LDAP server.
+    The link becomes invalid when it is used, when the person signs in, or when their sessions are ended. If `by` is
+    None, the person requested it by mail. Raise AboveYou for a token, PersonUnknown for a service account, and
+    AccountRefused for a person whose password an LDAP server checks.
     """
     refuse_to_open(by, user)
     if user.signs_in_by_ldap:
@@ -72,8 +72,8 @@ def person_of_link(link: str) -> User:
 def set_password_by_link(*, link: str, password: str, now: datetime) -> User:
     """Set the person's password and end all their sessions.
 
-    Of two simultaneous uses of the link, one is refused. Raise LinkDead. Raise AccountRefused for a weak password; the
-    link stays valid then.
+    If the link is used twice at the same time, one use is refused. Raise LinkDead. Raise AccountRefused for a weak
+    password; then the link stays valid.
     """
     user = person_of_link(link)
     try:

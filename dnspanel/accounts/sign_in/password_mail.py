@@ -1,4 +1,4 @@
-"""The mail that brings a link which sets a password."""
+"""Sends mail with a link that sets a password."""
 
 import logging
 import smtplib
@@ -23,10 +23,10 @@ The link works once, within a day. Whoever did not ask for it need not do anythi
 
 
 def mail_password_link(*, user_id: int, now: datetime) -> None:
-    """Mail a password link to the person if their account is open. Log an error of the mail server.
+    """Mail a password link to the person if their account is open. Log errors of the mail server.
 
-    A person without a password signs in by a provider, and a mail must not bypass that. An administrator's link can
-    give them a password.
+    A person without a password here signs in by a provider, and a mail must not bypass that. An administrator's link
+    can give them a password.
     """
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or user.email is None or not user.has_usable_password() or not settings.EMAIL_HOST:

@@ -1,8 +1,8 @@
 """The second factor of a sign-in: codes of an authenticator app (TOTP, RFC 6238) and recovery codes. Verbs.
 
-The rows and the computations are django-allauth's. The facts that allauth keeps in its cache are kept in the row here,
-under a lock: the time step of the last accepted code, so that no code is accepted twice, and the wrong codes, which no
-one can push out by filling the cache.
+The rows and computations are django-allauth's. allauth caches some facts that the panel stores in the row under a lock:
+the time step of the last accepted code, so that no code is accepted twice, and the wrong codes, so that no one can push
+them out by filling the cache.
 """
 
 from collections.abc import Sequence
@@ -38,14 +38,14 @@ _NEW_SECRET = "second-factor-secret"
 
 @dataclass(frozen=True, slots=True)
 class SecondFactors:
-    """What a person can finish a sign-in with."""
+    """A person's second factors: an authenticator app, recovery codes and passkeys."""
 
     app: Authenticator | None = None
     codes: Authenticator | None = None
     passkeys: Sequence[Authenticator] = ()
 
     def __bool__(self) -> bool:
-        """Return True if a sign-in asks for a second factor. Recovery codes only do not count."""
+        """Return True if a sign-in needs a second factor. Recovery codes without an app or passkey do not count."""
         return bool(self.app or self.passkeys)
 
     @property
@@ -54,7 +54,7 @@ class SecondFactors:
 
 
 def second_factors_of(user: User) -> SecondFactors:
-    """Return the person's second factors, in one query."""
+    """Return the person's second factors. Make one query."""
     rows = list(Authenticator.objects.filter(user=user).order_by("pk"))
     of_type = {row.type: row for row in rows}
     passkeys = tuple(row for row in rows if row.type == Type.WEBAUTHN)
@@ -62,14 +62,14 @@ def second_factors_of(user: User) -> SecondFactors:
 
 
 def begin_set_up(session: SessionBase) -> str:
-    """Create a secret (Base32). The session stores it encrypted until a code proves that the app has it."""
+    """Create a secret (Base32) for a new authenticator app. It stays encrypted in the session until `set_up_app`."""
     secret = generate_totp_secret()
     session[_NEW_SECRET] = encrypt(secret)
     return str(secret)
 
 
 def secret_being_set_up(session: SessionBase) -> str:
-    """Return the secret of `begin_set_up`, or ""."""
+    """Return the secret that `begin_set_up` stored in the session, or ""."""
     kept = session.get(_NEW_SECRET)
     return str(decrypt(kept)) if kept else ""
 
@@ -77,8 +77,8 @@ def secret_being_set_up(session: SessionBase) -> str:
 def set_up_app(*, user: User, session: SessionBase, code: str, now: datetime) -> list[str]:
     """Set up an authenticator app. Return recovery codes if the person had none before.
 
-    Raise CodeWrong unless the code belongs to the secret in the session, and SecondFactorSetUp if there is an app
-    already.
+    Raise CodeWrong unless the code matches the secret in the session, and SecondFactorSetUp if the person already has
+    an app.
     """
     secret = secret_being_set_up(session)
     step = _step_of(secret, code, now) if secret else None
@@ -97,7 +97,10 @@ def set_up_app(*, user: User, session: SessionBase, code: str, now: datetime) ->
 
 
 def make_recovery_codes(*, user: User, now: datetime) -> list[str]:
-    """Replace all recovery codes by new ones. Raise SecondFactorMissing if the person has no other second factor."""
+    """Replace all recovery codes with new ones and return them.
+
+    Raise SecondFactorMissing if the person has no other second factor.
+    """
     with transaction.atomic(durable=True):
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         rows = _lock_authenticators(user)
@@ -110,7 +113,7 @@ def make_recovery_codes(*, user: User, now: datetime) -> list[str]:
 
 
 def remove_app(*, user: User, now: datetime) -> None:
-    """Remove the app. Delete recovery codes with the last second factor."""
+    """Remove the person's authenticator app. Delete the recovery codes too if no second factor is left."""
     with transaction.atomic(durable=True):
         if Authenticator.objects.filter(user=user, type=Type.TOTP).delete()[0]:
             drop_lonely_codes(user)
@@ -118,9 +121,9 @@ def remove_app(*, user: User, now: datetime) -> None:
 
 
 def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
-    """Remove all second factors of the person and end all their sessions. They must then set up another one.
+    """Remove all second factors of the person and end all their sessions.
 
-    `by`: None on the console. Raise AboveYou for a token.
+    `by` is None on the console. Raise AboveYou for a token.
     """
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
@@ -132,10 +135,10 @@ def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
 
 
 def use_code(*, user: User, code: str, address: str, now: datetime) -> Authenticator:
-    """Use up a code of the app or a recovery code. Return its second factor.
+    """Use up a code of the app or a recovery code. Return the second factor that it belongs to.
 
-    Of two who send the same code at once, one is refused. Raise CodeWrong, CodeUsed, or TooManyCodes. TooManyCodes
-    checks no code at all: a right one among too many wrong ones is a guess.
+    If the same code is sent twice at the same time, one use is refused. Raise CodeWrong, CodeUsed or TooManyCodes.
+    After too many wrong codes, no code is checked, because a correct one could be a guess.
     """
     key = tries_key({"username": user.username}, address, now)
     with transaction.atomic(durable=True):
@@ -149,7 +152,7 @@ def use_code(*, user: User, code: str, address: str, now: datetime) -> Authentic
 def _refusal(
     user: User, rows: list[Authenticator], key: str, code: str, now: datetime
 ) -> Authenticator | CodeWrong | CodeUsed | TooManyCodes:
-    """Mark the code as used and return its second factor. Otherwise count, record and return the refusal."""
+    """Mark a correct code as used and return its second factor. Otherwise, count and record the error and return it."""
     if not rows:
         return CodeWrong()
     counted = _wrong_codes(rows[0], now)
@@ -178,20 +181,20 @@ def _refusal(
 
 
 def _lock_authenticators(user: User) -> list[Authenticator]:
-    """Lock and return the rows with typed codes, the app's first."""
+    """Lock and return the person's second factors, with the app first."""
     rows = Authenticator.objects.select_for_update().filter(user=user).order_by("pk")
     return sorted(rows, key=lambda row: row.type != Type.TOTP)
 
 
 def _wrong_codes(row: Authenticator, now: datetime) -> list[tuple[datetime, str]]:
-    """Return the times of recent wrong codes, each with its key of `tries_key`."""
+    """Return recent wrong codes as pairs of the time and the key of `tries_key`."""
     kept: list[Any] = row.data.get(_WRONG, [])
     found = [(datetime.fromtimestamp(at, now.tzinfo), str(key)) for at, key in kept]
     return [(at, key) for at, key in found if at > now - max(window for window, _ in _WRONG_CODES)]
 
 
 def _step_of(secret: str, code: str, now: datetime) -> int | None:
-    """Return the newest time step near now that has this code (RFC 6238, section 4.2), or None."""
+    """Return the newest time step near `now` that has this code (RFC 6238, section 4.2), or None."""
     current, near = int(now.timestamp()) // app_settings.TOTP_PERIOD, app_settings.TOTP_TOLERANCE
     for step in range(current + near, current - near - 1, -1):
         if compare_user_code(actual=code, expected=format_hotp_value(hotp_value(secret, step))):
@@ -200,7 +203,7 @@ def _step_of(secret: str, code: str, now: datetime) -> int | None:
 
 
 def first_codes(user: User, now: datetime) -> list[str]:
-    """Create recovery codes for a person without any. They are shown now and never again."""
+    """Create and return recovery codes for a person without any, else return []. They cannot be shown again."""
     if Authenticator.objects.filter(user=user, type=Type.RECOVERY_CODES).exists():
         return []
     codes = RecoveryCodes.activate(user)
@@ -210,7 +213,7 @@ def first_codes(user: User, now: datetime) -> list[str]:
 
 
 def drop_lonely_codes(user: User) -> None:
-    """Delete recovery codes without another second factor. Call it in the transaction that removed that factor."""
+    """Delete recovery codes if the person has no other second factor. Call this in the transaction that removed it."""
     rows = Authenticator.objects.filter(user=user)
     if not rows.exclude(type=Type.RECOVERY_CODES).exists():
         rows.delete()

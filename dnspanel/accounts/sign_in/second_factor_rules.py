@@ -1,7 +1,7 @@
-"""Rules about second factors: everyone with a role, or in a team, must have one. Verbs.
+"""Rules that require a second factor for everyone with a role or in a team. Verbs.
 
-For a new person the grace period begins with the account, for others with the rule. A person that the rule covers
-later has no longer period.
+The grace period of a new person begins with the account, and that of others with the rule. A person that joins the role
+or team later gets no longer period.
 """
 
 from collections.abc import Collection
@@ -24,21 +24,21 @@ _OWN = "own:"  # in `User.role_key`
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A person who must have a second factor, and has none."""
+    """A person who must set up a second factor, and the deadline."""
 
     person: User
     due: datetime
 
 
 def rules() -> list[SecondFactorRule]:
-    """Return all rules, in one query."""
+    """Return all rules. Make one query."""
     return list(SecondFactorRule.objects.select_related("team").order_by("team__name", "role"))
 
 
 def second_factor_due(user: User) -> datetime | None:
-    """Return when the person must have a second factor; None if they have one, or need none.
+    """Return when the person must have a second factor, or None if they have one or need none.
 
-    One query without rules.
+    Make only one query if there are no rules.
     """
     found = rules()
     if not found or user.is_service:
@@ -53,7 +53,7 @@ def second_factor_due(user: User) -> datetime | None:
 
 
 def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
-    """Return people who must still set up a second factor, the earliest due first; at most MOST_LISTED."""
+    """Return people who must still set up a second factor, earliest deadline first, at most MOST_LISTED."""
     keys = [rule.role for rule in found if rule.role]
     own = [int(key.removeprefix(_OWN)) for key in keys if key.startswith(_OWN)]
     teams = [rule.team_id for rule in found if rule.team_id]
@@ -74,11 +74,11 @@ def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
 
 
 def set_rules(*, roles: Collection[str], teams: Collection[Team], grace: int, by: Author, now: datetime) -> None:
-    """Replace the rules: everyone with one of these roles (each a `User.role_key`) or in one of these teams needs a
-    second factor.
+    """Replace the rules. Everyone with one of these roles, or in one of these teams, needs a second factor.
 
-    The grace period is in days. Rules that stay keep their start; each change is recorded. Raise GrantRefused for a
-    token without all rights: a token that only manages people could free administrators from the rule.
+    Each role is a `User.role_key`. The grace period is in days. Unchanged rules keep their start. Each change is
+    recorded. Raise GrantRefused for a token without all rights, because a token that only manages people could exempt
+    administrators.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -119,7 +119,7 @@ def _target(role: str | None, team: str) -> str:
 
 
 def _due(user: User, teams: Collection[int], found: Collection[SecondFactorRule]) -> datetime | None:
-    """Return the earliest due time of the rules that cover the person."""
+    """Return the earliest deadline of the rules that apply to the person, or None."""
     about = [rule for rule in found if rule.role == user.role_key or rule.team_id in teams]
     times = [max(rule.since, user.date_joined) + timedelta(days=rule.grace_days) for rule in about]
     return min(times, default=None)

@@ -1,4 +1,4 @@
-"""The step between the password and the second factor. There is no session until the second one is right."""
+"""The sign-in step between password and second factor. The session begins only after a correct second factor."""
 
 from allauth.account.stages import LoginStageController
 from allauth.mfa.stages import AuthenticateStage
@@ -13,7 +13,7 @@ _HASH = "session-hash"
 
 
 class SecondFactorStage(AuthenticateStage):
-    """allauth's stage after a right password. It ends if the account changed since."""
+    """allauth's stage after a correct password. It ends if the account changes in between."""
 
     def handle(self) -> tuple[HttpResponse | None, bool]:
         response, goes_on = super().handle()
@@ -31,13 +31,13 @@ class SecondFactorStage(AuthenticateStage):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the account was closed, its password changed or its sessions ended since the password was right."""
+        """True if the account was closed, its password changed, or its sessions ended since the first step."""
         hashed = self.user.get_session_auth_hash()
         return not self.user.is_active or not constant_time_compare(hashed, self.state.get(_HASH, ""))
 
 
 def stage_of(request: HttpRequest) -> SecondFactorStage | None:
-    """Return this browser's sign-in that waits for its second factor, or None if it is missing or may not continue."""
+    """Return this browser's sign-in that waits for a second factor, or None if there is none or it is stale."""
     if request.user.is_authenticated:
         return None
     stage = LoginStageController.enter(request, SecondFactorStage.key)

@@ -1,6 +1,6 @@
-"""Audit entries for signing in and out, written on signals of Django and django-allauth.
+"""Writes audit entries for signing in and out, on signals of Django and django-allauth.
 
-A typed name may be a password in the wrong field, so it is only recorded if it is the name of an account.
+A person may type their password into the name field. So a typed name is recorded only if an account has it.
 """
 
 from collections.abc import Mapping
@@ -25,15 +25,16 @@ _IPV6_PREFIX = 64  # what one place has of IPv6, where hosts change their addres
 
 
 def record_refusal(credentials: Mapping[str, Any]) -> None:
-    """Record that too many tries locked a sign-in."""
+    """Record that a sign-in is locked after too many tries."""
     audit.record(action="sign-in.locked", by=None, now=timezone.now(), target=_account_named(credentials))
 
 
 def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> str:
-    """Return the key for counting wrong passwords.
+    """Return the key under which wrong passwords are counted.
 
-    For an account at a known place, the key is both. From everywhere else it is the account, so that strangers use up
-    each other's tries and not those of the account's owner. Without an account, it is the typed text.
+    If the account has signed in from this network before, the key is the account and the network. Otherwise, it is only
+    the account, so that strangers use up each other's tries and not the owner's. If no account has the typed name, the
+    key is the typed name.
     """
     account = _account(credentials)
     if account is None:
@@ -73,7 +74,7 @@ def _password_changed(*, user: User, **signal: Any) -> None:
 
 
 def _account_named(credentials: Mapping[str, Any]) -> str:
-    """Return the name of the account that was asked for, or a placeholder if it does not exist."""
+    """Return the user name of the account that was tried, or a placeholder if it does not exist."""
     found = _account(credentials)
     return UNKNOWN if found is None else found.username
 
@@ -87,7 +88,7 @@ def _typed_name(credentials: Mapping[str, Any]) -> str:
 
 
 def _place(address: str | None) -> IPv4Network | IPv6Network | None:
-    """Return the network of one place: an IPv4 address, or a site's IPv6 prefix."""
+    """Return the network that counts as one place: an IPv4 address, or a site's IPv6 prefix."""
     try:
         parsed = ip_address(address or "")
     except ValueError:

@@ -1,1 +1,1 @@
-"""Spellings of names and addresses, from values to values."""
+"""Spellings of names and addresses, as functions without a database."""

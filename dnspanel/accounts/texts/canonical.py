@@ -1,8 +1,7 @@
 """Canonical spellings for comparing mail addresses, user names and other names. Pure.
 
-PostgreSQL's `UPPER` and Python's `lower` turn some other letters into ASCII: the dotless i, the long s, the Kelvin
-sign. Comparing with them could open another person's account. So a letter outside ASCII never becomes an ASCII letter
-here.
+PostgreSQL's `UPPER` and Python's `lower` turn some non-ASCII letters into ASCII letters: the dotless i, the long s, the
+Kelvin sign. Comparing with them could open another person's account. So the functions in this module never do that.
 """
 
 import string
@@ -19,14 +18,14 @@ _BETWEEN_LABELS = str.maketrans("@.+_-", "     ")
 
 
 def ascii_lower(text: str) -> str:
-    """Return the text with A to Z as small letters, and everything else as it is."""
+    """Return the text with A to Z in lowercase. Other characters stay."""
     return text.translate(_LOWER)
 
 
 def canonical_mail(text: str) -> str | None:
-    """Return the address in small letters with its domain as A-labels; None for one without a canonical spelling.
+    """Return the address in lowercase with its domain as A-labels, or None if it has no canonical spelling.
 
-    The local part is of ASCII without quotes, so that no two spellings are one mailbox.
+    The local part must be ASCII without quotes, so that each mailbox has only one spelling.
     """
     local, at, domain = text.rpartition("@")
     parts = local.split(".")
@@ -37,7 +36,7 @@ def canonical_mail(text: str) -> str | None:
 
 
 def canonical_domain(text: str) -> str | None:
-    """Return a mail domain as A-labels in lower case, or None if IDNA 2008 does not allow it."""
+    """Return a mail domain as A-labels in lowercase, or None if IDNA 2008 does not allow it."""
     if text.endswith("."):
         return None
     try:
@@ -48,9 +47,9 @@ def canonical_domain(text: str) -> str | None:
 
 
 def canonical_username(text: str) -> str | None:
-    """Return the name as UsernameCaseMapped (RFC 8265, 3.3) has it; None for a name that this profile refuses.
+    """Return the name in the form UsernameCaseMapped (RFC 8265, section 3.3), or None if that profile refuses it.
 
-    Outside ASCII it is stricter than the profile: letters have to be such as IDNA 2008 allows in a label, too.
+    Outside of ASCII, this is stricter than the profile: IDNA 2008 must allow each letter in a label.
     """
     if text.isascii():
         return ascii_lower(text) if text and text.isprintable() and " " not in text else None
@@ -69,6 +68,6 @@ def canonical_username(text: str) -> str | None:
 
 
 def _without_width(character: str) -> str:
-    """Return the ordinary form of a full-width or half-width character (RFC 8265, 3.3.1: the Width Mapping Rule)."""
+    """Return the ordinary form of a fullwidth or halfwidth character (RFC 8265, section 3.3.1, Width Mapping Rule)."""
     kind, _, points = unicodedata.decomposition(character).partition(" ")
     return "".join(chr(int(point, 16)) for point in points.split()) if kind in ("<wide>", "<narrow>") else character

@@ -1,4 +1,4 @@
-"""The condition that a column is a text, where small and capital letters are alike; accounts have `find_people`."""
+"""A query condition that compares text without regard to ASCII case. Accounts use `find_people` instead."""
 
 from django.db.models import F, Q, Value
 from django.db.models.functions import Collate, Lower
@@ -8,7 +8,7 @@ from dnspanel.accounts.texts.canonical import ascii_lower
 
 
 def same_but_for_ascii_case(column: str, text: str) -> Q:
-    """Return the condition that the column is this text, whether its letters A to Z are small or capital."""
+    """Return the condition that the column equals this text, ignoring the case of A to Z."""
     if "\0" in text:
         return Q(pk__in=())
     # By the rules of "C", PostgreSQL folds ASCII alone; by those of a language, also the Kelvin sign and others.

@@ -1,1 +1,1 @@
-"""API tokens and TSIG keys, and the service accounts that have them."""
+"""API tokens and TSIG keys, and the service accounts that own some of them."""

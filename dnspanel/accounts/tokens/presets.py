@@ -1,6 +1,6 @@
-"""Terms of tokens for the most common tasks. `tokens.create_token` makes a token of them. Pure.
+"""Token terms for the most common tasks. `tokens.create_token` creates tokens with these terms. Pure.
 
-Each gives as few rights as the task needs, because these tokens end up in files on other people's machines.
+Each preset gives as few rights as the task needs, because these tokens are stored in files on other machines.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ _EDIT = RECORD_RIGHTS | {Right.READ}
 
 
 class Preset(StrEnum):
-    """What a token is made for; the value is how pages and the API name it."""
+    """A common task for a token. The value is its name in URLs and the API."""
 
     ACME = "acme"
     DYNDNS = "dyndns"
@@ -28,7 +28,7 @@ class Preset(StrEnum):
 
     @property
     def label(self) -> str:
-        """As a page says it."""
+        """The preset's name on pages."""
         return _LABELS[self]
 
 
@@ -42,46 +42,46 @@ _LABELS = {
 
 
 def acme_name(name: str) -> str:
-    """Return the name of the ACME challenge for a certificate of `name` (canonical). `*.x` has the same one as `x`.
+    """Return the name of the ACME challenge for a certificate of `name` (canonical).
 
-    Raise BadName if that name would be too long.
+    `*.x` and `x` have the same challenge name. Raise BadName if the challenge name is too long.
     """
     return names.parse(f"{ACME_LABEL}.{name.removeprefix('*.')}")
 
 
 def acme_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for a certificate client: only TXT at `_acme-challenge` of this name, in this zone."""
+    """Return terms for a certificate client, which can only edit TXT at `_acme-challenge` of this name in this zone."""
     challenge = acme_name(name)
     grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(challenge),), types=frozenset({rdtypes.TXT}))
     return _terms(purpose or f"ACME for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
 
 
 def dyndns_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for a router: the addresses of one host."""
+    """Return terms for a router, which can only edit the addresses (A and AAAA) of one host."""
     types = frozenset({rdtypes.A, rdtypes.AAAA})
     grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(name),), types=types)
     return _terms(purpose or f"dyndns for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
 
 
 def ci_terms(*, zone_id: int, zone_name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for a pipeline: all records of one zone, without changing its settings or deleting it."""
+    """Return terms for a pipeline, which can edit all records of one zone, but not change its settings."""
     grant = Grant(_EDIT, zones=frozenset({zone_id}))
     return _terms(purpose or f"CI for {_spoken(zone_name)}", now, grant)
 
 
 def monitoring_terms(*, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for monitoring: read every zone and node that the owner sees."""
+    """Return terms for monitoring, which can read every zone and node that the owner sees."""
     grant = Grant(frozenset({Right.READ}), everywhere=True)
     return _terms(purpose or "Monitoring", now, grant, permissions=frozenset({Permission.FLEET}))
 
 
 def exactly(name: str) -> str:
-    """Return the pattern that matches only this name. The star of a wildcard is escaped."""
+    """Return a pattern that matches only this name. The star of a wildcard is escaped."""
     return name.replace("*", "\\*")
 
 
 def default_end(now: datetime) -> datetime:
-    """Return the default expiry of a token."""
+    """Return the default expiry time of a token."""
     return now + LIFETIME
 
 

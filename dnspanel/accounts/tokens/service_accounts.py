@@ -1,4 +1,4 @@
-"""Service accounts: no person signs in with one, and its tokens do not end with their maker's account. Verbs."""
+"""Service accounts: accounts for programs. Their tokens stay valid when their creator's account is closed. Verbs."""
 
 from datetime import datetime
 
@@ -18,7 +18,7 @@ _TAKEN = gettext_noop("A user with that username already exists.")
 
 
 def create_service_account(*, name: str, role: str, by: Author, now: datetime) -> User:
-    """Create an account without a password or a mail address. It gets teams, grants and tokens as a person does.
+    """Create an account without a password or mail address. It can have teams, grants and tokens, like a person.
 
     Raise GrantRefused if the role exceeds the creator's own rights, and AccountRefused for an invalid name.
     """
@@ -43,10 +43,10 @@ def create_service_account(*, name: str, role: str, by: Author, now: datetime) -
 
 
 def refuse_tokens_of_another(*, owner: User, by: Author) -> None:
-    """Raise NotYours if the author would get the secret of another person's token.
+    """Raise NotYours if the author would get the secret of a token that belongs to another person.
 
-    People may get their own secrets. People who manage accounts may get those of service accounts. The panel may
-    get all.
+    People can get the secrets of their own tokens. People who manage accounts can also get those of service accounts.
+    The panel can get all.
     """
     person = user_of(by)
     if person is None or person.pk == owner.pk:

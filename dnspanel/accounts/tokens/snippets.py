@@ -1,6 +1,6 @@
-"""Configuration texts for common programs, filled with the panel's URL, secret and name. Pure.
+"""Configuration snippets for common programs, with the panel's URL, the token's secret and the name filled in. Pure.
 
-Programs for PowerDNS need only the panel's URL: API v1 has the same path as PowerDNS's API.
+Programs for PowerDNS only need the panel's URL, because API v1 has the same path as PowerDNS's API.
 """
 
 import json
@@ -15,7 +15,7 @@ from dnspanel.texts import gettext
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the texts are filled with; `zone` and `name` are canonical, and empty for a token without them."""
+    """The values for a snippet. `zone` and `name` are canonical, or empty if the token is not limited to them."""
 
     panel_url: str
     secret: str
@@ -25,7 +25,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """One text; `language` says how it is coloured, `note` what to know before using it."""
+    """One configuration text. `language` selects the syntax highlighting. `note` explains what to check before use."""
 
     tool: str
     language: str  # sh, ini, yaml, hcl
@@ -34,7 +34,7 @@ class Snippet:
 
 
 def snippets_for(preset: Preset, place: Place) -> tuple[Snippet, ...]:
-    """Return the texts for a token of this preset, the most likely first."""
+    """Return the snippets for a token of this preset, most common program first."""
     return tuple(make(place) for make in _BY_PRESET[preset])
 
 
@@ -50,7 +50,7 @@ def curl_zone(place: Place) -> Snippet:
 
 
 def certbot(place: Place) -> Snippet:
-    """Return a configuration of certbot with its PowerDNS plugin."""
+    """Return a certbot configuration for its PowerDNS plugin."""
     host = _host(place.name)
     text = (
         "pip install certbot certbot-dns-powerdns\n"
@@ -119,7 +119,7 @@ def external_dns(place: Place) -> Snippet:
 
 
 def terraform(place: Place) -> Snippet:
-    """Return a configuration of Terraform or OpenTofu with the PowerDNS provider."""
+    """Return a Terraform or OpenTofu configuration for the PowerDNS provider."""
     text = f"""terraform {{
   required_providers {{
     powerdns = {{ source = "pan-net/powerdns" }}
@@ -143,7 +143,7 @@ resource "powerdns_record" "www" {{
 
 
 def dyndns_url(place: Place) -> Snippet:
-    """Return the update URL for a router. User name and password are separate fields there."""
+    """Return the update URL, user name and password for a router's dynamic DNS form."""
     address = f"{place.panel_url}/nic/update?hostname={quote(_host(place.name), safe='')}&myip=<ipaddr>"
     return Snippet(
         "router",
@@ -157,13 +157,13 @@ def dyndns_url(place: Place) -> Snippet:
 
 
 def dyndns_curl(place: Place) -> Snippet:
-    """Return a curl command for the same update."""
+    """Return a curl command that updates the host's address."""
     address = f"{place.panel_url}/nic/update?hostname={quote(_host(place.name), safe='')}"
     return Snippet("curl", "sh", f"curl -u {_quote_shell('host:' + place.secret)} {_quote_shell(address)}\n")
 
 
 def acme_curl(place: Place) -> Snippet:
-    """Return commands that add and remove one challenge, with API v1's EXTEND and PRUNE. Other values stay."""
+    """Return commands that add and remove one challenge with EXTEND and PRUNE of API v1. Other values stay."""
     name = acme_name(place.name)
     address = f"{place.panel_url}/api/v1/servers/localhost/zones/{quote(place.zone, safe='')}"
     records = [{"content": '"proof"'}]

@@ -1,4 +1,4 @@
-"""Say what a token may do, and refuse terms that no one may give it."""
+"""The terms of a token (scope, permissions and limits), and the checks of these terms."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from dnspanel.texts import gettext
 
 @dataclass(frozen=True, slots=True)
 class TokenTerms:
-    """What a token is for and what it may do; made by a form, a preset or the API."""
+    """The purpose, rights and limits of a token, from a form, a preset or the API."""
 
     purpose: str
     scope: tuple[Grant, ...] = ()
@@ -49,7 +49,7 @@ def refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) 
 
 
 def _faults_of_limits(terms: TokenTerms, now: datetime) -> dict[str, list[str]]:
-    """Return what is wrong with the limits of a token: from where, until when and how often it works."""
+    """Return the errors in a token's networks, expiry and request limit, keyed by field."""
     faults: dict[str, list[str]] = {}
     for network in terms.networks:
         try:
@@ -68,7 +68,7 @@ def _faults_of_limits(terms: TokenTerms, now: datetime) -> dict[str, list[str]]:
 
 
 def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
-    """Return the rights of the token that its owner, or the token that makes it, lacks."""
+    """Return the rights in these terms that the owner, or the token that creates the new token, lacks."""
     lacking: list[str] = []
     for giver in (actor_of(owner), by if isinstance(by, Actor) and by.token else None):
         if giver is None:
@@ -90,7 +90,7 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
 
 
 def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
-    """Fill missing limits from the parent token."""
+    """Return the terms with missing limits filled in from the token that creates the new token."""
     maker = token_of(by)
     if maker is None:
         return terms
@@ -103,8 +103,9 @@ def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
 
 
 def faults_beyond_maker(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
-    """Return the faults if the token would work longer, more often, or from more networks than the token
-    that makes it.
+    """Return the limits in these terms that exceed those of the token that creates the new token, keyed by field.
+
+    The limits are the expiry, the number of requests and the networks.
     """
     maker = by.token if isinstance(by, Actor) else None
     faults: dict[str, list[str]] = {}
@@ -150,13 +151,14 @@ def columns_of_terms(terms: TokenTerms) -> dict[str, object]:
 
 
 def requests_per_minute(token: Token) -> int:
-    """Return how many requests a minute the token may make."""
+    """Return the number of requests that the token is allowed to make per minute."""
     return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
 
 
 def request_limits(token: Token) -> dict[int, int]:
-    """Return the limits of requests a minute by token id: the token's own, and that of the token whose allowance it
-    shares.
+    """Return the limits of requests per minute, keyed by token id.
+
+    There can be two: the token's own limit, and that of the token whose allowance it shares after a rotation.
     """
     limits = {token.pk: requests_per_minute(token)}
     if token.allowance_of_id is not None and token.allowance is not None:

@@ -1,8 +1,7 @@
-"""API tokens and TSIG keys: make, find, rotate, revoke. Verbs.
+"""Creates, finds, rotates and revokes API tokens and TSIG keys. Verbs.
 
-The secret of an API token has 256 bits, is shown once, and only its SHA-256
-is stored: against a random secret a slow hash would add nothing. A TSIG key
-has to be known to check a signature, so it is stored encrypted.
+The secret of an API token has 256 random bits. It is shown once, and only its SHA-256 is stored: for a random secret, a
+slow hash would add nothing. A TSIG key is needed to verify signatures, so it is stored encrypted.
 """
 
 import base64
@@ -61,18 +60,18 @@ USE_NOTED_EVERY = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A new token, and its secret, which cannot be shown again."""
+    """A new token with its secret, which cannot be shown again."""
 
     token: Token
     secret: str
 
 
 def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -> NewToken:
-    """Create a token and record it in the audit log.
+    """Create a token and write it to the audit log.
 
-    Raise TokenRefused with the fields at fault: a missing purpose, an invalid network, an end in the past, a right that
-    the owner (or the token that makes this one) lacks, a limit wider than that token's. Raise TokenDead if the token
-    that makes it was revoked since, and NotYours if the owner is another person.
+    Raise TokenRefused with the invalid fields: a missing purpose, an invalid network, an expiry in the past, a right
+    that the owner or the creating token lacks, or a limit wider than the creating token's. Raise TokenDead if the
+    creating token was revoked, and NotYours if the owner is another person.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -105,12 +104,12 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
     secret: str = "",
     needs_permission: bool = False,
 ) -> NewToken:
-    """Create a TSIG key. `secret` is Base64; with "" a new one is generated.
+    """Create a TSIG key. `secret` is Base64. If it is "", a new secret is generated.
 
-    With `needs_permission` its scope covers only zones that name the key.
+    If `needs_permission` is True, the key's scope only covers zones that name the key.
 
-    Raise the errors of `create_token`. Raise TokenRefused also for a bad name, algorithm or secret, and for a token
-    whose writes must carry If-Match. Raise TsigNameTaken.
+    Raise the errors of `create_token`. Also raise TokenRefused for an invalid name, algorithm or secret, and for a
+    creating token whose writes must carry If-Match. Raise TsigNameTaken.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -146,11 +145,11 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
 
 
 def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta = timedelta(days=1)) -> NewToken:
-    """Create a new API token with the same terms and end. The old one ends after `overlap`.
+    """Create a new API token with the same terms and expiry. The old one expires after `overlap`.
 
-    Both share one allowance of requests: a new secret isn't a new token. Raise TokenDead if the token is dead or was
-    rotated before, NotYours for another person's token, and TokenRefused for a token with fewer rights or narrower
-    limits.
+    Both tokens share one allowance of requests, because only the secret is new. Raise TokenDead if the token is dead or
+    was already rotated, NotYours for another person's token, and TokenRefused if the author is a token with fewer
+    rights or narrower limits.
     """
     _refuse_wider(by, token)
     if token.kind == TokenKind.SCIM:
@@ -196,7 +195,11 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
 
 
 def _refuse_wider(by: Author, token: Token) -> None:
-    """Raise an error if the author would get the secret of another person's token, or a token that of a wider one."""
+    """Raise NotYours or TokenRefused if the author must not get this token's secret.
+
+    The author must own the token or manage its service account. A token must not get the secret of a token with more
+    rights or wider limits.
+    """
     refuse_tokens_of_another(owner=token.owner, by=by)
     mine = by if isinstance(by, Actor) else None
     if mine is None or mine.token is None or mine.token.pk == token.pk:
@@ -216,10 +219,10 @@ def _refuse_wider(by: Author, token: Token) -> None:
 
 
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
-    """Give those of these tokens that are the person's and alive to `to`, with their later rotations. Return their ids.
+    """Transfer the person's valid tokens with these ids, and their earlier forms, to `to`. Return the valid ids.
 
-    A token must not gain rights: each must be within the person's own current rights. Inside a transaction. Raise
-    TokenRefused, TokenQuotaExceeded.
+    A token must not gain rights, so each must be within the person's current rights. The caller opens the transaction.
+    Raise TokenRefused, TokenQuotaExceeded.
     """
     if not ids:
         return []
@@ -244,10 +247,10 @@ def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now
 
 
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
-    """Revoke a token, its later rotations, and all tokens made with one of these.
+    """Revoke a token, its later rotations, and all tokens made with any of them.
 
-    Tokens made with an earlier rotation count too: rotating a stolen token must not save the tokens that the thief
-    made. A second call changes nothing. Raise AboveYou for a token with fewer rights.
+    Tokens made before a rotation are revoked too. Otherwise, rotating a stolen token would save the tokens that the
+    thief made. If the token is already revoked, change nothing. Raise AboveYou for a token with fewer rights.
     """
     _refuse_above(by, token)
     with transaction.atomic():
@@ -265,13 +268,17 @@ def end_token(*, token: Token, by: Author, now: datetime) -> None:
 
 
 def ending_with(token: Token) -> int:
-    """Return how many other living tokens end when this token is revoked."""
+    """Return the number of other valid tokens that `revoke_token` would revoke together with this one."""
     line = {pk for ending in _line_of(token) for pk in ending} - {token.pk}
     return Token.objects.filter(pk__in=line, revoked_at=None).count()
 
 
 def _refuse_above(by: Author, token: Token) -> None:
-    """Raise AboveYou when a token would revoke another one that is neither its own work nor a part of itself."""
+    """Raise AboveYou if a token would revoke a token that does not belong to it.
+
+    A token can revoke itself, the tokens that it made, and tokens of its owner within its own scope. For other tokens,
+    `refuse_at_or_above` decides.
+    """
     mine = by if isinstance(by, Actor) and by.token is not None else None
     if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):
         return
@@ -281,7 +288,7 @@ def _refuse_above(by: Author, token: Token) -> None:
 
 
 def _is_within_scope(token: Token, actor: Actor) -> bool:
-    """Return True if the token gives no more than this actor's scope and permissions."""
+    """Return True if the actor's scope and permissions include everything that the token gives."""
     return _is_part_of(token, actor.scope or (), actor.permissions)
 
 
@@ -291,7 +298,10 @@ def _is_part_of(token: Token, grants: Collection[Grant], permissions: Collection
 
 
 def _line_of(token: Token) -> Iterator[set[int]]:
-    """Yield the token, then its rotations and all tokens made with any of its forms, then the same for these."""
+    """Yield sets of ids of the tokens that are revoked together with this one, beginning with the token itself.
+
+    Each set has the rotations of the tokens before, and all tokens made with any of their forms.
+    """
     seen, ending = set[int](), {token.pk}
     while ending:
         yield ending
@@ -309,7 +319,7 @@ def _end(token: Token, by: Author, now: datetime) -> None:
 
 
 def _earlier_forms(tokens: Collection[int]) -> set[int]:
-    """Return the tokens that became these by rotation."""
+    """Return the ids of the earlier tokens that these tokens replaced by rotation."""
     found, later = set[int](), set(tokens)
     while later:
         later = set(Token.objects.filter(rotated_to__in=later).values_list("pk", flat=True)) - found
@@ -318,9 +328,9 @@ def _earlier_forms(tokens: Collection[int]) -> set[int]:
 
 
 def _living_maker(by: Author, now: datetime) -> Token | None:
-    """Lock and return the token that makes another one. Raise TokenDead if it was revoked since.
+    """Lock and return the token that creates another one, or None. Raise TokenDead if it was revoked.
 
-    Inside a transaction.
+    The caller opens the transaction.
     """
     maker = token_of(by)
     if maker is None:
@@ -331,7 +341,7 @@ def _living_maker(by: Author, now: datetime) -> Token | None:
 
 
 def _allowance_after(earlier: Token | None) -> dict[str, object]:
-    """Return the columns of the allowance that a rotated token shares: that of the first token with a limit."""
+    """Return the allowance columns for a rotated token. It shares the allowance of the first token with a limit."""
     if earlier is None:
         return {}
     if earlier.allowance_of_id is None and earlier.requests_per_minute is None:
@@ -342,11 +352,10 @@ def _allowance_after(earlier: Token | None) -> dict[str, object]:
 
 
 def actor_by_secret(*, secret: str, address: str | None, now: datetime, kind: TokenKind = TokenKind.API) -> Actor:
-    """Return the actor of the token with this secret, used from this address. One query, sometimes one more to note
-    the use.
+    """Return the actor of the token with this secret. Make one query, or two if the use must be stored.
 
-    Raise TokenUnknown, TokenDead (revoked, expired, unused for too long, its owner's account closed) or TokenElsewhere.
-    The response must not reveal which.
+    Raise TokenUnknown, TokenElsewhere, or TokenDead (revoked, expired, unused for too long, or its owner's account is
+    closed). The response must not reveal the reason.
     """
     if not secret.startswith(SECRET_START):
         raise TokenUnknown
@@ -365,7 +374,7 @@ FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_s
 
 
 def _token_of(secret_sha256: bytes) -> Token:
-    """Return the API token and its owner, by a prepared query: composing it in Django takes three times as long."""
+    """Return the API token and its owner by a prepared query, which takes a third of the time of a Django query."""
     with prepared_cursor() as cursor:
         cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
         row = cursor.fetchone()
@@ -379,7 +388,7 @@ def _token_of(secret_sha256: bytes) -> Token:
 
 
 def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
-    """Return the actor of a token that has proved itself (TSIG). Raise the errors of `actor_by_secret`."""
+    """Return the actor of a TSIG key whose signature was verified. Raise TokenDead or TokenElsewhere."""
     refuse_dead(token, now)
     if token.networks and not _is_within(address, token.networks):
         raise TokenElsewhere
@@ -391,13 +400,13 @@ def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor
 
 
 def tsig_secret(token: Token) -> bytes:
-    """Return the decoded key of a TSIG key."""
+    """Return the decrypted secret bytes of a TSIG key."""
     assert token.tsig_secret is not None
     return base64.b64decode(decrypt_secret(token.tsig_secret))
 
 
 def refuse_dead(token: Token, now: datetime) -> None:
-    """Raise TokenDead if the token may not be used any more."""
+    """Raise TokenDead if the token is revoked, expired or unused for too long."""
     if token.revoked_at is not None:
         raise TokenDead(gettext("This token was revoked on {revoked_at:%Y-%m-%d}.").format(revoked_at=token.revoked_at))
     if token.expires_at is not None and token.expires_at <= now:
@@ -411,9 +420,9 @@ def refuse_dead(token: Token, now: datetime) -> None:
 
 
 def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
-    """Select a person's own tokens, or all if the actor manages people.
+    """Return a query for the person's own tokens, or for all tokens if the actor manages people.
 
-    A token without that permission sees only itself.
+    A token that does not manage people sees only itself.
     """
     tokens = Token.objects.select_related("owner")
     if Permission.PEOPLE in actor.permissions:
@@ -423,7 +432,7 @@ def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
 
 
 def token_for(actor: Actor, pk: int) -> Token:
-    """Return the token with this id. Raise TokenUnknown if the actor may not see it."""
+    """Return the token with this id. Raise TokenUnknown if the actor is not allowed to see it."""
     token = tokens_visible_to(actor).filter(pk=pk).first()
     if token is None:
         raise TokenUnknown
@@ -431,12 +440,12 @@ def token_for(actor: Actor, pk: int) -> Token:
 
 
 def alive_tokens(now: datetime) -> QuerySet[Token]:
-    """Select tokens that are neither revoked nor expired."""
+    """Return a query for tokens that are neither revoked nor expired."""
     return Token.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
 
 
 def token_count(holder: Holder, now: datetime, most: int) -> int:
-    """Count the living tokens of a person, or of a team's members, up to `most`."""
+    """Count the valid tokens of a person, or of a team's members. Stop at `most`."""
     alive = alive_tokens(now)
     if holder.team:
         people = User.objects.filter(**members_bound_by(holder.pk))
@@ -445,10 +454,10 @@ def token_count(holder: Holder, now: datetime, most: int) -> int:
 
 
 def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
-    """Raise TokenQuotaExceeded if the owner, or a team of theirs, has reached its quota of tokens.
+    """Raise TokenQuotaExceeded if the owner, or one of the owner's teams, has reached the token quota.
 
-    A token that is `replaced` makes room for its successor once. Both work for a while, so rotating a token repeatedly
-    counts each of them.
+    `replaced` is 1 for a rotation, because the successor replaces the token. Both work for a while, so rotating a token
+    repeatedly counts each of them.
     """
     refuse_beyond(
         holders_for(owner),
@@ -476,7 +485,7 @@ def _is_within(address: str | None, networks: Sequence[str]) -> bool:
 
 
 def _note_use(token: Token, address: str | None, now: datetime) -> None:
-    """Note the last use and address, at most once in USE_NOTED_EVERY unless the address changes."""
+    """Store the token's last use and address, at most once in USE_NOTED_EVERY unless the address changes."""
     recent = token.last_used_at is not None and token.last_used_at > now - USE_NOTED_EVERY
     if recent and token.last_address == address:
         return
@@ -486,12 +495,12 @@ def _note_use(token: Token, address: str | None, now: datetime) -> None:
 
 
 def new_secret() -> str:
-    """Return a new secret of an API token or a directory. It is shown once."""
+    """Return a new random secret for an API token or a directory."""
     return SECRET_START + secrets.token_urlsafe(32)
 
 
 def kept_of(secret: str) -> dict[str, Any]:
-    """Return the columns that identify a token by its secret."""
+    """Return the stored columns of a secret: its prefix for display, and its SHA-256."""
     return {"prefix": secret[:PREFIX_LENGTH], "secret_sha256": _sha256(secret)}
 
 

@@ -1,8 +1,8 @@
-"""TSIG keys by name, as programs maintain them: find, create, change; `tokens.revoke_token` removes. Verbs.
+"""Finds, creates and changes TSIG keys by name, for programs. `tokens.revoke_token` removes them. Verbs.
 
-A TSIG key is a token. A key made by a token is limited to the rights, networks and lifetime of that token. Only people
-with the right to change the settings of some zone see or create keys. The secret is shown when the key is created. A
-person with the permission to read secrets can read their own later, and the audit log records it.
+A TSIG key is a token. A key made by a token is limited to the token's rights, networks and lifetime. Only people with
+the right to change the settings of some zone can see or create keys. The secret is shown when the key is created.
+Later, people with the permission to read secrets can read those of their own keys, and the audit log records it.
 """
 
 import base64
@@ -29,9 +29,10 @@ def may_have_keys(actor: Actor) -> bool:
 
 
 def tsig_keys_visible_to(actor: Actor) -> list[Token]:
-    """Return TSIG keys by name: a person's own; for a token, its owner's keys within the token's scope.
+    """Return the TSIG keys that this actor is allowed to see, sorted by name.
 
-    An actor who manages people gets all keys. An expired key, and its name, stay until a person removes the key.
+    A person sees their own keys. A token sees its owner's keys within the token's scope. An actor who manages people
+    sees all keys. An expired key stays, with its name, until a person removes it.
     """
     if not may_have_keys(actor):
         return []
@@ -42,7 +43,7 @@ def tsig_keys_visible_to(actor: Actor) -> list[Token]:
 
 
 def tsig_key_for(actor: Actor, name: str) -> Token:
-    """Return the key of this (canonical) name. Raise TokenUnknown if the actor may not see it."""
+    """Return the key with this canonical name. Raise TokenUnknown if the actor is not allowed to see it."""
     for key in tsig_keys_visible_to(actor):
         if key.tsig_name == name:
             return key
@@ -50,14 +51,15 @@ def tsig_key_for(actor: Actor, name: str) -> Token:
 
 
 def key_exists(name: str) -> bool:
-    """Return True if a key of this (canonical) name exists."""
+    """Return True if a valid or expired key has this canonical name. Revoked keys do not count."""
     return Token.objects.filter(kind=TokenKind.TSIG, revoked_at=None, tsig_name=name).exists()
 
 
 def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> NewToken:
-    """Create a TSIG key without rights until a zone names it, as in PowerDNS. Then it has at most the rights of `by`.
+    """Create a TSIG key that has no rights over a zone until the zone names the key, as in PowerDNS.
 
-    It works from the same networks and until the same time. Raise the errors of `create_tsig_key`.
+    Then the key has at most the rights of `by`, from the same networks and until the same time. Raise the errors of
+    `create_tsig_key`.
     """
     token = by.token
     terms = TokenTerms(
@@ -80,7 +82,7 @@ def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, no
 
 
 def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret: str | None, now: datetime) -> Token:
-    """Change the key's name, algorithm, and secret (Base64). None keeps the secret.
+    """Change the key's name, algorithm and secret (Base64). If `secret` is None, keep it.
 
     Raise NotYours for another person's key, because the key acts as its owner. Raise TokenUnknown, TokenRefused or
     TsigNameTaken.
@@ -112,15 +114,12 @@ def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret:
 
 
 def may_read_secret(key: Token, by: Actor) -> bool:
-    """Return True if this actor may see the secret again: only of their own key, and only with the permission."""
+    """Return True if this actor is allowed to read the secret: the key is their own, and they have the permission."""
     return key.owner_id == by.user.pk and Permission.SECRETS in by.permissions
 
 
 def read_secret(*, key: Token, by: Actor, now: datetime) -> str:
-    """Return the secret in Base64 and record the reader in the audit log.
-
-    Return "" to an actor without the permission.
-    """
+    """Return the secret in Base64, and write an audit entry. Return "" if the actor is not allowed to read it."""
     if not may_read_secret(key, by):
         return ""
     audit.record(action="token.secret", by=by, now=now, target=key.purpose, token=key.pk, tsig=key.tsig_name)

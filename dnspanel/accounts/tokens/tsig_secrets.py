@@ -1,4 +1,4 @@
-"""What a TSIG key may be made of: algorithms and secrets. Pure."""
+"""The algorithms and secrets that TSIG keys can have. Pure."""
 
 import base64
 import binascii
@@ -18,11 +18,14 @@ _LONG_NAMES = {"hmac-md5.sig-alg.reg.int": OLD_ALGORITHM}
 
 
 class TooShort(TokenRefused):
-    """The secret is Base64, of too few bits."""
+    """The TSIG secret is valid Base64 but has too few bits."""
 
 
 def algorithm_of(text: str) -> str:
-    """Return the algorithm of this name, with or without its final dot. Raise TokenRefused."""
+    """Return the canonical name of this TSIG algorithm. Raise TokenRefused if it isn't supported.
+
+    The name can end in a dot.
+    """
     name = text.lower().removesuffix(".")
     name = _LONG_NAMES.get(name, name)
     if name not in ALGORITHMS:
@@ -31,7 +34,7 @@ def algorithm_of(text: str) -> str:
 
 
 def refuse_reserved(name: str) -> None:
-    """Raise TokenRefused for a canonical name that only a secondary's key has."""
+    """Raise TokenRefused for a canonical name that is reserved for keys of secondaries."""
     if name.endswith(f".{OF_SECONDARIES}"):
         raise TokenRefused(
             {
@@ -45,7 +48,7 @@ def refuse_reserved(name: str) -> None:
 
 
 def refuse_bad_secret(text: str) -> None:
-    """Raise TokenRefused for what is not the Base64 of LEAST_BITS or more."""
+    """Raise TokenRefused unless the text is Base64 of at least LEAST_BITS."""
     try:
         secret = base64.b64decode(text, validate=True) if text.isascii() else b""
     except (ValueError, binascii.Error):
@@ -65,7 +68,7 @@ def refuse_bad_secret(text: str) -> None:
 
 
 def refuse_new_of_old_algorithm(algorithm: str) -> None:
-    """Raise TokenRefused for an algorithm that no new key is made for."""
+    """Raise TokenRefused for an outdated algorithm. Existing keys can use it, but new keys cannot."""
     if algorithm == OLD_ALGORITHM:
         raise TokenRefused(
             {
