@@ -1,7 +1,7 @@
-"""Publish what a transfer brought as a revision of its zone, and set the zone's timers. Verbs.
+"""Publish transferred content as a revision of its zone, and set the zone's timers. Verbs.
 
-In a publication of its own, by the panel itself: no grant, rule or lock of this panel is about what another server
-publishes. Signatures that a zone brings are those that it is served with, as of an import.
+The panel itself is the author, in a separate publication: grants, rules and locks of this panel do not apply to the
+content that another server publishes. Signatures in the zone are kept and served, as for an import.
 """
 
 import logging
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TransferSource:
-    """Which transfer it was: from where, and the serial that it leads to."""
+    """The source of a transfer: the primary's address, and the serial after the transfer."""
 
     address: str
     serial: int
@@ -52,10 +52,9 @@ class TransferSource:
 def apply(
     *, row: TransferredZone, zone: Zone, transfer: Transfer, source: TransferSource, now: datetime
 ) -> Publication | None:
-    """Publish what arrived as the content of the zone, at its primary's serial. Return None if nothing changes.
+    """Publish the transferred content of the zone with its primary's serial. Return None if nothing changes.
 
-    Raises TransferFailed, and changes nothing, if the zone was changed or taken over in the meantime, or would not
-    validate any more.
+    Raise TransferFailed, without any change, if the zone was changed or taken over since, or would no longer validate.
     """
     before = signing_of(zone)
     after = with_row_ids({zone.pk: _signing(before, transfer)})[zone.pk]
@@ -107,7 +106,7 @@ def apply(
 
 
 def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None:
-    """Note that a primary has nothing newer. The zone is then valid for another expiry time of its SOA."""
+    """Store that a primary has nothing newer. The zone is then valid for another expiry time of its SOA."""
     _active(row).update(
         confirmed_at=now,
         expires_at=now + timers.expire,
@@ -117,9 +116,9 @@ def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None
 
 
 def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers: Timers | None, now: datetime) -> None:
-    """Note a failed turn with its reason and set the time of the next try.
+    """Store the reason of a failed turn, and set the time of the next attempt.
 
-    Alert at once if the primary refused, else after SILENT_FOR.
+    Alert immediately if the primary's answer is refused, and otherwise after SILENT_FOR.
     """
     since = row.failed_since or now
     failures = row.failures + 1
@@ -180,14 +179,14 @@ def _note_transfer(
 def _next_turn(row: TransferredZone, at: datetime, now: datetime) -> Case:
     """Return the time of the next turn: `at`, or soon if a NOTIFY came after this turn began.
 
-    This turn may have read older data.
+    In that case this turn possibly read older data.
     """
     came_since = Q(noticed_at__isnull=False) if row.noticed_at is None else Q(noticed_at__gt=row.noticed_at)
     return Case(When(came_since, then=Value(now + LEAST_GAP)), default=Value(at), output_field=DateTimeField())
 
 
 def _active(row: TransferredZone) -> QuerySet[TransferredZone]:
-    """Select the row, unless the zone was taken over since."""
+    """Return a query for the row, which is empty if the zone was taken over since."""
     return TransferredZone.objects.filter(pk=row.pk).exclude(zone__transferred_from="")
 
 
@@ -213,4 +212,4 @@ def _reason(source: TransferSource) -> str:
 
 
 def _nothing(zone_ids: object) -> None:
-    """Write nothing beside a pause."""
+    """Write nothing else when denial is paused."""

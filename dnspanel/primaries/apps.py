@@ -1,10 +1,10 @@
-"""Primaries as a Django app."""
+"""The Django app of transferred zones and their primaries."""
 
 from django.apps import AppConfig
 
 
 class PrimariesConfig(AppConfig):
-    """Zones that come from elsewhere."""
+    """The configuration of the app `primaries`."""
 
     name = "dnspanel.primaries"
     label = "primaries"

@@ -1,4 +1,4 @@
-"""Say what is wrong with zones that come from primaries elsewhere."""
+"""The alert conditions of zones that are transferred from primaries."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class TransfersInputs:
-    """Zones that get nothing from their primaries elsewhere, since when; why the first; how many no node has."""
+    """The zones that their primaries do not update, the reason for the first, and the number that no node serves."""
 
     late: NamedZones = NO_ZONES
     reason: str = ""
@@ -27,7 +27,7 @@ class TransfersInputs:
 
 
 def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
-    """Read why the first of the zones that are late is not transferred, and how many of them no node has."""
+    """Return the late zones, the reason for the first of them, and the number of them that no node serves."""
     late = reading.zones("untransferred")
     if not late.count:
         return TransfersInputs()
@@ -37,7 +37,7 @@ def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
 
 
 def transfer_conditions(inputs: TransfersInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield one condition for all zones to which nothing comes."""
+    """Yield one condition for all zones whose transfers are late, or none."""
     if not inputs.late.count:
         return
     message = gettext("{zones}: nothing comes from their primaries elsewhere.").format(zones=inputs.late.message(now))

@@ -1,10 +1,8 @@
-"""What may go wrong with primaries elsewhere, as one tree. Every message can be shown to the person who caused it.
+"""The errors of transferred zones, as one tree. Every message can be shown to the person who caused the error.
 
-PrimaryError
-├── NotTransferred        the zone's primary is this panel
-├── PrimariesRefused      a field of the primaries is not acceptable
-├── TakeOverRefused       the zone cannot have its primary here, or elsewhere again
-└── TransferFailed        a primary gave nothing, or what cannot be served; it changed nothing
+PrimaryError ├── NotTransferred        the zone's primary is this panel ├── PrimariesRefused      a field of the
+primaries is not acceptable ├── TakeOverRefused       the zone cannot be taken over or given back └── TransferFailed
+a primary sent nothing, or content that cannot be served; nothing has changed
 """
 
 from dnspanel.field_faults import FieldsRefused
@@ -27,18 +25,18 @@ class NotTransferred(PrimaryError):
 
 
 class PrimariesRefused(PrimaryError, FieldsRefused):
-    """The primaries cannot be these; `fields` maps each field to what is wrong with it."""
+    """The settings of the primaries are not acceptable. `fields` maps each field to its errors."""
 
 
 class TakeOverRefused(PrimaryError):
-    """The zone cannot have its primary here, or elsewhere again."""
+    """The zone cannot be taken over, or given back to its primaries."""
 
 
 class TransferFailed(PrimaryError):
-    """A transfer failed; the zone is unchanged.
+    """A transfer failed, and the zone is unchanged.
 
-    `is_refused`: the primary's answer is not acceptable, so a person should look at it. Otherwise a later try may
-    succeed.
+    `is_refused` means that the primary's answer is not acceptable, so a person should look at it. Otherwise a later
+    attempt can succeed.
     """
 
     def __init__(self, reason: str, *, is_refused: bool = False) -> None:

@@ -1,6 +1,6 @@
-"""Zones whose primary is elsewhere, and how far each is. `set_up` and `apply_transfer` write these models.
+"""The models of zones whose primary is another server. `set_up_primaries` and `apply_transfer` write them.
 
-Models store and constrain.
+Models only store and constrain data.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -47,9 +47,9 @@ TERMS = (
 
 
 class TransferredZone(PrimaryTerms):
-    """Where a zone comes from, when it was transferred, and when that is due again.
+    """The primaries of a zone, the time of its last transfer, and the time of the next one.
 
-    One that was taken over keeps where it came from, so that it can be given back; then nothing is due.
+    A zone that was taken over keeps its primaries, so that it can be given back. Then nothing is due.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="transferred")
@@ -97,5 +97,5 @@ class TransferredZone(PrimaryTerms):
 
     @property
     def is_active(self) -> bool:
-        """Whether the zone's primary is elsewhere now; else it was taken over."""
+        """True if the zone's primary is another server, and False if the zone was taken over."""
         return bool(self.zone.transferred_from)

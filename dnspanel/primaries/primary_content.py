@@ -1,7 +1,7 @@
-"""What a primary gives, made RRsets: a whole zone by AXFR, or a change of some RRsets by IXFR.
+"""Convert transferred records to RRsets: a whole zone from AXFR, or changed RRsets from IXFR.
 
-Nothing of it is taken unless all of it can be: records outside of the zone, another zone, broken rules or signatures
-that cannot be served refuse the transfer.
+A transfer is accepted completely or not at all. Records outside the zone, another zone, broken rules, or signatures
+that cannot be served make it fail.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,12 +33,12 @@ _OPTIONS = Options(existing="replace", signatures="keep")
 
 
 class DoesNotFit(Exception):
-    """The changes do not apply to the zone as it is here, so the whole zone has to be transferred."""
+    """The changes do not apply to the zone's content here, so the whole zone has to be transferred."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What a transfer makes of a zone: RRsets that change, its SOA among them, and the signatures that it brings."""
+    """The result of a transfer: the changed RRsets including the SOA, and the zone's own signatures."""
 
     changes: Changes
     soa: RRset
@@ -99,7 +99,7 @@ def touched_names(zone: str, increment: Increment) -> set[str]:
 def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Transfer:
     """Apply the changes to the current RRsets, which must be all RRsets at the touched names.
 
-    Raise DoesNotFit if a removed record is missing or an added record exists already, and for any signed zone.
+    Raise DoesNotFit if a removed record is missing, if an added record already exists, or if the zone is signed.
     """
     values: dict[Key, _Values] = {
         key: {rdata.fold(key[1], text): (text, rrset.ttl) for text in rrset.rdata}

@@ -1,4 +1,4 @@
-"""The TSIG keys that sign requests to primaries and their answers."""
+"""Find the TSIG keys that sign requests to primaries and their answers."""
 
 import dns.tsig
 

@@ -1,7 +1,7 @@
-"""TLS with primaries (RFC 9103): the settings, and how each primary is identified.
+"""Use TLS with primaries (RFC 9103): the settings, and the identity of each primary.
 
-Either all primaries of a zone use TLS or none does. Otherwise an attacker who blocks the primary that uses TLS would
-get the zone sent in clear text by another primary.
+Either all primaries of a zone use TLS or none does. Otherwise an attacker who blocks the primary with TLS could make
+another primary send the zone in clear text.
 """
 
 from collections.abc import Collection
@@ -27,7 +27,7 @@ def place_of(row: TransferredZone, address: str) -> tuple[str, int]:
 
 
 def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | None:
-    """Return how to identify the primary of this number over TLS, or None without TLS."""
+    """Return the identity that the primary of this number must prove over TLS, or None without TLS."""
     if not row.uses_tls:
         return None
     names = row.tls_names or [""]
@@ -39,12 +39,14 @@ def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | N
 
 
 def own_authority(row: TransferredZone, *, now: datetime) -> str:
-    """Return the CA certificate (PEM) for the panel's client certificate, or "" if none is shown to the primaries."""
+    """Return the CA certificate (PEM) for the panel's client certificate, or "" if the panel shows none to the
+    primaries.
+    """
     return ensure_authority(now=now).ca_pem if row.uses_tls and row.shows_certificate else ""
 
 
 def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list[str]]) -> list[str]:
-    """Return the canonical names and add faults."""
+    """Return the canonical names of the primaries, and add a fault for each invalid name."""
     found = []
     for text in texts:
         try:
@@ -59,7 +61,7 @@ def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list
 
 
 def checked_certificates(text: str, faults: dict[str, list[str]]) -> str:
-    """Return the certificates in PEM and add faults."""
+    """Return the certificates in PEM, and add a fault if they are invalid."""
     if len(text) > LONGEST_PEM:
         faults["tls_certificates"] = [gettext("At most {longest:,} characters.").format(longest=LONGEST_PEM)]
         return ""

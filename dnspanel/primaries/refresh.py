@@ -1,6 +1,6 @@
-"""Refresh a zone: ask its primaries one after the other, and transfer what is newer (RFC 1034, section 4.3.5).
+"""Refresh a zone: ask its primaries one after the other, and transfer newer content (RFC 1034, section 4.3.5).
 
-No transaction is open while anybody is waited for.
+No transaction is open while a primary is being asked.
 """
 
 import time
@@ -66,7 +66,7 @@ def claim_due(now: datetime) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What is known of a zone at the beginning of its turn."""
+    """The state of a zone at the beginning of its turn."""
 
     row: TransferredZone
     zone: Zone
@@ -74,15 +74,15 @@ class _Turn:
 
     @property
     def known_serial(self) -> Serial | None:
-        """The serial of the copy here, or None if the panel transfers whatever serial the primary has."""
+        """The serial of the copy here, or None if the zone must be transferred regardless of its serial."""
         return None if self.row.serial is None or self.row.wants_all else Serial(self.row.serial)
 
 
 def take_turn(*, zone_id: int, clock: Clock) -> str:
-    """Bring the zone to the state of its first primary that answers. Return "axfr", "ixfr", "" or the error, which
-    is also noted.
+    """Update the zone from its first primary that answers. Return "axfr", "ixfr", "" or the error, which is also
+    stored.
 
-    A primary's fault changes nothing in the zone. The next primary is asked instead.
+    If a primary fails, the zone does not change and the next primary is asked.
     """
     row = TransferredZone.objects.select_related("zone").filter(pk=zone_id).first()
     if row is None or not row.is_active or row.zone.deleted_at is not None:
@@ -170,10 +170,10 @@ def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
 
 
 def _changes(turn: _Turn, server: Server, known: Serial) -> Transfer | None:
-    """Transfer by IXFR. Return None if the whole zone has to be asked for.
+    """Transfer by IXFR. Return None if the whole zone has to be transferred.
 
-    The primary may answer with changes or with the whole zone. Raise the errors of `Server.all_of` if a whole zone
-    breaks off, and TransferFailed.
+    The primary can answer with changes or with the whole zone. Raise the errors of `Server.all_of` if a whole zone is
+    cut off, and TransferFailed.
     """
     try:
         increment = server.changes_since(turn.zone.name, known.value, MOST_CHANGES)
@@ -201,7 +201,10 @@ def _all(turn: _Turn, records: Iterable[Record]) -> Transfer:
 
 
 def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) -> None:
-    """Raise TransferFailed for what no zone may hold; the whole zone is looked at where it is read."""
+    """Raise TransferFailed if the changes break a rule for all zones.
+
+    AXFR is checked where the whole zone is read.
+    """
     edits = [Edit(Change(*key, current.get(key), rrset)) for key, rrset in changes.items()]
     [plan] = plan_zones({zone.pk: (zone, edits)}, zone.changed_at)
     broken = [each for each in plan.violations if each in plan.errors or each.code == BREAKING_DS]
@@ -212,7 +215,7 @@ def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) 
 
 
 def _refuse_broken_below(turn: _Turn, changes: Changes) -> None:
-    """Raise TransferFailed for a DS that would break a zone that is served here."""
+    """Raise TransferFailed for a DS that would break the chain of trust to a zone that is served here."""
     after = {name: rrset.served for (name, type), rrset in changes.items() if type == rdtypes.DS and rrset is not None}
     if not after:
         return

@@ -1,4 +1,7 @@
-"""What people and tokens do to zones that come from elsewhere: set up, change, ask for, take over, give back. Verbs."""
+"""Set up, change, refresh, take over and give back transferred zones, as people and tokens request.
+
+Verbs.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -45,9 +48,9 @@ _OF_TLS = ("uses_tls", "tls_names", "tls_certificates", "shows_certificate")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The primaries of a zone, from a form or the API. With `tsig_secret` None the stored secret stays.
+    """The primaries of a zone, from a form or the API. If `tsig_secret` is None, the stored secret stays.
 
-    Over TLS each primary is identified by its name, which its certificate must show, or by a certificate of its own.
+    Over TLS, each primary is identified by its name, which its certificate must have, or by its own certificate.
     """
 
     addresses: Collection[str]
@@ -75,7 +78,7 @@ def terms_of(row: PrimaryTerms) -> Terms:
 
 
 def comes_by(zone: Zone, terms: Terms) -> bool:
-    """Return True if the zone is already transferred by exactly these terms."""
+    """Return True if the zone is already transferred with exactly these terms."""
     row = TransferredZone.objects.filter(pk=zone.pk).first() if zone.transferred_from else None
     if row is None or list(row.addresses) != list(terms.addresses) or row.tsig_name != terms.tsig_name:
         return False
@@ -97,8 +100,8 @@ def create_transferred_zone(
 ) -> Publication:
     """Create a zone that waits for its first transfer, and start the transfer. No node gets the zone before that.
 
-    `in_transaction` runs in the same transaction, after the zone's row is written.
-    Raise the errors of `edit.create_zone`, Forbidden if the author may not make the panel read from servers, and
+    `in_transaction` runs in the same transaction, after the zone's row is written. Raise the errors of
+    `edit.create_zone`, Forbidden if the author is not allowed to make the panel read from servers, and
     PrimariesRefused.
     """
     allowed_servers.refuse_servers(acting.author)
@@ -131,12 +134,13 @@ def set_primaries(
     acting: Acting,
     past_rules: bool = False,
 ) -> TransferredZone:
-    """Have the zone come from these servers from now on; what it holds stays until the first transfer.
+    """Transfer the zone from these servers from now on. Its content stays until the first transfer.
 
-    It is read-only here then. The author's draft forgets its operations on the zone; those of others stay, for when it
-    is taken over. Another server decides what the zone answers, so all rules are asked first: raises ApprovalNeeded,
-    Frozen, Locked or HookRefused; with `past_rules` who may govern the zone goes past the first two, with a reason.
-    Raises Unknown, RightMissing, Forbidden, and PrimariesRefused: also for a zone that is signed by keys of the panel.
+    The zone becomes read-only here. The author's draft loses its operations on the zone. Other people's operations
+    stay, in case the zone is taken over later. Another server decides the zone's content, so all rules are checked
+    first: raise ApprovalNeeded, Frozen, Locked or HookRefused. With `past_rules` a person who is allowed to govern the
+    zone bypasses the first two, with a reason. Raise Unknown, RightMissing, Forbidden or PrimariesRefused, also for a
+    zone that is signed with keys of the panel.
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
@@ -186,7 +190,7 @@ def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> N
 
 
 def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = False) -> TransferredZone:
-    """Ask the zone's primaries at once. With `wants_all`, transfer the whole zone whatever its serial.
+    """Ask the zone's primaries now. With `wants_all`, transfer the whole zone regardless of its serial.
 
     Raise Unknown, RightMissing, NotTransferred.
     """
@@ -204,9 +208,9 @@ def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = Fals
 def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Publication | None:
     """Make this panel the primary of a transferred zone. The zone is edited and served here, even if it had expired.
 
-    The terms are kept, so that `give_back` can return the zone to its primaries. Return None if nodes have
-    the zone already. Raise Unknown, RightMissing, NotTransferred, TakeOverRefused if the zone was never transferred,
-    and the refusals of rules, as `set_primaries` does.
+    The terms are kept, so that `give_back` can return the zone to its primaries. Return None if nodes already have the
+    zone. Raise Unknown, RightMissing, NotTransferred, TakeOverRefused if the zone was never transferred, and the errors
+    of rules as in `set_primaries`.
     """
     with transaction.atomic(durable=True):
         locked = _lock_zone(zone, acting.author)
@@ -250,7 +254,7 @@ def give_back(
     """Transfer a zone that was taken over from its primaries again. The next transfer replaces changes made here.
 
     Raise Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused if the zone was not taken over, and the
-    refusals of rules, as `set_primaries` does.
+    errors of rules as in `set_primaries`.
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
@@ -280,9 +284,9 @@ def give_back(
 
 
 def note_notice(*, row: TransferredZone, now: datetime) -> None:
-    """Note a primary's NOTIFY. Ask the primary at once, or a second after the last time.
+    """Store a primary's NOTIFY, and ask the primary now or one second after the last time.
 
-    A NOTIFY that comes during the zone's turn is not lost: the end of the turn notices it.
+    A NOTIFY during the zone's turn is not lost, because the end of the turn checks for it.
     """
     last = max((at for at in (row.noticed_at, row.confirmed_at) if at is not None), default=now - LEAST_GAP)
     at = max(now, min(last, now) + LEAST_GAP)
@@ -308,9 +312,9 @@ def row_of(zone: Zone) -> TransferredZone:
 
 
 def _lock_zone(zone: Zone, author: Author) -> Zone:
-    """Lock the zone as publications lock it.
+    """Lock the zone in the same way as publications do.
 
-    Raise Unknown, or RightMissing if the author may not change its settings.
+    Raise Unknown, or RightMissing if the author is not allowed to change the zone's settings.
     """
     found = next(iter(find_zones.lock_zones([zone.pk])), None)
     if found is None:
@@ -320,12 +324,12 @@ def _lock_zone(zone: Zone, author: Author) -> Zone:
 
 
 def _refuse_by_rules(zone: Zone, acting: Acting, *, past_rules: bool) -> publish_guards.Passed:
-    """Ask all rules about the zone getting another primary, this panel or a server elsewhere."""
+    """Check all rules for a change of the zone's primary, to this panel or to another server."""
     return publish_guards.refuse_act(zone, REPLACE, acting=acting, past_rules=past_rules)
 
 
 def _forget_own_operations(zone: Zone, author: Author) -> None:
-    """Drop what the author's own draft holds of the zone; drafts of other people are theirs, and stay as they are."""
+    """Delete the zone's operations in the author's own draft. Other people's drafts stay unchanged."""
     Operation.objects.filter(zone=zone, draft__author=user_of(author)).delete()
 
 
@@ -348,7 +352,7 @@ def move_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: date
 
 
 def wake_on_commit() -> None:
-    """Wake a worker for what is due, once this transaction is committed."""
+    """Wake a worker for the zones that are due, after this transaction is committed."""
     transaction.on_commit(lambda: due.send_robust(sender=TransferredZone), robust=True)
 
 
@@ -358,7 +362,10 @@ def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
 
 
 def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
-    """Return the columns of these terms. A secret that is not given is taken from `row`. Raise PrimariesRefused."""
+    """Return the database columns for these terms.
+
+    Without a new secret, `row` provides it. Raise PrimariesRefused.
+    """
     faults: dict[str, list[str]] = {}
     addresses = _addresses(terms, faults)
     columns: dict[str, Any] = {"addresses": addresses, "tsig_name": "", "tsig_algorithm": "", "tsig_secret": None}
@@ -373,7 +380,7 @@ def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
 
 
 def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[str, Any]:
-    """Return the TLS columns and add faults. TLS settings without TLS are a fault too."""
+    """Return the database columns for TLS, and add faults. TLS settings without TLS are also a fault."""
     if not terms.uses_tls:
         if terms.tls_names or terms.tls_certificates.strip() or terms.shows_certificate:
             faults["uses_tls"] = [gettext("Names and certificates are those of TLS: choose it, or leave them out.")]

@@ -1,4 +1,4 @@
-"""What primaries tell the workers: something is due. Sent on commit, without data."""
+"""Signals that a transferred zone is due, or that a zone's content was transferred. Sent on commit."""
 
 from django.dispatch import Signal
 

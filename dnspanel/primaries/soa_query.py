@@ -1,4 +1,4 @@
-"""Query the SOA at a primary over UDP, and over TCP if it does not fit (RFC 1035, RFC 8945); or over TLS alone."""
+"""Query the SOA at a primary over UDP, then TCP if the answer does not fit (RFC 1035, RFC 8945), or only over TLS."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
 """The tasks of transfers: `celery worker -Q push --pool=threads`.
 
-Tasks carry no arguments. They take what is due, by an index, one zone after the other. Beat enqueues them again in case
-a wake-up was lost. No publication waits for them.
+Tasks have no arguments. They process the zones that are due, by an index, one after the other. Beat enqueues them again
+in case a wake-up was lost. No publication waits for them.
 """
 
 import threading
@@ -26,7 +26,7 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 
 @shared_task(ignore_result=True)
 def drive_transfers_in() -> None:
-    """Stop serving expired zones and transfer zones that are due, also if a wake-up was lost."""
+    """Stop serving expired zones and transfer zones that are due, even if a wake-up was lost."""
     with while_postgresql_answers():
         if not TransferredZone.objects.exists():
             return
@@ -36,7 +36,7 @@ def drive_transfers_in() -> None:
 
 @shared_task(ignore_result=True)
 def transfer_due() -> None:
-    """Transfer what is due, zone by zone. Twice, late or never does no harm."""
+    """Transfer the zones that are due, one by one. It is safe to run twice, late or never."""
     _transfer_due()
 
 
@@ -55,5 +55,5 @@ def _transfer_due() -> None:
 
 
 def wake_transfers(**_: Any) -> None:
-    """Wake a worker because something is due at once."""
+    """Wake a worker because a zone is due now."""
     wake(transfer_due)

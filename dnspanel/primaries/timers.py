@@ -1,4 +1,7 @@
-"""When a zone is due and when it expires, by its SOA (RFC 1034 section 4.3.5, RFC 1035 section 3.3.13). Pure."""
+"""Compute when a zone is due and when it expires, from its SOA (RFC 1034 section 4.3.5, RFC 1035 section 3.3.13).
+
+Pure.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,7 +22,7 @@ LEAST_GAP = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """A zone's refresh, retry and expire."""
+    """A zone's refresh, retry and expire times."""
 
     refresh: timedelta
     retry: timedelta
@@ -27,7 +30,7 @@ class Timers:
 
     @classmethod
     def of(cls, soa: RRset) -> "Timers":
-        """Read the timers from an SOA, within the bounds. A zone is asked for at least twice before it expires."""
+        """Return the timers from an SOA, within the bounds. A zone is asked for at least twice before it expires."""
         refresh, retry, expire = (timedelta(seconds=int(word)) for word in soa.rdata[0].split()[3:6])
         refresh = min(max(refresh, LEAST_REFRESH), MOST_REFRESH)
         retry = min(max(retry, LEAST_RETRY), MOST_RETRY, refresh)
