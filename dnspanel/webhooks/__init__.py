@@ -1,1 +1,1 @@
-"""Webhooks: signed events for other people's servers, sent until they are received."""
+"""Webhooks: signed events that are sent to other servers until they are received."""

@@ -1,4 +1,4 @@
-"""Access checks: which webhooks a person sees, and which events a webhook gets."""
+"""Access checks: the webhooks that a person can see, and the events that a webhook gets."""
 
 from datetime import datetime
 
@@ -32,7 +32,7 @@ NEEDED = {
 def webhooks_visible_to(person: Person) -> QuerySet[Webhook]:
     """Return a person's own webhooks, or all webhooks for a person who manages people.
 
-    A token sees the webhooks that it made, or that it took over by rotation. Otherwise it could change the URL of a
+    A token sees only the webhooks that it created or took over by rotation. Otherwise it could change the URL of a
     webhook that gets more than the token is allowed to see.
     """
     actor = actor_of(person)
@@ -63,9 +63,9 @@ def delivery_for(person: Person, pk: int) -> Delivery:
 
 
 def require_webhooks(person: Person) -> Actor:
-    """Return the actor if it can have webhooks. Raise Forbidden.
+    """Return the actor if it is allowed to have webhooks, else raise Forbidden.
 
-    A token that is limited to some names or types cannot, because an event describes a whole zone.
+    A token that is limited to some names or types isn't allowed to, because an event describes a whole zone.
     """
     actor = actor_of(person)
     if actor is None or not {Permission.READ, Permission.FLEET} & actor.permissions:
@@ -76,7 +76,7 @@ def require_webhooks(person: Person) -> Actor:
 
 
 def listener(webhook: Webhook, *, now: datetime) -> Actor:
-    """Return the actor whose rights the webhook has: its owner, or the token that made it or that replaced that one.
+    """Return the actor whose rights a webhook has: its owner, or the token that created it or replaced that token.
 
     Raise TokenDead, with a reason to show, if that account is closed or the token is dead.
     """
@@ -94,7 +94,7 @@ def listener(webhook: Webhook, *, now: datetime) -> Actor:
 
 
 def _sees_like_a_person(actor: Actor) -> bool:
-    """Return whether a token can see everything that its owner sees."""
+    """Return True if a token can see everything that its owner sees."""
     owner = actor_of(actor.user)
     return (
         owner is not None

@@ -1,7 +1,7 @@
-"""Where the panel sends: to public addresses over https, and to the networks that the operator named.
+"""Allowed destinations: public addresses over HTTPS, and networks that the operator named.
 
-A URL comes from a person. So it is read by one parser, and `dnspanel.outbound`
-resolves its name and checks every address; the connection is made to one of these.
+A URL comes from a person. Therefore only one parser reads it, and `dnspanel.outbound` resolves its host and checks
+every address. The connection is made to one of the checked addresses.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _FIRST_FREE_PORT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL taken apart, as the request is made from it."""
+    """The parts of a URL that a request needs."""
 
     scheme: str
     host: str  # lower case, as it is resolved and as its certificate names it
@@ -31,13 +31,13 @@ class Target:
 
     @property
     def host_header(self) -> str:
-        """The host as the `Host` header names it."""
+        """The value of the `Host` header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def parse_target(url: str) -> Target:
-    """Take a URL apart. Raises AddressRefused with the part that is not acceptable."""
+    """Split a URL into its parts. Raise AddressRefused that names the unacceptable part."""
     if len(url) > LONGEST_URL:
         raise AddressRefused(gettext("The URL has more than {longest_url} characters.").format(longest_url=LONGEST_URL))
     if any(ord(character) <= 0x20 or ord(character) == 0x7F for character in url) or "\\" in url:
@@ -68,9 +68,9 @@ def parse_target(url: str) -> Target:
 def checked_addresses(
     target: Target, *, resolve: Resolve | None = None, networks: str = "OUTBOUND_NETWORKS"
 ) -> list[str]:
-    """Return the addresses of the target's host; `networks` names the setting with allowed private networks.
+    """Return the addresses of the target's host. `networks` names the setting with allowed private networks.
 
-    Raise AddressRefused if one of them is not allowed, NoAnswer if the host has no address.
+    Raise AddressRefused if an address isn't allowed, and NoAnswer if the host has no address.
     """
     try:
         return outbound.allowed_addresses(target.host, target.port, getattr(settings, networks), resolve=resolve)
@@ -91,7 +91,7 @@ def _scheme(parts: SplitResult) -> str:
 
 
 def _host(host: str) -> str:
-    """Return the host in canonical form. Raise AddressRefused."""
+    """Return the host in canonical form. Raise AddressRefused if it is invalid."""
     try:
         return outbound.canonical_host(host)
     except outbound.BadHost as exc:

@@ -1,10 +1,10 @@
-"""Webhooks as a Django app."""
+"""The Django app of webhooks."""
 
 from django.apps import AppConfig
 
 
 class WebhooksConfig(AppConfig):
-    """Webhooks and their deliveries."""
+    """The configuration of the Django app `dnspanel.webhooks`."""
 
     name = "dnspanel.webhooks"
     label = "webhooks"

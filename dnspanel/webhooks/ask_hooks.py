@@ -1,13 +1,13 @@
-"""Publish hooks are asked over the network: all of one publication at once, each for as long as it may take.
+"""Questions to publish hooks over HTTP: all hooks of a publication at the same time, each with its own time limit.
 
-The question is a POST signed as webhooks are (`sign`), for a while after a rotation by both secrets. The answer is
-status 200 and a JSON object of at most 4,096 bytes, signed in the same way by one of them under the question's
-`webhook-id`, which no other question has:
+The question is a POST that is signed like webhooks (`sign_events`), for a day after a rotation with both secrets. The
+answer is status 200 and a JSON object of at most 4,096 bytes. It is signed in the same way with one of the secrets,
+under the question's `webhook-id`, which is unique:
 
     {"allow": true, "digest": "<that of the question>", "reason": "…", "ticket": "…"}
 
-Whatever else comes (nothing, a redirect, another status, another form, another digest, a signature that is not good)
-is silence.
+Everything else counts as no answer: a timeout, a redirect, another status, another form, another digest, an invalid
+signature.
 """
 
 import json
@@ -32,9 +32,9 @@ LONGEST_TICKET = 100
 
 
 def ask_hooks(*, questions: Sequence[Question], **_: Any) -> list[HookAnswer]:
-    """Ask all hooks at once and return their answers, in the order of the questions.
+    """Ask all hooks at the same time and return their answers in the order of the questions.
 
-    None takes longer than its hook's seconds.
+    Each hook gets at most its own number of seconds.
     """
     now = timezone.now()
     answers = [_nothing_within(each.hook.seconds) for each in questions]
@@ -82,7 +82,7 @@ def _answer_of(question: Question, secrets: Sequence[str]) -> HookAnswer:
 
 
 def _read(answer: Answer, digest: str) -> HookAnswer:
-    """Return the answer, or a silent one with the reason if the form is wrong."""
+    """Parse the answer. If its form is wrong, return a silent answer with the reason."""
     if len(answer.body) >= MOST_ANSWER_BYTES:
         return HookAnswer(
             None,
@@ -105,5 +105,5 @@ def _read(answer: Answer, digest: str) -> HookAnswer:
 
 
 def _line(text: str, most: int) -> str:
-    """Return the text as one line of printable characters, cut to `most`."""
+    """Return the text as one line of at most `most` printable characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:most]

@@ -1,6 +1,6 @@
-"""Find new events by comparing what is stored with a stored position. Verbs.
+"""Find new events by comparing stored data with a stored position. Verbs.
 
-No task carries an event, so none is lost with Redis or with a worker. The next look finds it. Events, their deliveries
+No task carries an event, so no event is lost with Redis or a worker: the next check finds it. Events, their deliveries
 and the new position are committed together.
 """
 
@@ -37,7 +37,7 @@ _COMMIT_TIME = timedelta(minutes=10)
 
 
 def open_watch(*, now: datetime) -> None:
-    """Start to notice events. Earlier ones are left out."""
+    """Start to collect events from now on. Earlier events are ignored."""
     newest = head().sequence
     defaults = {"saved": newest, "everywhere": newest, "looked_at": now}
     _, made = Watch.objects.get_or_create(id=1, defaults=defaults)
@@ -53,10 +53,10 @@ def open_watch(*, now: datetime) -> None:
 
 
 def collect_events(*, now: datetime) -> int:
-    """Queue deliveries for the events since the last look. Return how many events there were.
+    """Queue deliveries for the events since the last check. Return the number of events.
 
-    One transaction. Return 0 if another process is looking, or if there was never a webhook. One look can leave events:
-    call it again while it returns any.
+    One transaction. Return 0 if another process is collecting, or if there was never a webhook. One call can leave
+    events: call it again until it returns 0.
     """
     with transaction.atomic():
         watch = Watch.objects.select_for_update(skip_locked=True).first()
@@ -82,7 +82,7 @@ def collect_events(*, now: datetime) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EventInput:
-    """An event that another module reports; `subject` identifies it among the events of its kind, for ever."""
+    """An event that another module reports. `subject` identifies it permanently among the events of its kind."""
 
     kind: EventKind
     subject: str
@@ -90,7 +90,10 @@ class EventInput:
 
 
 def tell(happened: Collection[EventInput], *, now: datetime) -> None:
-    """Queue these events for each webhook that subscribed to them and can see them, in the caller's transaction."""
+    """Queue these events for each webhook that is subscribed to them and allowed to see them.
+
+    Runs in the caller's transaction.
+    """
     webhooks = Webhook.objects.filter(active=True, events__overlap=list({each.kind for each in happened}))
     listening = list(webhooks.select_related("owner", "token").order_by("pk")) if happened else []
     if listening:
@@ -99,9 +102,9 @@ def tell(happened: Collection[EventInput], *, now: datetime) -> None:
 
 
 def _tell(webhooks: Iterable[Webhook], events: Collection[Event], now: datetime) -> None:
-    """Queue each event for each webhook that subscribed to it and can see it. `webhooks` is in the order of ids.
+    """Queue each event for each webhook that is subscribed to it and allowed to see it.
 
-    This order keeps two processes from locking each other out.
+    `webhooks` must be sorted by id. This order prevents deadlocks between two processes.
     """
     deliveries = []
     for webhook in webhooks:
@@ -194,9 +197,9 @@ def _taken_back(watch: Watch) -> list[Event]:
 
 
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
-    """Return a function from a sequence to the time when this node first proved it. One query.
+    """Return a function that maps a sequence to the time when this node first proved it. One query.
 
-    `publications` follow each other. Of the positions from the first one on, at most one for each publication and one
+    `publications` are consecutive. Of the positions from the first publication on, only one per publication and one
     more can be a first proof.
     """
     if not publications or node.epoch is None:
@@ -211,7 +214,7 @@ def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int]
 
 
 def _node_states(now: datetime, *, subscribed: bool) -> list[Event]:
-    """Return events for nodes that have had another state for a while than the one that was sent last."""
+    """Return events for nodes whose state has differed from the last sent state for a while."""
     watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
     statuses = {status.node.pk: status for status in watched_statuses(now=now)}
     events = []

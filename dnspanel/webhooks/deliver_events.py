@@ -1,10 +1,10 @@
 """Send waiting deliveries until they are delivered or given up. Verbs.
 
-At least once: an attempt is recorded after it was made. A process that dies in between has sent something that will be
-sent again, under the same `webhook-id`.
+Delivery is at least once: an attempt is recorded after it was made. If a process dies in between, the same event is
+sent again with the same `webhook-id`.
 
-Of the deliveries of a webhook that are due, the lowest number is sent first, one after another. A failed delivery waits
-for its next attempt and delays nothing: later numbers overtake it.
+The due delivery of a webhook with the lowest number is sent first, one after another. A failed delivery waits for its
+next attempt and delays no other: higher numbers overtake it.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What an attempt came to; `error` is empty if it succeeded. `final`: another one would come to the same."""
+    """The outcome of an attempt. `error` is empty if it succeeded. `final` means that a retry would be useless."""
 
     error: str = ""
     status: int | None = None
@@ -72,19 +72,19 @@ def _not_seen() -> Attempt:
 
 
 def webhooks_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of the webhooks that have a delivery to send now."""
+    """Return the ids of webhooks with a delivery that is due."""
     waiting = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now, webhook__active=True)
     rested = Q(webhook__resting_until=None) | Q(webhook__resting_until__lte=now)
     return list(waiting.filter(rested).order_by().values_list("webhook", flat=True).distinct())
 
 
 def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
-    """Attempt and record the first delivery of this webhook that is due. Return False if none is due.
+    """Attempt and record the first due delivery of this webhook. Return False if none is due.
 
-    1. Switch the webhook off if its listener has no rights any longer.
-    2. Send what the listener can see, outside of any transaction: one event to a program, all waiting events in one
-       message to people.
-    3. Record the outcome. A crash before this line repeats the attempt.
+    1. Switch the webhook off if its listener no longer has rights.
+    2. Send what the listener is allowed to see, outside of any transaction. A program gets one event, people get all
+       waiting events in one message.
+    3. Record the outcome. A crash before this step repeats the attempt.
     """
     now = clock()
     webhook = Webhook.objects.select_related("owner", "token").filter(pk=webhook_id, active=True).first()
@@ -114,9 +114,9 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
 
 
 def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, now: datetime, sent: bool = True) -> None:
-    """End the delivery or schedule its next attempt, and record the webhook's health if it was `sent`.
+    """End the delivery or schedule its next attempt, and record the webhook's health if the event was `sent`.
 
-    Leave a delivery unchanged that another process has recorded.
+    Don't change a delivery that another process has recorded.
     """
     attempts = delivery.attempts + 1
     over = not attempt.error or attempt.final or attempts >= MOST_ATTEMPTS
@@ -172,7 +172,7 @@ def forget_old_deliveries(*, now: datetime) -> int:
 
 
 def secrets_of(of: Webhook | PublishHook, *, now: datetime) -> list[str]:
-    """Return the secrets that sign: the newest one, and for a day the one before it."""
+    """Return the signing secrets: the newest one, and for a day after a rotation also the previous one."""
     found = [decrypt_secret(of.secret).decode()]
     if of.old_secret is not None and of.old_secret_until is not None and of.old_secret_until > now:
         found.append(decrypt_secret(of.old_secret).decode())
@@ -187,7 +187,7 @@ def _tell_people(
     send: Post,
     mail: Mail,
 ) -> None:
-    """Send these deliveries as one message, without those that the owner cannot see any longer."""
+    """Send these deliveries as one message, without those that the owner is no longer allowed to see."""
     seen: list[Delivery] = []
     lines: list[Line] = []
     for delivery in deliveries:
@@ -226,7 +226,7 @@ def _attempt_message(webhook: Webhook, lines: Sequence[Line], message_id: str, s
 
 
 def _page_of(facts: Mapping[str, Any]) -> str:
-    """Return the URL of the publication, request or alert of these facts; "" for other events."""
+    """Return the URL of the publication, request or alert in these facts, or "" for other events."""
     if "severity" in facts:
         return f"{settings.PANEL_URL}{reverse('alert-list')}"
     if "sequence" in facts:
@@ -276,7 +276,7 @@ def _fault_of(status: int) -> str:
 
 
 def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
-    """Clear the failures after a success. After a failure lengthen the rest, or switch the webhook off."""
+    """Reset the failures after a success. After a failure, lengthen the pause or switch the webhook off."""
     stored = Webhook.objects.filter(pk=webhook.pk)
     if not attempt.error:
         stored.exclude(failing_since=None).update(failing_since=None, failures=0, resting_until=None)

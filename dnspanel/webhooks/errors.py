@@ -1,13 +1,13 @@
-"""What may go wrong with webhooks, as one tree. Every message can be shown to the person who caused it.
+"""The errors of webhooks as one tree. Every message can be shown to the person who caused it.
 
-WebhookError
-├── WebhookUnknown        no such webhook or delivery, as far as this person may know
-├── WebhookRefused        a field of the webhook is not acceptable
-├── AddressRefused        the panel does not send to where this URL leads
-├── NoAnswer              the receiver did not answer, or not as HTTP asks
-└── NotTold               the mail server did not take the mail
+    WebhookError
+    ├── WebhookUnknown        no such webhook or delivery, as far as this person may know
+    ├── WebhookRefused        a field of the webhook is not acceptable
+    ├── AddressRefused        the panel does not send to where this URL leads
+    ├── NoAnswer              the receiver did not answer, or not as HTTP asks
+    └── NotTold               the mail server did not take the mail
 
-TooNarrow is a zones.errors.Forbidden: a token of some names or types makes no webhook.
+TooNarrow is a zones.errors.Forbidden, for a token that is limited to some names or types and can't create a webhook.
 """
 
 from dnspanel.accounts.actors.roles import Permission
@@ -21,30 +21,30 @@ class WebhookError(Exception):
 
 
 class WebhookUnknown(WebhookError):
-    """No such webhook or delivery, as far as this person may know."""
+    """The webhook or delivery doesn't exist, or the person isn't allowed to see it."""
 
     def __init__(self, what: str = "webhook") -> None:
         super().__init__(gettext("There is no such {what}.").format(what=what))
 
 
 class WebhookRefused(WebhookError, FieldsRefused):
-    """The webhook cannot be made like this; `fields` maps each field to what is wrong with it."""
+    """The webhook's terms are invalid. `fields` maps each field to its errors."""
 
 
 class AddressRefused(WebhookError):
-    """The panel does not send to this URL, or to an address of its host."""
+    """The panel doesn't send to this URL, or to an address of its host."""
 
 
 class NoAnswer(WebhookError):
-    """The receiver did not answer in time, did not speak HTTP, or has a bad certificate."""
+    """The receiver didn't answer in time, didn't speak HTTP, or has an invalid certificate."""
 
 
 class NotTold(WebhookError):
-    """The mail server did not accept the mail; the message has its words."""
+    """The mail server didn't accept the mail. The message contains the server's reply."""
 
 
 class TooNarrow(Forbidden):
-    """The token sees only parts of zones, and a webhook gets events about whole zones."""
+    """The token can see only parts of zones, but a webhook gets events about whole zones."""
 
     def __init__(self) -> None:
         self.permission = Permission.READ

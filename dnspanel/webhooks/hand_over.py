@@ -1,6 +1,6 @@
-"""Hand over tokens, webhooks, drafts and publish hooks of a person who leaves. Verbs.
+"""Transfer of tokens, webhooks, drafts and publish hooks from a person who leaves. Verbs.
 
-It is in this layer because webhooks know tokens and drafts, and neither of those knows webhooks.
+It is in this layer because webhooks depend on tokens and drafts, and neither of these depends on webhooks.
 """
 
 from collections.abc import Collection
@@ -27,8 +27,10 @@ MOST_LISTED = 500  # of each kind; the rest is listed once these are gone
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """What can be handed over: tokens that work, webhooks of no token and not by mail, drafts that hold anything,
-    publish hooks that the person placed.
+    """The belongings of a person that can be handed over.
+
+    These are valid tokens, webhooks without a token and not by mail, drafts with content, and publish hooks that the
+    person placed.
     """
 
     tokens: list[Token]
@@ -41,7 +43,7 @@ class Belongings:
 
 
 def belongings_of(person: User) -> Belongings:
-    """Return what this person has now; four queries."""
+    """Return the person's current belongings that can be handed over. Four queries."""
     alive = tokens.alive_tokens(timezone.now()).filter(owner=person, rotated_to=None).exclude(kind=TokenKind.SCIM)
     own = Webhook.objects.filter(owner=person, token=None).exclude(format=Format.MAIL)
     return Belongings(
@@ -63,14 +65,13 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
     by: Author,
     now: datetime,
 ) -> int:
-    """Give these belongings of the person to `to`, all or none. Return how many there were.
+    """Give these belongings of the person to `to`, either all or none. Return their number.
 
-    A token takes its webhooks along, and its secret stays: people who know it can use it until it is rotated. A publish
-    hook goes to a person who can govern its zones, and so can lift it.
+    A token takes its webhooks along and keeps its secret: people who know the secret can use it until it is rotated.
+    `to` must be able to govern a publish hook's zones, and can then remove the hook.
 
-    Raise TokenRefused for a token that would open more than before, TokenQuotaExceeded, DraftRefused for a draft that a
-    service account would get, AboveYou, and AccountRefused if `to` is closed, the same account, or cannot govern a
-    hook's zones.
+    Raise TokenRefused for a token that would get more rights, TokenQuotaExceeded, DraftRefused for a draft given to a
+    service account, AboveYou, and AccountRefused if `to` is closed, the same account, or can't govern a hook's zones.
     """
     if to.pk == person.pk or not to.is_active:
         raise AccountRefused({"to": [gettext("Choose another account, one that is not closed.")]})
@@ -101,7 +102,7 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
 
 
 def _give_hooks(person: User, to: User, ids: Collection[int]) -> list[int]:
-    """Give these publish hooks of the person to `to`. Return their ids. Raise AccountRefused."""
+    """Give these hooks of the person to `to` and return their ids. Raise AccountRefused if `to` can't govern one."""
     rows = PublishHook.objects.select_for_update(of=("self",)).select_related("zone", "team")
     found = list(rows.filter(placed_by=person, pk__in=ids).order_by("pk"))
     for hook in found:

@@ -1,4 +1,4 @@
-"""What people and tokens do to webhooks: make, change, test, replay, rotate, delete. Verbs."""
+"""Actions of people and tokens on webhooks: create, change, test, replay, rotate, delete. Verbs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -50,10 +50,10 @@ OVERLAP = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class WebhookTerms:
-    """What a webhook gets, where and in which form; a form or the API makes it.
+    """The terms of a webhook: its events, its URL and its format, from a form or the API.
 
-    If there are zones, tags or teams (ids), the webhook gets only publications that change a zone of these names, with
-    one of these tags, or of one of these teams.
+    With zones, tags or teams (ids), the webhook gets only publications that change a zone with one of these names, tags
+    or teams.
     """
 
     url: str
@@ -70,7 +70,7 @@ class WebhookTerms:
 
 @dataclass(frozen=True, slots=True)
 class NewWebhook:
-    """A webhook just made, and the secret that signs what it is sent."""
+    """A new webhook, and the secret that signs its events."""
 
     webhook: Webhook
     secret: str
@@ -79,10 +79,10 @@ class NewWebhook:
 def create_webhook(
     *, terms: WebhookTerms, by: User | Actor, now: datetime, form_id: UUID | None = None, resolve: Resolve | None = None
 ) -> NewWebhook:
-    """Create a webhook that gets every event from now on. A form that is sent twice creates one.
+    """Create a webhook that gets its events from now on. A form that is sent twice creates only one.
 
-    Raise Forbidden, or WebhookRefused with the fields at fault: a URL that the panel does not send to, an unknown event
-    or one that the maker cannot see, too many webhooks.
+    Raise Forbidden, or WebhookRefused with the invalid fields: a URL that isn't allowed, an event that is unknown or
+    that the creator isn't allowed to see, too many webhooks.
     """
     actor = require_webhooks(by)
     if first := _webhook_of_form(form_id, actor):
@@ -129,7 +129,8 @@ def change_webhook(
 ) -> None:
     """Change the given fields of WebhookTerms. Waiting deliveries keep their times.
 
-    Switching the webhook on clears its failures; deliveries that were given up stay so. Raise as `create_webhook` does.
+    Switching the webhook on resets its failures. Deliveries that were given up aren't sent. Raise the errors of
+    `create_webhook`.
     """
     actor = require_webhooks(by)
     terms = replace(_terms_of(webhook), **given)
@@ -172,7 +173,7 @@ def delete_webhook(*, webhook: Webhook, by: Author, now: datetime) -> None:
 
 
 def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
-    """Set a new secret and return it. The old one signs too, for a day."""
+    """Set a new secret and return it. The old secret also signs for a day."""
     secret = new_secret()
     with transaction.atomic():
         locked = _lock_webhook(webhook)
@@ -184,7 +185,10 @@ def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
 
 
 def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
-    """Queue a ping and return its delivery, which will show the outcome. Raise WebhookRefused if the webhook is off."""
+    """Queue a ping and return its delivery, which later shows the outcome.
+
+    Raise WebhookRefused if the webhook is off.
+    """
     uid = uuid4()
     with transaction.atomic():
         _refuse_inactive(_lock_webhook(webhook))
@@ -199,7 +203,8 @@ def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
 def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Delivery:
     """Queue the same event again, with the same `webhook-id` and number.
 
-    It holds what the webhook's owner can see when it is sent. Raise WebhookRefused if the webhook is off.
+    Its body contains what the webhook's owner is allowed to see when it is sent. Raise WebhookRefused if the webhook is
+    off.
     """
     with transaction.atomic():
         _refuse_inactive(_lock_webhook(delivery.webhook))
@@ -217,12 +222,12 @@ def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Deliver
 
 
 def stop_key(webhook: Webhook) -> str:
-    """Return the key for the link in a mail. A person who has the mail can only stop such mails with it."""
+    """Return the key for the link in a mail that stops such mails. The key permits nothing else."""
     return _stop_signer().sign(str(webhook.pk))
 
 
 def webhook_of_stop_key(key: str) -> Webhook:
-    """Return the webhook whose mails this key stops. Raise WebhookUnknown."""
+    """Return the webhook whose mails this key stops. Raise WebhookUnknown if the key is invalid."""
     try:
         found = Webhook.objects.filter(pk=int(_stop_signer().unsign(key)), format=Format.MAIL).first()
     except (BadSignature, ValueError) as exc:
@@ -233,7 +238,7 @@ def webhook_of_stop_key(key: str) -> Webhook:
 
 
 def stop_mails(*, webhook: Webhook, now: datetime) -> None:
-    """Switch the webhook off by the link in one of its mails. Its owner can switch it on again."""
+    """Switch a mail webhook off through the link in one of its mails. The owner can switch it on again."""
     with transaction.atomic():
         locked = _lock_webhook(webhook)
         if locked.active:
@@ -248,7 +253,7 @@ def _stop_signer() -> Signer:
 
 
 def give_up_waiting(*, webhook_id: int, reason: str) -> None:
-    """Mark the deliveries that wait for this webhook as failed."""
+    """Mark the waiting deliveries of this webhook as failed."""
     waiting = Delivery.objects.filter(webhook=webhook_id, state=DeliveryState.WAITING)
     waiting.update(state=DeliveryState.FAILED, next_at=None, error=reason)
 
@@ -302,9 +307,9 @@ def _faults_of_address(
 
 
 def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) -> dict[str, list[str]]:
-    """Return the faults of zones, tags and teams, by field. Those that `before` has can stay.
+    """Return the errors in zones, tags and teams, by field. Values that `before` has are always accepted.
 
-    A zone or team that the actor does not see is reported like one that does not exist.
+    A zone or team that the actor isn't allowed to see is reported as missing.
     """
     faults: dict[str, list[str]] = {}
     for name, values in (("zones", terms.zones), ("tags", terms.tags), ("teams", terms.teams)):
@@ -362,7 +367,7 @@ def _columns(terms: WebhookTerms) -> dict[str, Any]:
 
 
 def _health_of(*, active: bool, now: datetime) -> dict[str, Any]:
-    """Return the columns of health for a webhook that a person switched on or off now."""
+    """Return the health columns of a webhook that a person has just switched on or off."""
     well = {"failing_since": None, "failures": 0, "resting_until": None}
     if active:
         return well | {"disabled_at": None, "disabled_reason": ""}
@@ -386,7 +391,7 @@ def _record(action: str, webhook: Webhook, *, by: Author, now: datetime, **detai
 
 
 def _columns_for_audit(columns: Mapping[str, object]) -> dict[str, object]:
-    """Return the values for the audit log: only the host of the URL, as in `_record`."""
+    """Return the values for the audit log. Only the host of the URL is included, as in `_record`."""
     return {
         name: urlsplit(str(value)).hostname if name == "url" else str(value) if isinstance(value, time) else value
         for name, value in columns.items()

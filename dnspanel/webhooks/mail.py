@@ -1,4 +1,4 @@
-"""One mail to one address, and what the mail server answered."""
+"""Sending of one mail to one address, with the mail server's reply."""
 
 import smtplib
 import time
@@ -29,9 +29,9 @@ Mail = Callable[..., Answer]  # `send_mail`, or a substitute
 
 
 def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """Send the mail and return the last reply of the mail server. Raise NotTold with the step that failed.
+    """Send the mail and return the last reply of the mail server. Raise NotTold that names the failed step.
 
-    It uses the steps of SMTP itself, because Django's own way discards the server's replies.
+    It calls the SMTP commands itself, because Django's mail backend discards the server's replies.
     """
     if not settings.EMAIL_HOST:
         raise NotTold(gettext("No mail server is set: the operator gives one by PANEL_MAIL_HOST."))

@@ -1,6 +1,6 @@
-"""Write events for people: a line for each, and the bodies that chats take. Pure.
+"""Texts of events for people: one line per event, and the request bodies for chat services. Pure.
 
-Text that others wrote (names, reasons) stays text in every chat: it makes no link and mentions no one.
+Names and reasons that people wrote are escaped in every chat: they create no links and mention no one.
 """
 
 import html
@@ -20,14 +20,14 @@ _MARKDOWN = str.maketrans({**{sign: f"\\{sign}" for sign in "\\`*_[]()#~|<>!"}, 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence about an event, and the URL of the page that shows it, or ""."""
+    """A sentence about an event, and the URL of its page or ""."""
 
     text: str
     url: str = ""
 
 
 def line_of(kind: str, facts: Mapping[str, Any], *, url: str = "") -> Line:
-    """Return the sentence for an event with these facts, which `payload.contents` gave."""
+    """Return the sentence for an event with these facts, which come from `payload.contents`."""
     return Line(_MESSAGES[EventKind(kind)](facts), url)
 
 
@@ -40,7 +40,7 @@ def subject_of(lines: Sequence[Line]) -> str:
 
 
 def mail_text(lines: Sequence[Line], *, settings_url: str, stop_url: str) -> str:
-    """Return the text of a mail with these lines, and with links that change or stop such mails."""
+    """Return the text of a mail with these lines and with links to change or stop such mails."""
     told = "\n\n".join(f"{line.text}\n{line.url}".rstrip() for line in lines)
     request = gettext("You asked for these mails: {url}").format(url=settings_url)
     stop = gettext("Stop them: {url}").format(url=stop_url)
@@ -48,7 +48,7 @@ def mail_text(lines: Sequence[Line], *, settings_url: str, stop_url: str) -> str
 
 
 def chat_body(chat_format: str, lines: Sequence[Line]) -> bytes:
-    """Return the JSON that the incoming webhook of this chat takes."""
+    """Return the JSON body for the incoming webhook of this chat service."""
     return json.dumps(_BODIES[Format(chat_format)](lines), ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -101,7 +101,7 @@ def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
 
 
 def _with_stop(sentence: str) -> str:
-    """Return the sentence with one full stop; a name at its end can have one already."""
+    """Return the sentence with one period at the end. A name at its end can already have one."""
     return sentence if sentence.endswith((".", "。")) else f"{sentence}."
 
 
@@ -218,17 +218,17 @@ _MESSAGES: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _slack(lines: Sequence[Line]) -> dict[str, Any]:
-    """Build a message for Slack. Three characters are escaped (docs.slack.dev/messaging/formatting-message-text)."""
+    """Return a message for Slack. Three characters are escaped (docs.slack.dev/messaging/formatting-message-text)."""
     return {"text": "\n".join(map(_escape_line, lines))}
 
 
 def _mattermost(lines: Sequence[Line]) -> dict[str, Any]:
-    """Build a message for Mattermost, in Markdown (developers.mattermost.com/integrate/webhooks/incoming)."""
+    """Return a message for Mattermost in Markdown (developers.mattermost.com/integrate/webhooks/incoming)."""
     return {"text": "\n".join(f"- {_markdown(line)}" for line in lines)}
 
 
 def _teams(lines: Sequence[Line]) -> dict[str, Any]:
-    """Return an Adaptive Card, as the webhooks of Teams workflows take it."""
+    """Return an Adaptive Card, which webhooks of Teams workflows accept."""
     blocks = [{"type": "TextBlock", "wrap": True, "text": _markdown(line)} for line in lines]
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",

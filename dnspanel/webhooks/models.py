@@ -1,4 +1,4 @@
-"""Webhooks, events and deliveries. Models store and constrain; `hooks`, `collect_events` and `deliver` write."""
+"""The tables of webhooks, events and deliveries. `hooks`, `collect_events` and `deliver_events` write them."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class EventKind(models.TextChoices):
-    """The kind of an event; the value is the `event` of its payload."""
+    """The kind of an event. Its value is the member `event` of the payload."""
 
     SAVED = "publication.saved", gettext_lazy("A publication was saved")
     EVERYWHERE = "publication.everywhere", gettext_lazy("Every node answers with a publication")
@@ -42,7 +42,7 @@ SUBSCRIBABLE = (
 
 
 class Format(models.TextChoices):
-    """The form in which a webhook gets events."""
+    """The format in which a webhook gets events."""
 
     EVENTS = "events", gettext_lazy("Signed events, for programs")
     MAIL = "mail", gettext_lazy("Mail to you")
@@ -56,9 +56,9 @@ READ_BY_PEOPLE = frozenset({Format.MAIL, Format.SLACK, Format.MATTERMOST, Format
 
 
 class Webhook(models.Model):
-    """A URL, or its owner's mail address, that gets the events that its owner can see.
+    """A URL, or its owner's mail address, that gets the events that its owner is allowed to see.
 
-    If a token made it, it gets the events that the token can see too.
+    A webhook that a token created gets only the events that the token is allowed to see too.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks")
@@ -98,12 +98,12 @@ class Webhook(models.Model):
 
     @property
     def receiver(self) -> str:
-        """The URL, or for mail the address that the owner has now; reads the owner."""
+        """The URL, or for mail the owner's current address. Loads the owner."""
         return (self.owner.email or "") if self.format == Format.MAIL else self.url
 
 
 class Event(models.Model):
-    """Something that happened, once: `subject` keeps it from being noticed twice. `uid` is its `webhook-id`."""
+    """An event. The unique `subject` prevents that it is stored twice. `uid` is the `webhook-id`."""
 
     uid = models.UUIDField(unique=True)
     kind = models.CharField(max_length=32, choices=EventKind)
@@ -113,7 +113,7 @@ class Event(models.Model):
 
     @property
     def message_id(self) -> str:
-        """The `webhook-id` under which receivers know it, in every attempt and replay."""
+        """The `webhook-id` of the event, the same for every attempt and replay."""
         return f"evt_{self.uid.hex}"
 
 
@@ -124,7 +124,7 @@ class DeliveryState(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One event for one webhook, until it is delivered or given up; what the last attempt came to."""
+    """The delivery of one event to one webhook, with its state and the outcome of the last attempt."""
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="deliveries")
@@ -149,7 +149,7 @@ class Delivery(models.Model):
 
 
 class Watch(models.Model):
-    """The position up to which events were noticed: one row, locked while a process looks."""
+    """The position up to which events were collected. Its one row is locked while a process collects."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     saved = models.BigIntegerField()  # the last sequence that webhooks were notified of as saved
@@ -161,7 +161,7 @@ class Watch(models.Model):
 
 
 class NodeWatch(models.Model):
-    """The state of a node that webhooks got last, and another state that the node has had since."""
+    """The state of a node that was last sent to webhooks, and the state that was observed since."""
 
     node = models.OneToOneField("fleet.Node", on_delete=models.CASCADE, primary_key=True, related_name="+")
     told = models.CharField(max_length=32, blank=True)  # `health.Word`; "": none yet

@@ -1,4 +1,4 @@
-"""The numbers of a webhook's deliveries: 1, 2, 3 and so on, so that a receiver sees what it lacks. Verbs."""
+"""The numbers of a webhook's deliveries (1, 2, 3 and so on), so that a receiver can detect missing events. Verbs."""
 
 from django.db.models import F
 
@@ -6,10 +6,10 @@ from dnspanel.webhooks.models import Webhook
 
 
 def next_numbers(webhook_id: int, count: int) -> range:
-    """Take the next `count` numbers of this webhook, in the caller's transaction.
+    """Reserve the next `count` numbers of this webhook, in the caller's transaction.
 
-    Who takes numbers of it next waits until that transaction ends, so a higher number is never visible before a lower
-    one. A number that was taken is not used again, except by a replay.
+    Another process that reserves numbers waits until that transaction ends, so a higher number is never visible before
+    a lower one. A reserved number isn't used again, except by a replay.
     """
     if not count:
         return range(0)

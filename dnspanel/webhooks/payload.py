@@ -1,13 +1,13 @@
-"""Make the body of an event for a webhook, as far as its listener can see it: a stable form of JSON.
+"""The body of an event for a webhook, limited to what its listener is allowed to see. The JSON form is stable.
 
     {"event": "publication.saved", "event_id": "evt_10f5…", "number": 12, "timestamp": "2026-11-21T12:00:00.000Z",
      "panel": "https://panel.example.net", "data": {…}}
 
-`event_id` is the header `webhook-id`. `number` counts the events of one webhook: 1, 2, 3 and so on. Addresses in `data`
-are relative to `panel`, as in the API. Actors, zones and nodes have the form that the API gives them.
+`event_id` is the header `webhook-id`. `number` counts the events of one webhook: 1, 2, 3 and so on. URLs in `data` are
+relative to `panel`, as in the API. Actors, zones and nodes have the same form as in the API.
 
-The body is made again for each attempt from stored data, so that it leaves out what the listener has lost the right to
-see. Otherwise every attempt has the same body.
+The body is created from stored data for each attempt, so that it omits what the listener is no longer allowed to see.
+Otherwise every attempt has the same body.
 """
 
 import json
@@ -35,7 +35,7 @@ MOST_ZONES = 100
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """The actor of a webhook, and the zones that it wants; all zones if none is named."""
+    """The actor of a webhook and the zones that it subscribes to. Without zones, tags and teams, it gets all zones."""
 
     actor: Actor
     zones: Collection[str] = ()
@@ -44,12 +44,12 @@ class Listener:
 
     @property
     def hears_of_every_zone(self) -> bool:
-        """Whether no publication is kept from it."""
+        """True if the listener gets every publication."""
         return not self.is_narrow and _sees_every_zone(self.actor)
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it wants to hear of some zones alone."""
+        """True if the listener subscribes to some zones only."""
         return bool(self.zones or self.tags or self.teams)
 
 
@@ -59,7 +59,10 @@ def listener_of(webhook: Webhook, actor: Actor) -> Listener:
 
 
 def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
-    """Return the body for this listener, or None if it can see nothing of the event. `number` is the delivery's."""
+    """Return the body for this listener, or None if it isn't allowed to see any of the event.
+
+    `number` is the number of the delivery.
+    """
     data = contents(event, listener)
     if data is None:
         return None
@@ -75,7 +78,7 @@ def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
 
 
 def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
-    """Return the events that this listener wants and can see a part of; at most two queries."""
+    """Return the events that this listener subscribes to and can see at least in part. At most two queries."""
     actor = listener.actor
     allowed = [event for event in events if NEEDED[EventKind(event.kind)] in actor.permissions]
     if not listener.hears_of_every_zone:
@@ -90,12 +93,12 @@ def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
 
 
 def moment(at: datetime) -> str:
-    """Return a time as payloads write it: UTC, in milliseconds."""
+    """Return a time in the format of payloads: UTC with milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], actor: Actor) -> bool:
-    """Return whether a listener who does not see or want all zones gets this event."""
+    """Return True if a listener that doesn't get all zones gets this event."""
     if event.kind == EventKind.IMPORT:  # counts zones without naming them, so only for the person who ran it
         return _sees_every_zone(actor) or bool(event.facts["author_id"] == actor.user.pk)
     if "zone_ids" in event.facts:
@@ -104,7 +107,7 @@ def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], act
 
 
 def contents(event: Event, listener: Listener) -> dict[str, Any] | None:
-    """Return `data` of the body: the facts that this listener can see, or None if it can see nothing of the event."""
+    """Return the body's `data` with the facts that this listener can see, or None if it can see none of the event."""
     if event.kind == EventKind.PING:
         return {"message": gettext("Somebody asked for this test.")}
     if not told_of(listener, [event]):
@@ -149,7 +152,7 @@ def _publication(event: Event, listener: Listener) -> dict[str, Any] | None:
 
 
 def _request(event: Event, listener: Listener) -> dict[str, Any]:
-    """Return the facts without the ids of zones, but with the names of zones that the listener can see."""
+    """Return the facts with the names of visible zones instead of zone ids."""
     zone_ids = event.facts["zone_ids"]
     names = sorted(_zones_heard_of(listener, zone_ids).values())
     told = {name: value for name, value in event.facts.items() if name != "zone_ids"}
@@ -158,7 +161,7 @@ def _request(event: Event, listener: Listener) -> dict[str, Any]:
 
 
 def _zones_heard_of(listener: Listener, ids: Collection[int]) -> dict[int, str]:
-    """Return the names of these zones that the listener can see and wants; no query without ids."""
+    """Return the names of those zones that the listener subscribes to and can see. No query without ids."""
     if not ids:
         return {}
     zones = Zone.objects.filter(pk__in=ids)
@@ -186,7 +189,7 @@ def _zones(revisions: "QuerySet[Revision]") -> list[dict[str, Any]]:
 
 
 def _revisions(listener: Listener, sequences: Collection[int]) -> "QuerySet[Revision]":
-    """Return what these publications did to zones that the listener can see and wants."""
+    """Return the publications' revisions of zones that the listener subscribes to and can see."""
     revisions = Revision.objects.filter(publication__in=sequences)
     if listener.is_narrow:
         revisions = revisions.filter(zone__in=_heard_of(listener, Zone.objects.all()))
@@ -196,7 +199,7 @@ def _revisions(listener: Listener, sequences: Collection[int]) -> "QuerySet[Revi
 
 
 def _heard_of(listener: Listener, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
-    """Return the zones that the listener wants."""
+    """Return the zones that the listener subscribes to."""
     if not listener.is_narrow:
         return zones
     return zones.filter(Q(name__in=listener.zones) | has_any_tag(listener.tags) | Q(team__in=listener.teams))

@@ -1,6 +1,6 @@
-"""Add, change, test and lift publish hooks, for people who can govern their zones. Verbs.
+"""Add, change, test and remove publish hooks, for people who can govern their zones. Verbs.
 
-A change makes another version of the hook, so that its earlier answers do not count.
+A change creates a new version of the hook, so that earlier answers no longer count.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ QUIET_FOR, SILENT_FOR = timedelta(minutes=5), timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class HookTerms:
-    """Where to ask, how long to wait, and what happens to a publication without an answer."""
+    """The terms of a publish hook: its URL, its time limit, and the decision if it doesn't answer."""
 
     url: str
     seconds: int = 5
@@ -46,7 +46,7 @@ class HookTerms:
 
 @dataclass(frozen=True, slots=True)
 class NewHook:
-    """A hook, and the secret that signs its questions and answers, which is shown only now."""
+    """A new hook, and the secret that signs its questions and answers. The secret is shown only once."""
 
     hook: PublishHook
     secret: str
@@ -55,9 +55,9 @@ class NewHook:
 def add_hook(
     *, scope: Scope, terms: HookTerms, reason: str, author: Author, now: datetime, resolve: Resolve | None = None
 ) -> NewHook:
-    """Add a hook. From now on, nothing of these zones is published without its yes to exactly that.
+    """Add a hook. From now on, its zones are published only if the hook allows exactly that publication.
 
-    Raise RightMissing, and RuleRefused for bad terms or more than MOST hooks.
+    Raise RightMissing, and RuleRefused for invalid terms or more than MOST hooks.
     """
     columns = _columns_of_terms(terms, resolve)
     secret = new_secret()
@@ -82,10 +82,10 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
     now: datetime,
     resolve: Resolve | None = None,
 ) -> PublishHook:
-    """Change the hook from the next question on, and return it. Its secret stays.
+    """Change the hook, starting with the next question, and return it. Its secret doesn't change.
 
-    The author must be able to govern the zones before and after. Raise RuleUnknown, RightMissing, and RuleRefused for
-    bad terms or if the hook was changed since `hook` was read.
+    The author must be able to govern the zones before and after the change. Raise RuleUnknown, RightMissing, and
+    RuleRefused for invalid terms or if the hook has changed since `hook` was read.
     """
     columns = _columns_of_terms(terms, resolve, before=hook)
     with transaction.atomic():
@@ -120,9 +120,9 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
 
 
 def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
-    """Set a new secret. For a day the old one signs questions too, and answers can use either.
+    """Set a new secret. For a day, the old secret also signs questions, and answers can use either.
 
-    Raise RuleUnknown, RightMissing.
+    Raise RuleUnknown or RightMissing.
     """
     secret = new_secret()
     with transaction.atomic():
@@ -135,9 +135,9 @@ def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
 
 
 def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> HookAnswer:
-    """Ask the hook an example that is marked as a test, record its health, and return the answer.
+    """Send an example question that is marked as a test, record the hook's health, and return the answer.
 
-    Raise RuleUnknown, RightMissing.
+    Raise RuleUnknown or RightMissing.
     """
     with transaction.atomic(durable=True):
         found = publish_rules.lock_rule(PublishHook, hook_id, author)
@@ -150,9 +150,9 @@ def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> 
 
 
 def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
-    """Ask an example of hooks that were not asked recently or were silent. Return how many they are.
+    """Send an example question to hooks that weren't asked recently or didn't answer. Return their number.
 
-    So a hook that is down raises an alert before a person publishes, and the alert ends once the hook answers again.
+    So a hook that is down raises an alert before a person publishes, and the alert ends when the hook answers again.
     """
     now = clock()
     quiet = Q(questioned_at=None) | Q(questioned_at__lte=now - QUIET_FOR)
@@ -166,28 +166,28 @@ def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
 
 
 def lift_hook(*, hook_id: int, author: Person, now: datetime) -> None:
-    """Remove the hook. Raise RuleUnknown, RightMissing."""
+    """Remove the hook. Raise RuleUnknown or RightMissing."""
     publish_rules.lift(PublishHook, hook_id, "hook.lift", author, now)
 
 
 def hooks(person: Person) -> list[PublishHook]:
-    """Return the hooks that this person can lift; there are at most MOST."""
+    """Return the hooks that this person is allowed to remove, at most MOST."""
     found = PublishHook.objects.select_related("zone", "team", "placed_by").order_by("-pk")
     return [hook for hook in found if may_govern(person, scope_of(hook))]
 
 
 def hook_for(person: Person, hook_id: int) -> PublishHook:
-    """Return the hook of this person with this id. Raise RuleUnknown."""
+    """Return the hook with this id. Raise RuleUnknown if the person has no access to it."""
     return publish_rules.rule_with_id(hooks(person), hook_id)
 
 
 def replies_of(hook: PublishHook) -> list[HookReply]:
-    """Return the recent answers of the hook, newest first; `hook_health` limits their number."""
+    """Return the recent answers of the hook, newest first. `hook_health` limits their number."""
     return list(HookReply.objects.filter(hook=hook).order_by("-pk"))
 
 
 def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: PublishHook | None = None) -> dict[str, Any]:
-    """Return the columns of these terms. Raise RuleRefused. A URL that `before` has is not resolved again."""
+    """Return the columns of these terms. Raise RuleRefused if invalid. An unchanged URL isn't resolved again."""
     name = " ".join(terms.name.split())
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise RuleRefused(
@@ -214,7 +214,7 @@ def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: Publish
 
 
 def _columns_for_audit(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the values for the audit log: only the host of the URL, because a path can be a password."""
+    """Return the values for the audit log. Only the host of the URL is included, because the path can be a password."""
     return {
         "host" if name == "url" else name: urlsplit(value).hostname or "" if name == "url" else value
         for name, value in columns.items()

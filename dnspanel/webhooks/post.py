@@ -1,4 +1,4 @@
-"""Make one POST to a receiver that the panel does not trust: checked address, no redirects, bounded time and memory."""
+"""A POST request to an untrusted receiver: checked address, no redirects, limited time and memory."""
 
 import http.client
 import socket
@@ -27,7 +27,7 @@ _MOST_ADDRESSES = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the receiver said: its status, how its body begins, and after how many seconds it wants another try."""
+    """The receiver's response: status, beginning of the body, and the seconds until it wants another attempt."""
 
     status: int
     text: str
@@ -50,12 +50,12 @@ def post(  # noqa: PLR0913  # a request, and how it may travel
     networks: str = "OUTBOUND_NETWORKS",
     tls: ssl.SSLContext | None = None,
 ) -> Answer:
-    """Send the body to the URL's host, at an address that is checked first; wait `seconds`, or ANSWER_SECONDS.
+    """Send the body to the URL's host, at a checked address. Wait at most `seconds` (default ANSWER_SECONDS).
 
-    `networks` names the setting with allowed private networks; `tls` replaces the system's context.
+    `networks` names the setting with allowed private networks. `tls` replaces the system's TLS context.
 
-    Return an Answer for every status. Raise AddressRefused if the panel does not send there, NoAnswer if there was no
-    answer in HTTP and in time.
+    Return an Answer for every status. Raise AddressRefused if the address isn't allowed, and NoAnswer without an HTTP
+    response in time.
     """
     begun = time.monotonic()
     seconds = ANSWER_SECONDS if seconds is None else seconds
@@ -75,7 +75,7 @@ def post(  # noqa: PLR0913  # a request, and how it may travel
 
 
 def _connect_first(target: Target, addresses: list[str], tls: ssl.SSLContext) -> HTTPConnection:
-    """Connect to the first of the addresses that accepts. Raise NoAnswer."""
+    """Connect to the first address that accepts. Raise NoAnswer if none does."""
     failure: Exception | None = None
     for address in addresses:
         connection = _connection(target, address, tls)
@@ -93,7 +93,7 @@ def _connect_first(target: Target, addresses: list[str], tls: ssl.SSLContext) ->
 
 
 def _connection(target: Target, address: str, tls: ssl.SSLContext) -> HTTPConnection:
-    """Return an unopened connection to the address; TLS and HTTP name the host."""
+    """Return an unopened connection to the address. TLS and HTTP use the host's name."""
     if target.scheme == "http":
         return HTTPConnection(address, target.port, timeout=CONNECT_SECONDS)
     return HTTPSConnection(address, target.port, timeout=CONNECT_SECONDS, ssl_context=tls, server_hostname=target.host)
@@ -101,7 +101,7 @@ def _connection(target: Target, address: str, tls: ssl.SSLContext) -> HTTPConnec
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Return a context with the system's certificate authorities; SSL_CERT_FILE names others."""
+    """Return a TLS context with the system's certificate authorities, or those in SSL_CERT_FILE."""
     return ssl.create_default_context()
 
 
@@ -122,7 +122,7 @@ def _request(
 
 
 def _beginning(response: BaseHTTPResponse) -> bytes:
-    """Return the beginning of the body. Ignore read errors, because the status is known."""
+    """Return the beginning of the body. Ignore read errors, because the status is already known."""
     with suppress(HTTPError, OSError, http.client.HTTPException, ValueError):
         return response.read(MOST_ANSWER_BYTES, decode_content=False)
     return b""
@@ -130,7 +130,7 @@ def _beginning(response: BaseHTTPResponse) -> bytes:
 
 @contextmanager
 def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
-    """End everything inside in time. Timeouts of sockets start again with every byte."""
+    """Shut the connection down after this time, because socket timeouts start again with every byte."""
 
     receiver = connection.sock  # the connection lets go of it once the answer has begun
 
@@ -148,13 +148,13 @@ def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
 
 
 def _seconds(retry_after: str) -> int | None:
-    """Return the seconds of a Retry-After header; None for a date."""
+    """Return the seconds of a Retry-After header, or None if it contains a date."""
     text = retry_after.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _describe(exc: Exception | None) -> str:
-    """Return what happened, without the objects that urllib3 prints."""
+    """Return the cause of the error without the objects that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc if exc else exc
     if isinstance(cause, ssl.SSLCertVerificationError):
         return gettext("its certificate is not good: {reason}.").format(reason=cause.verify_message.rstrip("."))

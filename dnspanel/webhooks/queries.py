@@ -1,4 +1,4 @@
-"""Reads for the faces: webhooks, and the log of what was delivered. The log pages by key."""
+"""Queries for views: webhooks and the log of their deliveries, which is paged by id."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dnspanel.webhooks.models import Delivery, DeliveryState, Webhook
 
 @dataclass(frozen=True, slots=True)
 class WebhookRow:
-    """A webhook in the list, with what of its log is kept: how many wait, were delivered, failed, and the last one."""
+    """A webhook in a list, with its numbers of waiting, delivered and failed deliveries, and the last delivery."""
 
     webhook: Webhook
     waiting: int
@@ -22,14 +22,14 @@ class WebhookRow:
 
     @property
     def word(self) -> str:
-        """off, failing, or working."""
+        """The webhook's state: off, failing or working."""
         if not self.webhook.active:
             return "off"
         return "failing" if self.webhook.failing_since else "working"
 
 
 def webhook_rows(person: Person, *, before: int | None = None, limit: int = 50) -> list[WebhookRow]:
-    """Return the newest webhooks with ids below `before`; three queries."""
+    """Return the newest webhooks with ids below `before`. Three queries."""
     found = webhooks_visible_to(person).order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
     counts = Counter[tuple[int, str]]()
@@ -53,7 +53,10 @@ def webhook_rows(person: Person, *, before: int | None = None, limit: int = 50) 
 def deliveries_page(
     webhook: Webhook, *, state: str = "", kind: str = "", before: int | None = None, limit: int = 50
 ) -> list[Delivery]:
-    """Return a webhook's newest deliveries with ids below `before`, with events; of one state and kind if given."""
+    """Return a webhook's newest deliveries with ids below `before`, with their events.
+
+    `state` and `kind` limit the deliveries.
+    """
     found = Delivery.objects.filter(webhook=webhook).select_related("event", "replay_of").order_by("-pk")
     if state:
         found = found.filter(state=state)

@@ -1,8 +1,8 @@
-"""Signatures as Standard Webhooks has them, so that its libraries check them as they are.
+"""Signatures in the format of Standard Webhooks, so that its libraries can verify them.
 
 webhook-id         the same for every attempt and replay of one event
-webhook-timestamp  seconds since 1970, of the attempt
-webhook-signature  "v1,<Base64 of HMAC-SHA256>" of "<id>.<timestamp>.<body>", one for each secret that is good
+webhook-timestamp  the time of the attempt, in seconds since 1970
+webhook-signature  "v1,<Base64 of HMAC-SHA256>" of "<id>.<timestamp>.<body>", one for each valid secret
 """
 
 import base64
@@ -22,7 +22,7 @@ def new_secret() -> str:
 
 
 def signed_headers(*, message_id: str, timestamp: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
-    """Return the three headers that prove the sender of the body and the time."""
+    """Return the three headers that prove the sender and the time of the body."""
     signed = f"{message_id}.{timestamp}.".encode() + body
     return {
         "webhook-id": message_id,
@@ -32,7 +32,7 @@ def signed_headers(*, message_id: str, timestamp: int, body: bytes, secrets: Seq
 
 
 def is_signed(*, message_id: str, now: float, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
-    """Return whether the headers prove that the secret's owner sent this body under this id, a short time ago."""
+    """Return True if the headers prove that the secret's owner sent this body under this id recently."""
     moment = headers.get("webhook-timestamp", "")
     if not (moment.isascii() and moment.isdigit() and len(moment) < 12 and abs(int(moment) - now) <= TOLERANCE_SECONDS):
         return False

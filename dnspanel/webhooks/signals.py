@@ -1,4 +1,4 @@
-"""The signal that a delivery is waiting. It does not say what the delivery is."""
+"""The signal that a delivery is waiting. It doesn't contain the delivery."""
 
 from django.dispatch import Signal
 

@@ -1,6 +1,7 @@
 """Tasks of webhooks: `celery worker -Q push --pool=threads`.
 
-Tasks carry nothing, or a webhook's id, and do what they find to do. Beat queues them again, in case a wake-up was lost.
+Tasks carry no data except a webhook's id, and find their work in the database. Beat queues them regularly, in case a
+wake-up was lost.
 """
 
 import threading
@@ -24,7 +25,7 @@ _places = threading.BoundedSemaphore(4)
 
 @shared_task(ignore_result=True)
 def notice_events() -> None:
-    """Notice what happened since the last look, and wake a sender for every webhook that has something to send."""
+    """Collect new events, and wake a sender for every webhook with due deliveries."""
     with while_postgresql_answers():
         while collect_events(now=timezone.now()):
             pass
@@ -34,7 +35,7 @@ def notice_events() -> None:
 
 @shared_task(ignore_result=True)
 def deliver_webhook(webhook_id: int) -> None:
-    """Send what is due for one webhook, one after another. Twice, late or never does no harm."""
+    """Send the due deliveries of one webhook one after another. Running twice, late or never does no harm."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again when there is a place
     try:
@@ -54,18 +55,18 @@ def forget_old_deliveries() -> str:
 
 @shared_task(ignore_result=True)
 def ask_quiet_hooks() -> None:
-    """Ask an example of publish hooks that were not asked recently. Twice, late or never does no harm."""
+    """Send example questions to hooks that weren't asked recently. Running twice, late or never does no harm."""
     with while_postgresql_answers():
         place_publish_hooks.ask_quiet_hooks(clock=timezone.now)
 
 
 def wake_sender(*, webhook_id: int, **_: Any) -> None:
-    """Wake a sender for this webhook. A dead broker costs two seconds, never a delivery."""
+    """Wake a sender for this webhook. An unreachable broker costs two seconds, but loses no delivery."""
     wake(deliver_webhook, webhook_id)
 
 
 def _deliver(webhook_id: int) -> None:
-    """Send deliveries of one webhook under its lock, so that events keep their order if nothing fails."""
+    """Send deliveries of one webhook under its lock, so that events keep their order unless a delivery fails."""
     with hold_lock(Lock.WEBHOOK, webhook_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while (
