@@ -6,8 +6,8 @@ with one member (choose_custom_plan in its plancache.c). For an edit by API, pla
 computing time. Workers do not cache plans, because for a push this saves nothing measurable. The publisher has its own
 connection, which caches plans (`publish.reading.publisher_session`).
 
-Django sends `SELECT 1` first in every request. This is not necessary: if a server ends a connection, stops or dies,
-there are bytes to read on the socket, and an idle connection otherwise has none. A device in between may silently drop
+Django sends `SELECT 1` first in every request. This backend looks at the socket instead. If a server ends a connection,
+stops or dies, there are bytes to read, and an idle connection otherwise has none. A device in between may silently drop
 a connection that was unused for minutes, so the server is asked after a pause.
 
 A connection to a server that hangs is given up (`database.silence`), and TCP gives up an unreachable server. If the

@@ -1,7 +1,7 @@
 """The answer to a question from published RRsets, the same as PowerDNS gives from these records. Pure.
 
 The order is that of PowerDNS on the nodes: a delegation, the name itself, a DNAME above it, a wildcard, and then "no
-such name" (RFC 1034 section 4.3.2, RFC 4592, RFC 6672). `tests/oracle/test_gateway_answers.py` compares both.
+such name". See RFC 1034 section 4.3.2, RFC 4592 and RFC 6672. `tests/oracle/test_gateway_answers.py` compares both.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

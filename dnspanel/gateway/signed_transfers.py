@@ -75,7 +75,7 @@ def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 def patiently(attempt: Callable[[], T]) -> T:
     """Call `attempt` until it no longer raises MessageRefused, for at most PATIENCE seconds. Return its result.
 
-    Raise immediately if too many others already wait, because no thread would be left to answer.
+    Raise immediately if enough other threads already wait, because no thread would be left to answer.
     """
     waits = False
     until = time.monotonic() + PATIENCE
@@ -113,7 +113,7 @@ def _reason_against(zone: Zone, serial: int, node: Node) -> str:
     """Return why ring 0's zone with this serial must not be forwarded. `node` is ring 0, read before the request.
 
     Ring 0's agent commits records and their serial before keys and metadata. In between, PowerDNS would sign with the
-    old keys or not at all, and a rollover would take the serial as proof that the secondary has the new keys.
+    old keys or not at all. A rollover would then take the serial as proof that the secondary has the new keys.
     """
     if Serial(serial) < Serial(zone.serial):
         return gettext("ring 0 has {name} at {serial} in place of {expected}").format(

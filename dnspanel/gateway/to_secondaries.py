@@ -135,7 +135,7 @@ def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
 def _transfer_of(
     secondary: Secondary, zone: Zone | None, since: int | None
 ) -> AbstractContextManager[ixfr_out.Transfer]:
-    """Provide the transfer of a zone, or of the catalog if `zone` is None.
+    """Provide the transfer of a zone, or without `zone` that of the catalog.
 
     If the secondary's answers differ from the zone, send all of it. A difference between two serials would not correct
     the wrong records.

@@ -179,7 +179,8 @@ class Reading:
 def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
     """Return the client's question, or None if it isn't allowed to transfer or update a zone that contains the name.
 
-    If it has access to a zone further up only, that zone answers if it delegates the name, as other name servers do.
+    If the client has no access to the closest zone, a zone above it answers if it delegates the name, as other name
+    servers do.
     """
     zones = zone_discovery.zones_around(name)
     if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)

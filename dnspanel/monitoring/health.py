@@ -43,7 +43,7 @@ def ready() -> Found:
 
 
 def health() -> Found:
-    """Return the health of PostgreSQL, Redis, the disk and the panel's processes."""
+    """Return the health of PostgreSQL, Redis, the disk, the publisher, the panel's processes and the nodes."""
     checks = (_postgresql, _redis, _disk, _panel)
     for check in checks:
         check.begin()

@@ -1,6 +1,4 @@
-"""CAA (RFC 8659): the authorities that are allowed to issue certificates, as one list instead of
-single records. Pure.
-"""
+"""CAA (RFC 8659): the authorities that are allowed to issue certificates, in one list. Pure."""
 
 from collections.abc import Sequence
 

@@ -55,8 +55,10 @@ def replace_rrset(
 
     `replaces` is the key of the old RRset if its name or type was edited. `base_revision` is the revision that the
     author saw. Later changes by other people become a conflict and are not overwritten. A second edit of the same RRset
-    keeps the base of the first edit. Raise NameOutside for a name outside the zone, Unknown if the zone is deleted,
-    RightMissing if the author isn't allowed to change the RRset, and QuotaExceeded if the draft is full.
+    keeps the base of the first edit.
+
+    Raise NameOutside for a name outside the zone, Unknown for a deleted zone, and QuotaExceeded for a full draft. Raise
+    RightMissing if the author isn't allowed to change the RRset.
     """
     key = rrset.name, rrset.type
     afters: dict[Key, RRset | None] = {key: rrset}
@@ -298,7 +300,7 @@ def _store(
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:
-    """Return the RRsets of `keys` that changed after revision `number`, as they were at that revision."""
+    """Return the RRsets of `keys` that changed after revision `number`, in their state at that revision."""
     first: dict[Key, RRset | None] = {}
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
     for change in since.order_by("revision__number"):

@@ -156,8 +156,8 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 
     If the current draft has a name, it is closed. If it has no name, it is saved under the name `aside`, or merged into
     the opened draft if `merge` is true. Raise DraftRefused if neither is given and there are changes, if both drafts
-    change the same RRset, if another person works in the draft, or if it contains changes that the author is not
-    allowed to see. Raise Forbidden without the right to edit the draft.
+    change the same RRset, or if another person works in the draft. Raise it also if the draft contains changes that the
+    author is not allowed to see. Raise Forbidden without the right to edit the draft.
     """
     user = person(author)
     with _moving():

@@ -191,9 +191,10 @@ def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
 
 
 def record_states(changes: Sequence[tuple[int, int, SigningState | None, SigningState]], *, now: datetime) -> None:
-    """Record the signing state of zones before and after a revision (before is None for a zone that was never signed).
+    """Record the signing state of zones before and after a revision.
 
-    Each change is (zone id, revision number, state before, state after).
+    Each change is (zone id, revision number, state before, state after). The state before can be None for a zone that
+    was never signed.
     """
     SigningChange.objects.bulk_create(
         SigningChange(

@@ -68,8 +68,9 @@ class TemplateVersion(models.Model):
 class TemplateLink(models.Model):
     """The link of a zone to a template: the zone has the records that this version creates from these values.
 
-    If an update was only put into a draft, `before` lists `{"version", "values"}` (or `{}` for nothing): the states
-    that the zone may have until the draft is published. It is null after the panel published this version for the zone.
+    If an update was only put into a draft, the zone can still have an earlier state. `before` lists these states as
+    `{"version", "values"}`, or `{}` for no records, until the draft is published. It is null after the panel itself
+    published this version for the zone.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")

@@ -95,9 +95,9 @@ def refuse_names(
 ) -> None:
     """Raise NamesRefused if the author isn't allowed to make zones of these names live.
 
-    `own` has the ids of these zones, if they exist already. A DS above one of the zones must match one of its keys, and
-    a DS in one of the zones must match a key of the zone below. For names that the same publication will sign
-    (`signed`), call `refuse_broken` after signing.
+    `own` has the ids of these zones, if they exist already. A DS above one of the zones must match one of its keys. A
+    DS in one of the zones must match a key of the zone below. For names that the same publication will sign (`signed`),
+    call `refuse_broken` after signing.
 
     Call this function in the transaction that makes the zones live, after they are written to their table and before
     the log. Authors who need rights over other zones then take turns until they commit. If two authors create a zone

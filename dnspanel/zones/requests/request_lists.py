@@ -149,8 +149,9 @@ def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishReques
 
 
 def request_behind(publication: Publication) -> PublishRequest | None:
-    """Return the request of this publication with its approvals as `notes`, or None. Needs one query
-    if there is none.
+    """Return the request of this publication with its approvals as `notes`, or None.
+
+    A publication without a request costs one query.
     """
     approvals = RequestNote.objects.filter(verdict=Verdict.APPROVE).select_related("by").order_by("pk")
     found = PublishRequest.objects.filter(publication=publication).prefetch_related(Prefetch("notes", approvals))

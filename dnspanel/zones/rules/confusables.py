@@ -1,5 +1,4 @@
-"""Letters of internationalized labels: scripts, allowed combinations of scripts, and look-alikes of ASCII letters.
-Pure.
+"""Letters of internationalized labels: scripts, their combinations, and look-alikes of ASCII letters. Pure.
 
 confusables.txt is an extract of Unicode's tables (UTS 39) with the letters that a label can contain.
 """

@@ -26,10 +26,10 @@ MOST_TAGS = 50
 def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, author: Author, now: datetime) -> None:
     """Set the zone's tags and team (None: no team), and record the old values in the audit log.
 
-    Raise RightMissing if the author isn't allowed to change the zone's settings, if they would gain a right over the
-    zone, or if the zone would leave an approval rule or a freeze. Raise SettingsRefused for an invalid tag, and for a
-    team that the author cannot choose. Raise it also for a change of team while other people's zones are above or
-    below, since the new team would get their names. Raise QuotaExceeded if the team has reached its quota of zones.
+    Raise RightMissing if the author isn't allowed to change the zone's settings or would gain a right over the zone,
+    and if the zone would leave an approval rule or a freeze. Raise SettingsRefused for an invalid tag, and for a team
+    that the author cannot choose. Raise it also for a change of team while other people's zones are above or below,
+    since the new team would get their names. Raise QuotaExceeded if the team has reached its quota of zones.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():

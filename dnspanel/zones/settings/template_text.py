@@ -5,9 +5,9 @@ r"""The text of templates: zone-file lines with variables, and the replacement o
     {{ zone_dashed }}        the same with dashes for dots: `example-com`
     {{ name }}               the name that a snippet is for, without the trailing dot; in a zone template the zone
 
-Two braces always begin a variable. For a record with two braces, write `\123\123` as in any zone file. A variable is
-replaced by a single word or a part of one, whatever was typed: characters with a meaning in zone files are escaped, so
-a value never begins another record. Every step is linear in the length of the text, which is limited.
+Two braces always begin a variable. For a record with two braces, write `\123\123` as in any zone file. The value of a
+variable is always one word or a part of one. Characters with a meaning in zone files are escaped, so a value never
+begins another record. Every step is linear in the length of the text, which is limited.
 """
 
 import ipaddress

@@ -29,7 +29,7 @@ def reverse_zones_of(text: str) -> ReverseZones | None:
 
     A network whose length does not match a label gets the fewest zones that exactly cover it, at most 128. For an
     address, any of its networks is possible. A network smaller than a /24 gets an RFC 2317 zone, which only works with
-    CNAMEs in the zone of its /24, or alternatively the zone of the /24.
+    CNAMEs in the zone of its /24. Its second choice is the zone of the /24.
     """
     if ":" not in text and not text.rstrip(". ")[-1:].isdigit():
         return None  # nearly all names: trying to read one as an address takes ten times as long
