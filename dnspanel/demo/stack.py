@@ -121,7 +121,7 @@ class Stack:
 
     @property
     def ports(self) -> dict[str, int]:
-        """Port by name: web, update, update-tls, postgres, redis, ns1-dns, ns1-agent, ns1-statistics, ..."""
+        """The ports by name: web, update, update-tls, postgres, redis, ns1-dns, ns1-agent, ns1-statistics, ..."""
         if not self._ports:
             self._ports = self._stored_ports()
         return self._ports

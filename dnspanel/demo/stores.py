@@ -136,7 +136,8 @@ class Stores:
     def _init_cluster(self, cluster: Path) -> None:
         """Create the cluster under another name, then rename it.
 
-        An interrupted initdb therefore never leaves a partial cluster under the final name.
+        An interrupted initdb therefore never leaves a partial cluster, with or without PG_VERSION, under the final
+        name.
         """
         half = cluster.with_name("postgres.new")
         subprocess.run([*unprivileged.prefix(), "rm", "-rf", str(half)], check=True)

@@ -172,7 +172,7 @@ class Collector:
         self.turns = Turns()
 
     def run(self, stop: threading.Event) -> None:
-        """Tick until `stop` is set."""
+        """Call `tick` every TICK_SECONDS until `stop` is set."""
         while not stop.wait(TICK_SECONDS - time.time() % TICK_SECONDS):
             self.tick(time.monotonic())
             self.turns.mark()

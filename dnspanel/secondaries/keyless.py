@@ -54,9 +54,10 @@ def keyless_of(zone: Zone) -> Keyless:
 
 
 def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -> None:
-    """Let clients in these networks transfer the zone without a key; without networks, let no client.
+    """Let clients in these networks transfer the zone without a key. An empty list closes the zone.
 
-    Raise RightMissing for a person who cannot change the zone's settings or does not see all of it, and KeylessRefused.
+    Raise RightMissing for a person who isn't allowed to change the zone's settings, and KeylessRefused for invalid
+    networks or for a person who doesn't see the whole zone.
     """
     access.require_right(by, zone, Right.SETTINGS)
     if by is not None and access.visibility_of(by, zone) is not None:

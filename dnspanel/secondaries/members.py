@@ -156,7 +156,7 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
 
 
 def _at_same_server(secondary_id: int) -> dict[int, Secondary]:
-    """Lock and return the secondary and the active ones that share an address with it, in the order of ids."""
+    """Lock and return the secondary and the active secondaries that share an address with it, ordered by id."""
     addresses = Secondary.objects.filter(pk=secondary_id).values_list("addresses", flat=True).first()
     alike = Q(pk=secondary_id) | Q(active=True, addresses__overlap=addresses or [])
     return {each.pk: each for each in Secondary.objects.select_for_update().filter(alike).order_by("pk")}

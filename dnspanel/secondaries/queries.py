@@ -106,7 +106,7 @@ def secondary_rows(person: Person) -> list[SecondaryRow]:
 
 
 def secondary_row(secondary: Secondary) -> SecondaryRow:
-    """Return the row of one secondary."""
+    """Return the summary of one secondary for the list."""
     return _rows([secondary])[0]
 
 

@@ -130,7 +130,7 @@ def _window(
 
 
 def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
-    """Give each message another id, and return the numbers of the messages by id."""
+    """Give each message a different id. Return the indexes of the messages by id."""
     found: dict[int, int] = {}
     for number, message in enumerate(messages):
         while message.id in found:

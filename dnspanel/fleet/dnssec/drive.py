@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Fleet:
-    """The proven sequence of each name server in the current log."""
+    """The sequence that each node has acknowledged in the current log, and the nodes that diverge in each zone."""
 
     epoch: UUID
     acked: Mapping[int, tuple[str, int]]  # node id → name, sequence
@@ -171,7 +171,7 @@ def _look_of(  # noqa: PLR0913  # what a look gathers, once
 
 
 def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
-    """Return the look with the results from name servers of zones with other signers. None means not asked now."""
+    """Add the results of `ask_signers` to a look. None means that the name servers weren't asked this time."""
     if found is None:
         lack = row.signers_lack if row.signers_at else gettext("Their name servers were not asked yet.")
         goals = {**look.goals, **({Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {})}

@@ -1,4 +1,4 @@
-"""Queries that check whether all name servers of a multi-signer zone have the panel's new keys."""
+"""Checks over DNS that all name servers of a multi-signer zone have the panel's new keys in their DNSKEY RRset."""
 
 import time
 from collections.abc import Collection, Sequence

@@ -81,7 +81,7 @@ def report_of_hold(*, now: datetime) -> AheadReport | None:
 
 
 def newest_report() -> AheadReport | None:
-    """Return the newest report."""
+    """Return the newest report on a history that only nodes know, or None."""
     return AheadReport.objects.order_by("-pk").first()
 
 
@@ -121,7 +121,7 @@ class Numbers:
 
 
 def numbers(report: AheadReport) -> Numbers:
-    """Return the counts of a report."""
+    """Count the differing zones and RRsets of a report."""
     of_zones = report.zones.aggregate(
         only_nodes=Count("pk", filter=Q(id_here=None)),
         only_panel=Count("pk", filter=Q(id_there=None)),

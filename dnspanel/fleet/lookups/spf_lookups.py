@@ -61,7 +61,7 @@ class SpfLook:
 
     @property
     def flattened_record(self) -> str:
-        """The same record with addresses in place of names."""
+        """The SPF record with addresses in place of names."""
         found = (f"ip6:{each}" if ":" in each else f"ip4:{each}" for each in self.addresses)
         return " ".join(("v=spf1", *found, *self.unfollowed, *filter(None, [self.end])))
 

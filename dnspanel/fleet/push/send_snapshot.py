@@ -116,7 +116,10 @@ def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
 
 
 def _least(have: Position | None, way: Way) -> int:
-    """Return the lowest sequence of a snapshot for this node. With a limit on the node, the newest allowed will do."""
+    """Return the lowest sequence of a snapshot for this node.
+
+    This is the node's own sequence in the current epoch, so that its answers never go back in time, and 0 in any other.
+    """
     is_ours = have is not None and way.head is not None and have.epoch == way.head.epoch
     return have.sequence if have is not None and is_ours else 0
 
@@ -130,7 +133,7 @@ def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServ
 
 
 def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: datetime) -> bool:
-    """Return True if the cause of an agent's error was reverted or the zone is let pass, as after a push."""
+    """Return True if the error's cause was reverted, or if its zone needs no proof from now on, as after a push."""
     refusal = outcome_of(error, is_ring0=node.is_ring0)
     assert isinstance(refusal, Refusal)
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=now):

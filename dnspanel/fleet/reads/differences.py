@@ -49,7 +49,7 @@ class Matrix:
 
 
 def matrix(*, person: access.Person, search: str = "") -> Matrix:
-    """Return the zones that differ on some node, with only these nodes. With a search: its zones and all nodes.
+    """Return the zones that differ on some node, with only these nodes. A search returns its zones with all nodes.
 
     Only zones that this person is allowed to read are included. The number of queries is small for any fleet size.
     """

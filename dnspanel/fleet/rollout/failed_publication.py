@@ -86,8 +86,8 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
     The checks cover the changes of publications since its ack, and whether the changed signed zones validate.
 
     An agent that installs a snapshot checks a sample of all zones and doesn't know publications. Return None if all is
-    well, or if no publication is the cause and the zone is let pass. Also return None for a node that never
-    acknowledged anything, which no other node waits for. Raise NotServed if PowerDNS doesn't answer.
+    well, or if no publication is the cause and the zone needs no proof from now on. Also return None for a node that
+    never acknowledged anything, since no other node waits for it. Raise NotServed if PowerDNS doesn't answer.
 
     If a fault is returned, the snapshot must not be acknowledged, or other nodes would get it. This is also true if
     there is nothing to revert because the fault has been corrected since.

@@ -1,4 +1,4 @@
-"""The delivery state of each stage from the database, and each node's limit (`stages` decides). Pure reads.
+"""The delivery state of each stage from the database, and each node's limit (`stages` decides).
 
 A fleet with one group and no ring 0 has no row of `Release`. It then needs only the one statement that loads a node
 anyway.
