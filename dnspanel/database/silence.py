@@ -45,7 +45,7 @@ class StatementLost(psycopg.OperationalError):
 
 
 class Server:
-    """This process's knowledge about the server: if it hangs. All threads share it."""
+    """This process's knowledge of whether the server hangs. All threads share it."""
 
     def __init__(
         self, parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0

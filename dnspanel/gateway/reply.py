@@ -24,7 +24,7 @@ _TRUNCATED = 0x02  # in the third byte of a message
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer to one message."""
+    """The content of an answer: rcode, records of each section, and flags."""
 
     rcode: dns.rcode.Rcode
     answer: tuple[dns.rrset.RRset, ...] = ()

@@ -131,7 +131,7 @@ class _Values:
 
 @dataclass(slots=True)
 class _Name:
-    """The RRsets at one owner name while they are changed."""
+    """The RRsets at one owner name while an update changes them."""
 
     rrsets: dict[int, _Values] = field(default_factory=dict)
     touched: set[int] = field(default_factory=set)

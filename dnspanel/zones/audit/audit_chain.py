@@ -20,7 +20,7 @@ ENTRY, PUBLICATION = "entry", "publication"
 
 
 def first_hash(cluster: UUID) -> bytes:
-    """Return the hash before the first act."""
+    """Return the start value of the chain, which the hash of the first act follows."""
     return hashlib.sha256(b"dnspanel audit " + str(cluster).encode()).digest()
 
 

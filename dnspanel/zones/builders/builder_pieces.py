@@ -18,8 +18,9 @@ Present = Mapping[Key, RRset]  # the RRsets that a builder looks at, as the auth
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """New values for one RRset. They replace the values that `replaces` selects. Without new values, these are only
-    removed.
+    """New values for one RRset, in place of the values that `replaces` selects.
+
+    Without new values, the selected values are only removed.
     """
 
     name: str

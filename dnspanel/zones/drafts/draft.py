@@ -274,7 +274,7 @@ def _write_rrsets(
 
 
 def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[KeyInZone, Operation]:
-    """Return the draft's operations at these names of zones."""
+    """Return the draft's operations at these owner names, by zone id, name and type."""
     owner_names = set().union(*(of_zone for _, of_zone in owners.values()))
     found = Operation.objects.filter(draft=draft, zone__in=list(owners), name__in=owner_names)
     return {(o.zone_id, o.name, o.type): o for o in found}

@@ -375,7 +375,9 @@ def _named_draft_of(draft: Draft, reader: Drafter, teams: set[int], counts: Mapp
 
 
 def _seen_by(reader: Drafter, operations: QuerySet[Operation]) -> QuerySet[Operation]:
-    """Select the operations that a token sees. A person sees all of their draft."""
+    """Select the operations that the reader sees. A person sees all of them, and a token only those
+    within its scope.
+    """
     actor = actor_of(reader)
     if actor is None or actor.scope is None:
         return operations

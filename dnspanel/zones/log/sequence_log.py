@@ -130,12 +130,12 @@ def append_publication(
     """Append a publication to the log, create each zone's new revision, and wake the workers on commit.
 
     All publications use this function. So it enforces approval rules and freezes (with `passage`) and publish hooks
-    (with the answers in `publish_hooks`). System rights given as `under` can exempt from rules. An author of None is
-    not exempt from rules. Raise ApprovalNeeded, Frozen or HookRefused. For a new zone, Locked is possible too.
+    (with the answers in `publish_hooks`). A system right in `under` can exempt the act from them. The author None is
+    not exempt. Raise ApprovalNeeded, Frozen or HookRefused. Raise Locked if a lock forbids a new zone.
 
     This call must be the last step of a transaction, since every other publisher waits until the commit. Raise
-    IntegrityError if `form_id` was used by an earlier publication. Raise PublishingOnHold while publishing is on hold:
-    the statement that allocates the sequence then writes nothing.
+    IntegrityError if `form_id` was used by an earlier publication. Raise PublishingOnHold while publishing is on hold.
+    In this case the statement that allocates the sequence writes nothing.
     """
     author, now = acting.author, acting.now
     parameters = _parameters(revisions, acting)

@@ -291,7 +291,7 @@ def publish_due(*, now: datetime) -> int:
 
 
 def _tell_of_clock(request: PublishRequest, now: datetime) -> None:
-    """Note in the request and the audit log that the clock was set back, so that the wait is longer than expected."""
+    """Note in the request and the audit log that the clock was set back, so the request waits longer than planned."""
     clock = f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     refusal = gettext("The panel’s clock was set back to {clock}: it is published at its time.").format(clock=clock)
     with transaction.atomic():

@@ -168,7 +168,7 @@ def cancel_run(*, run: ChangeRun, by: Author, now: datetime) -> None:
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
-    """Work on the run for one turn. Return True if there is more to do."""
+    """Process batches of the run for one turn. Return True if batches are left."""
     return run_turns.work(
         ChangeRun.objects.select_related("author", "token", "team", "policy", "dry_run_of", "undo_of"),
         run_id,

@@ -158,7 +158,7 @@ def work_on_run(
     batch: int = BATCH,
     seconds: float = run_turns.TURN_SECONDS,
 ) -> bool:
-    """Work on the run for one turn. Return True if there is more to do."""
+    """Process batches of the run for one turn. Return True if batches are left."""
     return run_turns.work(
         PolicyRun.objects.select_related("author", "token", "policy"),
         run_id,

@@ -27,9 +27,9 @@ class ReverseZones:
 def reverse_zones_of(text: str) -> ReverseZones | None:
     """Return the reverse zones of a network or address. Return None for other texts, such as a name.
 
-    A network whose length does not match a label gets the fewest zones that exactly cover it, at most 128. For an
-    address, any of its networks is possible. A network smaller than a /24 gets an RFC 2317 zone, which only works with
-    CNAMEs in the zone of its /24. Its second choice is the zone of the /24.
+    A network whose length does not match a label gets the fewest zones that exactly cover it, at most 128. An address
+    gets one choice for each usual network size. A network smaller than a /24 gets an RFC 2317 zone, which only works
+    with CNAMEs in the zone of its /24. Its second choice is the zone of the /24.
     """
     if ":" not in text and not text.rstrip(". ")[-1:].isdigit():
         return None  # nearly all names: trying to read one as an address takes ten times as long
