@@ -2,7 +2,7 @@
 
     python -m dnspanel.demo.forking -n -c supervisord.conf
 
-Ten processes that each load Django need 25 seconds of CPU time; ten forks of a loaded process need 3. Each process has
+Ten processes that each load Django need 25 seconds of CPU time. Ten forks of a loaded process need 3. Each process has
 its own id, its own watchdog and the command of the Procfile. Every other command is executed as usual. The panel's
 processes are also executed if loading fails or the code has changed since: their logs then show the reason.
 
@@ -53,7 +53,7 @@ class Forked:
 
 
 def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
-    """Return how to run a command of supervisord as a fork; None if it must be executed."""
+    """Return how to run a command of supervisord as a fork, or None if it must be executed."""
     match argv:
         case ["setpriv", option, "--", "sh", "-c", text] if option.startswith("--pdeathsig="):
             words = _split_shell_text(text, env)
@@ -72,7 +72,7 @@ def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
 
 
 def program_of(words: Sequence[str]) -> Callable[[], object] | None:
-    """Return a function that runs this program with `words` in `sys.argv`; None for other programs than the panel's."""
+    """Return a function that runs this program with `words` in `sys.argv`, or None for other programs."""
     match words:
         case ["celery", *_]:
             return _run_celery
@@ -84,7 +84,7 @@ def program_of(words: Sequence[str]) -> Callable[[], object] | None:
 
 
 def _split_shell_text(text: str, env: Mapping[str, str]) -> list[str]:
-    """Return the words of a shell command with its variables replaced; empty if it needs a shell."""
+    """Return the words of a shell command with its variables replaced, or an empty list if it needs a shell."""
     if not _SHELL.isdisjoint(text):
         return []
     return [_VARIABLE.sub(lambda found: env.get(found[1] or found[2]) or found[3] or "", w) for w in shlex.split(text)]

@@ -82,7 +82,7 @@ class StackShape:
 class Stack:
     """The stack in `directory`, as a context manager that starts and stops it.
 
-    Of `requested_ports`, only the web port is required; the others are used if they are free. Further ports come from
+    Of `requested_ports`, only the web port is required. The others are used if they are free. Further ports come from
     `free_ports`. `environment` is added to the environment of every process.
     """
 
@@ -179,7 +179,7 @@ class Stack:
 
     @property
     def ring0(self) -> DemoNode | None:
-        """The private node; None for a stack without ring 0."""
+        """The private node, or None for a stack without ring 0."""
         return self._server(RING0_NAME) if self.has_ring0 and f"{RING0_NAME}-dns" in self.ports else None
 
     @property
@@ -189,7 +189,7 @@ class Stack:
 
     @property
     def front(self) -> DemoFront | None:
-        """The front before the nodes; None for a stack that was never started with one."""
+        """The front before the nodes, or None for a stack that was never started with one."""
         if f"{FRONT_NAME}-dns" not in self.ports:
             return None
         chosen = {f"{kind}_port": self.ports[f"{FRONT_NAME}-{kind}"] for kind in FRONT_PORTS}

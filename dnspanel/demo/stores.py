@@ -126,11 +126,11 @@ class Stores:
                 time.sleep(0.1)
 
     def postgres_fault(self) -> str:
-        """Create the database if it is missing. Return why PostgreSQL doesn't answer; "" if it does."""
+        """Create the database if it is missing. Return why PostgreSQL doesn't answer, or "" if it does."""
         return _fault_of(self._ensure_database, psycopg.Error)
 
     def redis_fault(self) -> str:
-        """Return why Redis doesn't answer; "" if it does."""
+        """Return why Redis doesn't answer, or "" if it does."""
         return _fault_of(self._ping_redis, redis.RedisError)
 
     def _init_cluster(self, cluster: Path) -> None:

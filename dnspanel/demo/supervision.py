@@ -146,7 +146,7 @@ class Supervisor:
         return {info["name"]: info["statename"] for info in self._call("getAllProcessInfo")}
 
     def runs(self) -> dict[str, tuple[int, int]]:
-        """Return by process name its last start (seconds; 0 for never) and its id (0 if it isn't running)."""
+        """Return by process name its last start in seconds (0 for never) and its id (0 if it isn't running)."""
         return {info["name"]: (int(info["start"]), int(info["pid"])) for info in self._call("getAllProcessInfo")}
 
     def kill(self, name: str, sig: int = signal.SIGKILL) -> int:

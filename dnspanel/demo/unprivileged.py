@@ -30,7 +30,7 @@ class NoWayIn(Exception):
 
 @cache
 def account() -> pwd.struct_passwd | None:
-    """Return the user to run as, created if missing; None if the process isn't root and keeps its own user."""
+    """Return the user to run as, created if missing, or None if the process isn't root and keeps its own user."""
     if os.geteuid() != 0:
         return None
     try:

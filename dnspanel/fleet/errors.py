@@ -33,7 +33,7 @@ class NameTaken(FleetError):
 
 
 class BadNode(FleetError):
-    """An invalid value of a node; `field` names the value."""
+    """An invalid value of a node. `field` names the value."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -65,7 +65,7 @@ class DeliveryRefused(FleetError):
 
 
 class WrongDecision(FleetError):
-    """A decision about a lost history can't be carried out; `field` names the invalid value."""
+    """A decision about a lost history can't be carried out. `field` names the invalid value."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field

@@ -76,7 +76,7 @@ class Release(models.Model):
 class Isolation(models.Model):
     """A publication that ring 0 couldn't serve, and the publication that reverts it.
 
-    No other node gets anything from `failed` on until both are in one segment; `merged_at` is set then.
+    No other node gets anything from `failed` on until both are in one segment. `merged_at` is set then.
     """
 
     epoch = models.UUIDField()
@@ -300,14 +300,14 @@ class NodeEvent(models.Model):
 
 
 class Heartbeat(models.Model):
-    """The last time a permanent process of the panel was at work; written by `heartbeats`."""
+    """The last time a permanent process of the panel was at work, written by `heartbeats`."""
 
     process = models.SlugField(primary_key=True, max_length=32)
     at = models.DateTimeField()
 
 
 class PanelProcess(models.Model):
-    """A running process of the panel, or one that ended without reporting its end; written by `processes.beats`."""
+    """A running process of the panel, or one that ended without reporting its end, written by `processes.beats`."""
 
     name = models.SlugField(max_length=32)
     host = models.CharField(max_length=255)
@@ -326,7 +326,7 @@ class PanelProcess(models.Model):
 
 
 class PeriodicTask(models.Model):
-    """An entry of beat's schedule: its last success, and why it fails; written by `processes.periodic`."""
+    """An entry of beat's schedule: its last success, and why it fails, written by `processes.periodic`."""
 
     name = models.SlugField(primary_key=True, max_length=64)
     since = models.DateTimeField()  # since when it is in the schedule

@@ -183,5 +183,5 @@ def _moved_lately(inputs: HealthInputs, now: datetime) -> bool:
 
 
 def _since(at: datetime | None, now: datetime) -> timedelta:
-    """Return the time since `at`; zero for a time in the future, which a stepped clock can cause."""
+    """Return the time since `at`, or zero for a time in the future, which a stepped clock can cause."""
     return max(timedelta(0), now - at) if at is not None else timedelta(0)

@@ -53,7 +53,7 @@ def roll_up(*, node_id: int) -> None:
 
 
 def points_of(node_id: int, level: Level | None, *, after: float = 0.0) -> list[Point]:
-    """Return the node's points, oldest first, with gaps marked; empty while Redis is unreachable.
+    """Return the node's points, oldest first, with gaps marked, or an empty list while Redis is unreachable.
 
     `level` None gives the seconds after `after`.
     """

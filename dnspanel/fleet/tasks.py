@@ -231,7 +231,7 @@ def bootstrap_waiting_nodes() -> None:
 
 @shared_task(ignore_result=True)
 def check_parents() -> None:
-    """Ask the parents of some signed zones with a due check; all are asked within a day. Waits for other servers."""
+    """Ask the parents of some signed zones with a due check. All are asked within a day. Waits for other servers."""
     with while_postgresql_answers(), hold_lock(Lock.PARENT_CHECKS) as mine:
         if mine:
             parent_checks.admit(now=timezone.now())

@@ -105,7 +105,7 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
 
 
 def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Return the totals of the nodes that have any, in one round trip; empty while Redis is unreachable.
+    """Return the totals of the nodes that have any, in one round trip, or an empty dict while Redis is unreachable.
 
     They count since Redis was last empty, and never decrease while Redis is up: `udp`, `tcp`, `packet_hits`,
     `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. From the newest sample: `uptime`, `latency_us`,
@@ -161,7 +161,7 @@ def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
 
 
 def log(node_id: int) -> list[str]:
-    """Return the last lines of the agent's log within the last minute; empty if they weren't fetched."""
+    """Return the last lines of the agent's log within the last minute, or an empty list if they weren't fetched."""
     return list(_read_report(_log_key(node_id)) or ())
 
 
@@ -198,7 +198,7 @@ def newest_in(key: str) -> int:
 
 
 def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
-    """Return the live numbers of the nodes that have any, in one round trip; empty while Redis is unreachable.
+    """Return the live numbers of the nodes that have any, in one round trip. Return an empty dict without Redis.
 
     Fewer `seconds` read less: one is enough if the chart of the last minute isn't shown.
     """
@@ -265,7 +265,7 @@ def point(sample: Sample) -> Point:
 
 
 def _read_report(key: str) -> Any:
-    """Return an agent's report of the last minute; None without a report or without Redis."""
+    """Return an agent's report of the last minute, or None without a report or without Redis."""
     try:
         found = connection(settings.REDIS_URL).get(key)
     except RedisError:

@@ -9,7 +9,7 @@ node's queries per second, is an estimate with the error of a sample.
     watched:zones               a sorted set: zones whose page someone views, with the time until when this counts
     zone-top:<node>:<zone>      a `protocol.Top` of only this zone, as JSON, for a minute
 
-Redis is the only store of these numbers; without it nothing is known. Unknown values are None, never zero.
+Redis is the only store of these numbers. Without it nothing is known. Unknown values are None, never zero.
 """
 
 import json
@@ -169,7 +169,7 @@ def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
 
 
 def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
-    """Return the zone's queries per second on all these nodes together; None without samples."""
+    """Return the zone's queries per second on all these nodes together, or None without samples."""
     estimates = [sample.estimate for sample in samples]
     if not estimates:
         return None

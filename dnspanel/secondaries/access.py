@@ -117,7 +117,7 @@ def zone_open_to(name: str, address: str) -> Zone:
 
 
 def reason_against(zone: Zone) -> str:
-    """Return why no secondary gets this zone now; empty if they do. The zone's signing must be loaded."""
+    """Return why no secondary gets this zone now, or an empty string if they do. The zone's signing must be loaded."""
     state = loaded_signing_of(zone)
     if state.is_signed and signer() is None:
         return gettext(SIGNED).format(name=zone.name)

@@ -1,4 +1,4 @@
-"""Secondaries and the state of their zones. Models only store and constrain; other modules write."""
+"""Secondaries and the state of their zones. Models only store and constrain. Other modules write."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -169,7 +169,7 @@ class Member(models.Model):
 
 
 class OpenZone(models.Model):
-    """A zone that clients in these networks can transfer without a key; `keyless` writes it."""
+    """A zone that clients in these networks can transfer without a key. `keyless` writes it."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     networks = ArrayField(models.CharField(max_length=49))  # as CIDR
@@ -188,7 +188,7 @@ class KeyTransfer(models.Model):
 
 
 class NoticeAddress(models.Model):
-    """An address that gets unsigned NOTIFY for a zone, in addition to its secondaries; `keyless` writes it."""
+    """An address that gets unsigned NOTIFY for a zone, in addition to its secondaries. `keyless` writes it."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     address = models.CharField(max_length=47)

@@ -113,7 +113,10 @@ def secondary_row(secondary: Secondary) -> SecondaryRow:
 def members_page(
     person: Person, secondary: Secondary, *, search: str = "", behind: bool = False, after: str = "", limit: int = 50
 ) -> list[Member]:
-    """Return the secondary's zones that the person can see, after the name `after`; optionally only those behind."""
+    """Return the secondary's zones that the person can see, after the name `after`.
+
+    `behind` selects only zones that are behind.
+    """
     members = members_visible_to(person, secondary).select_related("zone").order_by("zone_name")
     if search:
         members = members.filter(zone_name__startswith=search)

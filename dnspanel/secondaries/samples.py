@@ -59,7 +59,7 @@ Values = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A question and the values expected in its answer, in DNSSEC canonical form; none if there is no such RRset."""
+    """A question and the values expected in its answer, in DNSSEC canonical form (none if there is no such RRset)."""
 
     name: str
     type: int
@@ -70,7 +70,7 @@ class Expected:
         return _question(self.name, self.type)
 
     def difference(self, message: dns.message.Message | None) -> str:
-        """Return the fault in the answer; empty if it is correct or inconclusive."""
+        """Return the fault in the answer, or an empty string if it is correct or inconclusive."""
         found = None if message is None else _values_in(message, self.name, self.type)
         if found is None or found == self.values:
             return ""
@@ -101,7 +101,7 @@ def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
 
 
 def _differences(zone: Zone, state: SigningState, expected: Sequence[Expected], ask: Ask) -> list[str] | None:
-    """Return every difference; None if the server doesn't answer with the zone's serial."""
+    """Return every difference, or None if the server doesn't answer with the zone's serial."""
     soa, *answers = ask([_question(zone.name, rdtypes.SOA), *(each.question() for each in expected)])
     if soa.message is None or _serial_in(soa.message, zone.name) != zone.serial:
         return None
@@ -202,7 +202,7 @@ def _read(type: int, wire: bytes) -> dns.rdata.Rdata:
 
 
 def _values_in(message: dns.message.Message, name: str, type: int) -> Values | None:
-    """Return the values of the RRset in the answer; None for a truncated answer or an error."""
+    """Return the values of the RRset in the answer, or None for a truncated answer or an error."""
     if message.flags & dns.flags.TC or message.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         return None
     owner = dns.name.from_text(name)

@@ -145,7 +145,7 @@ def _exchange_of(secondary: Secondary) -> Exchange:
 
 
 def _address_of(secondary: Secondary, now: datetime) -> str:
-    """Return the secondary's first address; while it is silent, each address in turn."""
+    """Return the secondary's first address, or each address in turn while it is silent."""
     turn = int(now.timestamp() / AFTER_SILENCE.total_seconds()) if secondary.silent_since else 0
     return secondary.addresses[turn % len(secondary.addresses)]
 

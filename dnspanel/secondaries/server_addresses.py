@@ -10,7 +10,10 @@ TLS_PORT = 853  # RFC 9103, section 6
 
 
 def canonical_address(text: str) -> str | None:
-    """Return the address in its stored form, without port 53; None if it is not an IP address with or without port."""
+    """Return the IP address, with or without port, in its stored form. Return None for any other text.
+
+    The stored form leaves out port 53.
+    """
     text = text.strip()
     if not is_resolver(text):
         return None
@@ -25,7 +28,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def tls_host_and_port(address: str) -> tuple[str, int]:
-    """Return the host and port of an address that speaks TLS; the port is 853 if the address has none."""
+    """Return the host and port of an address that speaks TLS. The port is 853 if the address has none."""
     return split_resolver(address, TLS_PORT)
 
 

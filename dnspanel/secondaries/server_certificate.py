@@ -50,7 +50,7 @@ class ServerIdentity:
 
 
 def tls_endpoint(*, now: datetime) -> TlsEndpoint | None:
-    """Return the gateway's TLS endpoint for configurations; None without TLS or a certificate."""
+    """Return the gateway's TLS endpoint for configurations, or None without TLS or a certificate."""
     if not settings.UPDATE_TLS_PORT:
         return None
     try:
@@ -105,7 +105,7 @@ def _own_key(stored: ServerCertificate) -> ec.EllipticCurvePrivateKey:
 
 
 def _operators_chain() -> str:
-    """Return the chain in the operator's file; "" if there is no file."""
+    """Return the chain in the operator's file, or "" if there is no file."""
     return _read(settings.UPDATE_TLS_CERTIFICATE) if settings.UPDATE_TLS_CERTIFICATE else ""
 
 

@@ -91,7 +91,7 @@ def notify_addresses() -> None:
 
 
 def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
-    """Run `_while_more` in one of a few slots; do nothing if all are in use."""
+    """Run `_while_more` in one of a few slots. Do nothing if all are in use."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again when there is a place
     try:

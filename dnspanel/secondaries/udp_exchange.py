@@ -140,7 +140,7 @@ def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
 
 
 def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | None) -> Answer | None:
-    """Return the meaning of this answer to the message; None if it has none."""
+    """Return the meaning of this answer to the message, or None if it has none."""
     try:
         keyring = None if key is None else {key.name: key}
         message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)

@@ -56,7 +56,7 @@ def _move(old: Path, new: Path) -> None:
 
 
 def keep(path: Path, make: Callable[[], str]) -> str:
-    """Return the text of the file; write it first if the file is missing."""
+    """Return the text of the file. Create the file first if it is missing."""
     if not path.exists():
         _write(path, make())
     return path.read_text()

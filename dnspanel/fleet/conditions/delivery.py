@@ -58,7 +58,7 @@ def _of_log_age(unencoded_since: datetime | None, now: datetime) -> Iterator[Con
 def _of_waiting(waiting: Waiting | None, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
     """Yield an alert if the oldest publication that some node doesn't serve yet is too old.
 
-    A late node can be the cause; `late_once` then keeps only one of the two alerts.
+    A late node can be the cause. `late_once` then keeps only one of the two alerts.
     """
     late_by = waiting.late_by(now) if waiting is not None else timedelta(0)
     if waiting is None or late_by < (LATE_AGAIN if "panel.late" in is_open else LATE_AFTER):

@@ -82,7 +82,7 @@ def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) 
 
 
 def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
-    """Return why validating resolvers can't get from these DS records to the zone; empty if they can.
+    """Return why validating resolvers can't get from these DS records to the zone, or an empty string if they can.
 
     Every digest type that counts must lead to a key, because some resolvers use only the strongest type. Every
     algorithm in the DS records must sign the zone (RFC 6840 section 5.11).

@@ -163,7 +163,7 @@ def _has(record: NSEC | NSEC3, type: int) -> bool:
 
 
 def _hash_in(owner: dns.name.Name, zone: dns.name.Name, record: NSEC3) -> bytes | None:
-    """Return the hash in the first label of an NSEC3 record's owner name; None if the record isn't this zone's."""
+    """Return the hash in the first label of an NSEC3 record's owner name, or None if the record isn't this zone's."""
     if owner == zone or owner.parent() != zone or len(record.next) != _SHA1_BYTES:
         return None
     try:

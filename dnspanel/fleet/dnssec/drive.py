@@ -227,7 +227,7 @@ def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
 
 
 def _describe_lacking(lacking: Mapping[str, str]) -> str:
-    """Return a sentence about the secondaries that a step waits for; empty if there are none."""
+    """Return a sentence about the secondaries that a step waits for, or an empty string if there are none."""
     if not lacking:
         return ""
     clauses = list(lacking.values())

@@ -41,7 +41,7 @@ _MOST_KEYS = 64
 class SignersLook:
     """A sentence about name servers that lack the keys, or about why this is unknown; empty if all have them.
 
-    `ttl` is the longest time in seconds that caches can keep DNSKEY records; 0 if no server answered.
+    `ttl` is the longest time in seconds that caches can keep DNSKEY records, or 0 if no server answered.
     """
 
     lack: str

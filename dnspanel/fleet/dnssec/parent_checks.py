@@ -218,7 +218,7 @@ def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
 
 
 def check_of(zone: Zone) -> ParentCheck | None:
-    """Return the check of the zone's parent; None if there is no reason to query the parent."""
+    """Return the check of the zone's parent, or None if there is no reason to query the parent."""
     return ParentCheck.objects.filter(zone=zone).first()
 
 

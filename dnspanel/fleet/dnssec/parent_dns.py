@@ -139,7 +139,7 @@ def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: lis
 
 
 def describe_faults(head: str, faults: Sequence[str]) -> str:
-    """Return a sentence that lists the servers with faults; empty without faults."""
+    """Return a sentence that lists the servers with faults, or an empty string without faults."""
     if not faults:
         return ""
     named = list(faults[:_MOST_NAMED])

@@ -96,7 +96,7 @@ def _reconcile_zone(zone: Zone, now: datetime, *, signals: bool) -> int:
 
 
 def _signalled_zones(zone: Zone) -> list[_Signalled]:
-    """Return the zones whose signalling names belong into this zone; at most MOST_NAMES."""
+    """Return the zones whose signalling names belong to this zone, at most MOST_NAMES."""
     # A zone `_signal.<name server>` is for that server.
     top = zone.name.removeprefix(_SIGNAL)
     parameters: dict[str, str | int | bytes] = {

@@ -140,7 +140,7 @@ def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: 
 
 
 def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signed, dnskey: RRset | None) -> str:
-    """Return a clause that explains why the zone would fail validation; empty if it would validate."""
+    """Return a clause that explains why the zone would fail validation, or an empty string if it would validate."""
 
     def against(sets: Iterable[Sequence[str]]) -> str:
         reasons = (reason_against(zone_name, after.state, ds, after.public, keys_in(dnskey)) for ds in sets)
@@ -180,7 +180,7 @@ def _is_moved(zone: AheadZone, choice: Choice) -> bool:
 
 
 def _on_nodes(zone: AheadZone, in_panel: _Signed) -> _Signed | None:
-    """Return how the nodes sign the zone; None if that is unknown."""
+    """Return how the nodes sign the zone, or None if that is unknown."""
     if zone.error or zone.signing_error:
         return None
     if zone.signing is None:

@@ -1,6 +1,6 @@
 """The steps of a hold: find what only the nodes know, then execute the decision. Queue *system*. Verbs.
 
-Beat starts a step every few seconds; without a hold it does nothing. An advisory lock allows one worker at a time. If a
+Beat starts a step every few seconds. Without a hold it does nothing. An advisory lock allows one worker at a time. If a
 worker is killed, its step is repeated.
 """
 

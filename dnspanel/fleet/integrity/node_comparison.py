@@ -131,7 +131,7 @@ def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> No
 
 
 def _seen_in_report(report: dict[str, Any]) -> Seen | None:
-    """Return the content report in the collector's last stored status; None if there is none."""
+    """Return the content report in the collector's last stored status, or None if there is none."""
     try:
         return seen_in(Status.from_json(report)) if report else None
     except BadBytes:

@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 def mend(node_id: int, connection: AgentConnection) -> bool:
     """Find and repair the differences on a node. Return True if anything was sent or requested.
 
-    Late, missing or repeated runs do no harm. Raise NodeUnreachable or another Transient; beat then tries again.
+    Late, missing or repeated runs do no harm. Raise NodeUnreachable or another Transient. Beat then tries again.
     """
     if current_hold() or not connection.repairing.acquire(blocking=False):
         return False  # a person has to see first what only nodes know; or another worker is at it

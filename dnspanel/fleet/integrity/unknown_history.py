@@ -29,7 +29,7 @@ _NAMED = 100
 
 
 def suspicion(node_name: str, position: Position, head: Position, *, is_known: bool) -> str:
-    """Return why a node at this position requires a hold of publishing; empty if there is no reason.
+    """Return why a node at this position requires a hold of publishing, or an empty string if there is no reason.
 
     `is_known` is True if the position's epoch is a present or past one of this panel.
     """
@@ -136,7 +136,7 @@ def numbers(report: AheadReport) -> Numbers:
 
 
 def may_choose(report: AheadReport, choice: str) -> str:
-    """Return why this choice is not available; empty if it is."""
+    """Return why this choice is not available, or an empty string if it is."""
     if report.ended_at is None:
         return gettext("The nodes are still being asked.")
     if choice == Choice.TAKE_OVER and not report.is_ahead:
@@ -154,7 +154,7 @@ def decide(  # noqa: PLR0913  # the fields of a decision
     now: datetime,
     accepts_breaks: bool = False,
 ) -> None:
-    """Record the decision; a worker executes it. Raise WrongDecision, or Forbidden without the permission NODES.
+    """Record the decision, which a worker executes. Raise WrongDecision, or Forbidden without the permission NODES.
 
     If zones would fail validation after the choice, `accepts_breaks` and a reason are required.
     """

@@ -1,6 +1,6 @@
 """Report on the differences between the panel and the node that is furthest ahead. Verbs.
 
-1. Ask every node for its position; choose the one that is furthest ahead.
+1. Ask every node for its position, and choose the one that is furthest ahead.
 2. Compare its list of zones page by page with the panel's zones of the same ids. Find zones on one side only, with
    different serials, or with equal serials and different digests.
 3. Fetch the records of each differing zone, and compare RRset by RRset.
@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 
 class Knows(Protocol):
-    """The requests to a node that a report needs; `NodeClient` implements them."""
+    """The requests to a node that a report needs. `NodeClient` implements them."""
 
     def status(self) -> Status:
         """Return the node's status."""

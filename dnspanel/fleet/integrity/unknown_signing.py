@@ -34,7 +34,7 @@ Objects = Iterable[tuple[int, int, bytes]]  # table, row id, body
 
 
 def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schema: int) -> LostSigning | None:
-    """Return how the node signs the zone; None if the panel's zone is signed in the same way.
+    """Return how the node signs the zone, or None if the panel's zone is signed in the same way.
 
     `zone_id` is the zone in the panel, or None. Raise BadBytes if the panel can't continue this signing, or
     UnknownSealingKey.
@@ -88,5 +88,5 @@ def _state(
 
 
 def _without_rows(state: SigningState) -> SigningState:
-    """Return the part of a signing state that resolvers can see; UNSIGNED for a zone without a chain of its own."""
+    """Return the part of a signing state that resolvers can see, or UNSIGNED for a zone without a chain of its own."""
     return replace(state, row_ids={}) if state.has_chain else UNSIGNED

@@ -68,7 +68,7 @@ def look_up_delegations(
 ) -> list[DelegationLook]:
     """Check the first MOST_DELEGATIONS of these delegations, within SECONDS.
 
-    Network errors are never raised; they are among the faults. Only addresses that the panel is allowed to connect to
+    Network errors are never raised. They are among the faults. Only addresses that the panel is allowed to connect to
     are asked.
     """
     deadline = time.monotonic() + SECONDS

@@ -27,7 +27,7 @@ _FETCHES = ("include", "redirect")
 
 @dataclass(frozen=True, slots=True)
 class SpfStep:
-    """One term, in the order of evaluation. `number` counts look-ups; 0 for a term without one."""
+    """One term, in the order of evaluation. `number` counts look-ups and is 0 for a term without one."""
 
     depth: int
     term: Term

@@ -36,7 +36,7 @@ class TargetLook:
 def look_up_targets(targets: Sequence[tuple[str, bool]], *, resolver: Resolver) -> list[TargetLook]:
     """Look up the first MOST_TARGETS targets within SECONDS. Each has a flag: it needs addresses.
 
-    Network errors are never raised; they are an outcome.
+    Network errors are never raised. They are an outcome.
     """
     deadline = time.monotonic() + SECONDS
     return [

@@ -122,7 +122,7 @@ def client_ssl_context(authority: Authority) -> ssl.SSLContext:
 
 @contextmanager
 def file_in_memory(content: bytes) -> Iterator[str]:
-    """Yield a path to `content` in memory. `ssl` loads keys only from files; the panel's key is never on a disk."""
+    """Yield a path to `content` in memory. `ssl` loads keys only from files, and keys must not be on disks."""
     descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, content)

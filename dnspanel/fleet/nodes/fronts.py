@@ -147,7 +147,7 @@ def follow_schemas(*, schemas: Collection[int]) -> None:
 
 
 def report_of(node: Node) -> FrontReport | None:
-    """Return the front's last report about its nodes; None without a readable report."""
+    """Return the front's last report about its nodes, or None without a readable report."""
     return front_report_in(node.report)
 
 

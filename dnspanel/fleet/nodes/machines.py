@@ -71,7 +71,7 @@ def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) 
 
 
 def describe_conflict(node: Node) -> str:
-    """Return why pushes stop while two machines present the node's identity; empty without a conflict."""
+    """Return why pushes stop while two machines present the node's identity, or an empty string without a conflict."""
     if not node.other_machine:
         return ""
     first, other = (

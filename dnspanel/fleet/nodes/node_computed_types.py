@@ -116,7 +116,7 @@ def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
 
 
 def _problem(node: Node, type: int) -> str:
-    """Return why this node doesn't answer the type; empty if it does."""
+    """Return why this node doesn't answer the type, or an empty string if it does."""
     report: dict[str, Any] = node.report
     if not report:
         return gettext("not heard yet")

@@ -109,7 +109,7 @@ def create_node(
     """Create a node that waits for its agent. Raise BadNode, NameTaken or Forbidden.
 
     `by` is None on the command line of the panel's machine. Ring 0 is a private server beside the publisher that gets
-    every publication first. A front is a dnsdist before nodes; its nodes are set afterwards (`fronts`).
+    every publication first. A front is a dnsdist before nodes. Its nodes are set afterwards (`fronts`).
     """
     require_permission(by)
     if is_front:
@@ -338,7 +338,7 @@ def resume_due(*, now: datetime) -> int:
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
     """Retire the node for good: it no longer counts, and its codes are void. Raise WrongState or Forbidden.
 
-    A new node can take its name; the page of the retired node is then at its slug. The sealing keys are rotated, so
+    A new node can take its name. The page of the retired node is then at its slug. The sealing keys are rotated, so
     that the retired node's disk can't open DNSSEC keys that are published later.
     """
     require_permission(by)

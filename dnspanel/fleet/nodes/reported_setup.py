@@ -57,7 +57,7 @@ def _differences(node: Node, *, is_rebuilding: bool) -> Iterator[str]:
 
 
 def _endpoints(texts: object) -> list[Endpoint]:
-    """Return the parsed endpoints; empty if the report contains no valid list."""
+    """Return the parsed endpoints, or an empty list if the report contains no valid list."""
     try:
         return [parse_endpoint(text) for text in texts] if isinstance(texts, list | tuple) else []
     except ValueError:

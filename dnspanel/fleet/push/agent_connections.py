@@ -69,7 +69,7 @@ class AgentConnection:
         return True
 
     def let_go(self) -> bool:
-        """Release the connection after `take`. Return True if a push was requested since; the caller must run it."""
+        """Release the connection after `take`. Return True if a push was requested since. The caller must run it."""
         self._free.release()
         return self._requested
 

@@ -45,7 +45,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class _Lack:
-    """The data that nodes with one schema, limit and position lack; no bytes if nothing."""
+    """The data that nodes with one schema, limit and position lack (no bytes if none)."""
 
     log: DatabaseChangeLog
     body: bytes
@@ -110,7 +110,7 @@ def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], 
 
 
 def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
-    """Return the data that a node lacks; None if it can't be read or isn't suited for a common push."""
+    """Return the data that a node lacks, or None if it can't be read or isn't suited for a common push."""
     way = log.way(have)
     step = next_step(have, way)
     if isinstance(step, Nothing):

@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def send_snapshot(*, lease: Lease) -> bool:
-    """Make the node serve from the requested snapshot. Return False if it doesn't yet; the row contains the reason.
+    """Make the node serve from the requested snapshot. Return False if it doesn't yet. The row contains the reason.
 
     Raise LeaseLost if another worker has taken over, and DatabaseError.
     """

@@ -7,7 +7,7 @@ from dnspanel.zones.models import LogHead
 
 
 def acked_everywhere(**_: Any) -> int | None:
-    """Return the sequence that all active nodes have acknowledged in the current epoch; None without active nodes.
+    """Return the sequence that all active nodes have acknowledged in the current epoch, or None without active nodes.
 
     Two queries.
     """

@@ -36,7 +36,7 @@ def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
 
 
 def ring0_arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
-    """Return the arrival at ring 0 as a list; empty without ring 0."""
+    """Return the arrival at ring 0 as a list, or an empty list without ring 0."""
     status = ring0_status(now=now)
     return _arrivals(publication, [status] if status is not None else [])
 

@@ -64,7 +64,7 @@ def without_ring0(statuses: Sequence[NodeStatus]) -> tuple[NodeStatus, ...]:
 
 
 def ring0_status(*, now: datetime) -> NodeStatus | None:
-    """Return the status of ring 0; None for a panel without one."""
+    """Return the status of ring 0, or None for a panel without one."""
     nodes = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=True).order_by("name")
     return next(iter(_statuses(list(_with_related(nodes)), now)), None)
 
@@ -153,7 +153,7 @@ def _inputs(node: Any, newest: Position, since: datetime, gates: Gates | None, b
 
 
 def _describe_snapshot(node: Node) -> str:
-    """Describe the progress of a snapshot's transfer; empty without one."""
+    """Describe the progress of a snapshot's transfer, or an empty string without one."""
     bootstrap: Bootstrap | None = getattr(node, "bootstrap", None)
     if bootstrap is None:
         return ""

@@ -126,7 +126,7 @@ def rollout_status(*, now: datetime) -> RolloutStatus:
 
 
 def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageArrivals]:
-    """Return the arrival of a publication by stage; one stage without a name if no node waits for another.
+    """Return the arrival of a publication by stage, with one stage without a name if no node waits for another.
 
     A failed publication arrives nowhere, so that the result is empty.
     """

@@ -101,7 +101,7 @@ def waiting_publication(
 ) -> Waiting | None:
     """Return the oldest publication that some node doesn't serve yet, and where it waits.
 
-    If none waits, no query runs; otherwise a few, for any number of nodes. `statuses` is the result of
+    If none waits, no query runs. Otherwise a few run, for any number of nodes. `statuses` is the result of
     `watched_statuses`. Pass `encoded` and `beats` if they are already known.
     """
     takers = _takers(statuses)

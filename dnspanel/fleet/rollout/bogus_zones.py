@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 def zone_of(error: NotServed) -> Zone | None:
-    """Return the zone whose signatures an agent reports as invalid; None for any other error."""
+    """Return the zone whose signatures an agent reports as invalid, or None for any other error."""
     if not error.question.endswith(WITH_DNSSEC):
         return None
     name = error.question.split()[0]
@@ -119,7 +119,7 @@ def names_for_snapshot(node: Node) -> list[str]:
 def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> None:
     """Record zones that neither ring 0 nor this node can prove after a snapshot.
 
-    The first MOST_LOOKS of these zones are checked; a push finds the others.
+    The first MOST_LOOKS of these zones are checked. A push finds the others.
     """
     known = UnprovenZone.objects.filter(node=node).values("zone")
     for zone in (

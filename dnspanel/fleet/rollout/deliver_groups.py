@@ -1,4 +1,4 @@
-"""Delivery: release publications to groups as earlier groups acknowledge them; stop, pin and resume. Verbs.
+"""Delivery: release publications to groups as earlier groups acknowledge them, and stop, pin or resume it. Verbs.
 
 `advance` runs after every proof and every second, and depends only on stored facts. A person's decision (stop, pin,
 skip a group) is valid until a person ends it.

@@ -204,7 +204,7 @@ def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
 
 
 def _accused_name(error: NotServed) -> str:
-    """Return the name that the agent asked for; empty if the error is about something else."""
+    """Return the name that the agent asked for, or an empty string if the error is about something else."""
     name = error.question.partition(" ")[0]
     return name if name.endswith(".") else ""
 
@@ -251,7 +251,7 @@ class _Server:
         self._address, self._port = address, port
 
     def position(self, seconds: float) -> int | None:
-        """Return the sequence in the server's answer for the position zone; None without an answer within this time."""
+        """Return the sequence in the server's answer for the position zone, or None without an answer in time."""
         deadline = time.monotonic() + seconds
         while True:
             with contextlib.suppress(NotServed, OSError, dns.exception.DNSException, BadBytes):
@@ -263,7 +263,7 @@ class _Server:
             time.sleep(_PAUSE_SECONDS)
 
     def failure(self, suspect: Suspect, *, must_equal: bool) -> str:
-        """Return the failure for this RRset if it occurs at every attempt; empty if there is none.
+        """Return the failure for this RRset if it occurs at every attempt, or an empty string if there is none.
 
         The result is also empty if the server answers nothing else either. Wrong content counts only with `must_equal`,
         if the agent reported this RRset, because the agent knows the answers of delegations and wildcards.

@@ -177,7 +177,7 @@ def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
 
 
 def node_to_push(node_id: int) -> Any | None:
-    """Return the node like `nodes_to_push`; None if it takes no pushes."""
+    """Return the node like `nodes_to_push`, or None if it takes no pushes."""
     return next(iter(nodes_to_push([node_id])), None)
 
 

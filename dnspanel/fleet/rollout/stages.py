@@ -115,7 +115,7 @@ def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = No
 
 
 def stop_for(stages: Sequence[Stage]) -> Stop | None:
-    """Return a stop for the first stage with a fault and later stages; None without one.
+    """Return a stop for the first stage with a fault and later stages, or None without one.
 
     Ring 0 never stops the others for good: a publication it can't serve is reverted, and they wait until then.
     """
@@ -127,7 +127,7 @@ def stop_for(stages: Sequence[Stage]) -> Stop | None:
 
 
 def trouble(stage: Stage) -> str:
-    """Return a description of the fault in this stage; empty without one."""
+    """Return a description of the fault in this stage, or an empty string without one."""
     refusing = [member for member in stage.members if member.refusal]
     if refusing:
         first = refusing[0]

@@ -85,12 +85,12 @@ class Waiting:
         return max(timedelta(0), now - self.since)
 
     def late_by(self, now: datetime) -> timedelta:
-        """Return the waiting time beyond the groups' time to verify; zero if another alert explains it."""
+        """Return the waiting time beyond the groups' time to verify, or zero if another alert explains it."""
         return timedelta(0) if self.has_own_alert else max(timedelta(0), self.age(now) - self.verify_time)
 
 
 def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
-    """Return the oldest waiting publication; None if every node that takes pushes serves everything.
+    """Return the oldest waiting publication, or None if every node that takes pushes serves everything.
 
     Nodes with a fault of their own don't count while others wait, since they would hide the cause. The canary counts
     only if it is the only node, because the others continue without it.
@@ -108,7 +108,7 @@ def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting
 
 
 def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Waiting | None:
-    """Return the publication if it waits at a place before all nodes; None if it has passed these places."""
+    """Return the publication if it waits at a place before all nodes, or None if it has passed these places."""
     sequence = oldest.sequence
     if oldest.encoded < sequence:
         place = Place.HOLD if pipeline.is_on_hold else Place.ENCODER
@@ -121,7 +121,7 @@ def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Wait
 
 
 def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
-    """Return the publication at the first stage with nodes that lack it; None if there is no such stage."""
+    """Return the publication at the first stage with nodes that lack it, or None if there is no such stage."""
     by_id = {follower.node_id: follower for follower in followers}
     sequence, verify_time = oldest.sequence, timedelta(0)
     passed: list[Stage] = []
