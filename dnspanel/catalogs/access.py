@@ -35,7 +35,10 @@ def may_set_up(person: Person) -> bool:
 
 
 def require_set_up(person: Person) -> Actor:
-    """Return the actor if it is allowed to set up consumer catalogs. Raise Forbidden otherwise."""
+    """Return the person as an actor.
+
+    Raise Forbidden unless the person is allowed to set up consumer catalogs.
+    """
     actor = actor_of(person)
     if actor is None or not may_set_up(person):
         raise Forbidden(Permission.NODES)

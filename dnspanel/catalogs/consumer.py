@@ -50,7 +50,7 @@ def catalogs_due(now: datetime) -> list[int]:
 
 
 def take_turn(*, catalog_id: int, now: datetime) -> bool:
-    """Bring the catalog's members closer to its list. Return True if work is left. It is safe to run twice or late.
+    """Bring the catalog's members closer to its list. Return True if work is left. Safe to run twice or late.
 
     1. A broken catalog changes nothing and raises an alert.
     2. Members that left are removed. If there are too many at once, they stay until a person confirms the removal.
@@ -347,7 +347,7 @@ def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) ->
 
 
 def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return why some of these names are refused: the closest zone above, or a zone below, isn't a member.
+    """Return the reasons why some of these names are refused: the closest zone above, or a zone below, isn't a member.
 
     Without this check the catalog's author could answer for names of unrelated zones here, such as `_acme-challenge`. A
     zone listed in *Members lie below* allows it for that zone, or for the part of the zone listed there. Catalog zones

@@ -1,4 +1,4 @@
-"""Give each member of a catalog the primaries, team and tags of its group. Verbs."""
+"""Set the primaries, team and tags of each member of a catalog by its group. Verbs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -104,7 +104,7 @@ def _give_settings(turn: Turn, of_rule: QuerySet[Listing], rule: Rule | None) ->
 
 
 def columns_of(catalog: Catalog, rule: Rule | None) -> dict[str, Any]:
-    """Return the columns with the members' primaries: those of the rule, or else those of the catalog zone."""
+    """Return the columns with the primaries of the rule, or else the primaries of the catalog zone."""
     return primaries.columns_of(rule if rule is not None and rule.addresses else catalog.zone.transferred)
 
 

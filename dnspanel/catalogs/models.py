@@ -16,7 +16,7 @@ from dnspanel.zones.models import Zone
 class Catalog(models.Model):
     """A consumer catalog: a catalog zone transferred from another server, and the terms of its members.
 
-    The primaries and the transfer state are those of the zone (`TransferredZone`).
+    The zone's `TransferredZone` has the primaries and the transfer state.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="catalog")

@@ -1,4 +1,4 @@
-"""Zones that move from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
+"""Move zones from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
 
 The old catalog keeps listing the zone for SAYS_WHERE and names the new catalog (`coo`). The new catalog lists the zone
 under the same label after UNTIL_READ, the time that consumers of the old one have to learn of the change. Consumers of
@@ -7,12 +7,12 @@ both then keep the zone's content. A row on LeaveStep.SAID belongs to the last c
 
 Knot DNS doesn't know `coo`: it ignores the new catalog's record, and drops the zone once the old catalog does. Then
 that record is published again with another TTL, which has no meaning in a catalog. This happens once notified consumers
-know that the old catalog dropped the zone, and after UNTIL_READ for all others. Knot ignores this too unless it gets
-the whole catalog (`gateway.ixfr_out`).
+know that the old catalog dropped the zone, and after UNTIL_READ for all other consumers. Knot ignores this too unless
+it gets the whole catalog (`gateway.ixfr_out`).
 
-A zone that returns while the old catalog still lists it is listed there as before if it has not arrived elsewhere.
-Otherwise it gets another label, after the catalog that it leaves has said so: BIND takes no zone back under a label
-that it knows already.
+If a zone returns while the old catalog still lists it, and it has not arrived elsewhere, it stays listed as before.
+Otherwise it gets another label after the catalog that it leaves has published the move: BIND does not take back a zone
+under a label that it already knows.
 """
 
 from collections.abc import Collection, Sequence
@@ -85,7 +85,7 @@ def locked_of(zones: Collection[Zone]) -> list[Leaving]:
 
 
 def end(rows: Collection[Leaving]) -> None:
-    """Delete these rows, because no catalog lists the zones any longer."""
+    """Delete these rows, because no catalog lists the zones now."""
     if rows:
         Leaving.objects.filter(pk__in=[row.pk for row in rows]).delete()
 

@@ -168,7 +168,7 @@ def create_catalog(
 
 
 def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) -> None:
-    """Put the zone into this producer catalog only. "" or the name of no catalog means that it is in none.
+    """Put the zone into this producer catalog only. "" or the name of no catalog removes the zone from all of them.
 
     The catalog zone changes soon after. The caller checks the right to change the zone. Raise RightMissing if the
     author is not allowed to change a catalog that the zone enters or leaves, and CatalogRefused.

@@ -39,9 +39,7 @@ def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | N
 
 
 def own_authority(row: TransferredZone, *, now: datetime) -> str:
-    """Return the CA certificate (PEM) for the panel's client certificate, or "" if the panel shows none to the
-    primaries.
-    """
+    """Return the CA certificate (PEM) for the panel's client certificate, or "" if the panel has to show none."""
     return ensure_authority(now=now).ca_pem if row.uses_tls and row.shows_certificate else ""
 
 

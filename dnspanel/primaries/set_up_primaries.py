@@ -1,7 +1,4 @@
-"""Set up, change, refresh, take over and give back transferred zones, as people and tokens request.
-
-Verbs.
-"""
+"""Set up, change, refresh, take over and give back transferred zones. Verbs."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,4 @@
-"""Compute when a zone is due and when it expires, from its SOA (RFC 1034 section 4.3.5, RFC 1035 section 3.3.13).
-
-Pure.
-"""
+"""Compute when a zone is due and when it expires, from its SOA (RFC 1034 4.3.5, RFC 1035 3.3.13). Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,10 +1,10 @@
 """Restrict the servers that the panel contacts for imports and comparisons.
 
-People choose these servers, but the panel may be in a network that they have no access to. So jobs of people reach only
-public addresses and the networks of PANEL_SOURCE_NETWORKS, on the ports that such servers use. The verbs that create
-jobs check the server, so that the error appears at its field. Each connection checks the server again and uses the
-address that was checked. Jobs that the operator creates at the command line in the panel's own name can reach any
-server: a person with a shell can do that anyway.
+People choose these servers, but the panel's network can have servers that they must not reach. So people's jobs only
+connect to public addresses and the networks of PANEL_SOURCE_NETWORKS, on the ports that such servers use. The verbs
+that create jobs check the server, so that the error appears at its field. Each connection checks the server again and
+uses the address that was checked. Jobs that the operator creates at the command line in the panel's own name can reach
+any server: a person with a shell can do that anyway.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ def may_read_servers(author: Author) -> bool:
 
 
 def refuse_servers(author: Author) -> None:
-    """Raise Forbidden unless the author may name a server to import from."""
+    """Raise Forbidden unless the author is allowed to name a server to import from."""
     if not may_read_servers(author):
         raise Forbidden(Permission.EDIT, gettext(_ONLY_FOR_EDITORS_OF_ALL))
 
@@ -70,7 +70,7 @@ def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) ->
 def refuse_dns_server(
     field: str, address: str, port: int, *, port_field: str, low_ports: Sequence[int] = DNS_PORTS
 ) -> None:
-    """Raise ServerRefused if people must not have the panel query this address and port.
+    """Raise ServerRefused if people's jobs must not query this address and port.
 
     Ports below 1024 are refused unless they are in `low_ports`.
     """
@@ -83,8 +83,7 @@ def refuse_dns_server(
 
 
 def addresses_for(author: Author) -> Addresses | None:
-    """Return a function (host, port) → the addresses that this author's job connects to, or None for the panel's own
-    jobs.
+    """Return a function (host, port) → the addresses that this author's job can use, or None for the panel's own jobs.
 
     The function raises ServerRefused for a host that is not allowed, and SourceAway for a host without an address.
     """

@@ -30,8 +30,8 @@ __all__ = [
 class Document:
     """The text of one zone, as the source had it.
 
-    `zone` is the zone's canonical name if the source knows it, or "" if the text has to name it. `lines` maps the
-    text's lines to those of the file `path`, where they differ (CSV). Its entry 0 is for the first line.
+    `zone` is the zone's canonical name if the source knows it, or "" if the text has to name it. `lines` maps line
+    numbers of the text to line numbers of the file `path`, where they differ (CSV). Its entry 0 is for the first line.
     """
 
     path: str
@@ -84,7 +84,7 @@ class ReadyRRset(NamedTuple):
     """An RRset in canonical form, with its wire form and owner key already computed.
 
     `texts` and `wires` correspond, are sorted by wire form and have no duplicates. `disabled` is the subset of `texts`
-    that is not served. It is a tuple because a bulk import has millions of RRsets.
+    that is not served. The class is a tuple because a bulk import has millions of RRsets.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Check the rights of an import, export or comparison.
 
-It can do only what its author can, checked again at each step.
+A job can only do what its author is allowed to do, and each step checks that again.
 """
 
 from collections.abc import Collection, Mapping, Sequence

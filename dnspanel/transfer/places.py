@@ -37,7 +37,10 @@ def may_read(person: Person) -> bool:
 
 
 def may_compute(person: Person) -> bool:
-    """Return True if another worker can work for this person. Everyone gets an equal share while others wait."""
+    """Return True if another worker can work for this person.
+
+    Each person gets an equal share while others wait.
+    """
     waiting = _people_waiting() | {person}
     return is_fair(_people_at_work()[person], people=len(waiting), places=settings.TRANSFER_PROCESSES)
 

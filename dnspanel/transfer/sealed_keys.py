@@ -94,8 +94,9 @@ class Sealer:
         self._cipher = _cipher(passphrase, self._salt)
 
     def seal(self, private_text: str, *, zone: str, dnskey: str) -> str:
-        """Return the private key, sealed for the zone and this DNSKEY (rdata), as a text that only the passphrase
-        opens.
+        """Return a text that has the private key and that only the passphrase opens.
+
+        The key is bound to the zone and to this DNSKEY (rdata).
         """
         nonce = self._chance(_NONCE_SIZE)
         encrypted = self._cipher.encrypt(nonce, private_text.encode(), _additional(zone, dnskey))

@@ -49,7 +49,7 @@ def run_export(job_id: int) -> str:
 
 @shared_task(ignore_result=True)
 def run_cutover_check(check_id: int) -> str:
-    """Run a comparison of an old server's answers with those of the nodes."""
+    """Run a comparison of an old server with our nodes."""
     return _unless_postgresql_is_away(server_comparison.run_check, check_id) or "PostgreSQL is away"
 
 

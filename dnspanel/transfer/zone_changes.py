@@ -16,16 +16,17 @@ Changes = dict[Key, RRset | None]
 
 
 def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Changes:
-    """Return {(name, type): the RRset afterwards, or None if removed}. It is empty if the import changes nothing.
+    """Return {(name, type): the RRset afterwards, or None if removed}. The dict is empty if the import changes nothing.
 
-    A union keeps all values of the zone and adds those of the source; if both have an RRset, TTL and comment stay the
-    zone's. Replacing RRsets takes each RRset of the source unchanged, and keeps the zone's others. Both keep the SOA.
+    A union keeps all values of the zone and adds the source's values. If both have an RRset, TTL and comment stay the
+    zone's. Replacing RRsets takes each RRset of the source unchanged, and keeps the zone's other RRsets. Both actions
+    keep the SOA.
 
     Replacing the zone makes it equal to the source. A different SOA serial alone is not a change, because serials only
-    increase, except in a zone with signatures, which cover the serial. Apex records that were made because the source
-    had none never replace the zone's own.
+    increase. In a zone with signatures the serial counts, because it is signed too. Apex records that were made because
+    the source had none never replace the zone's own.
 
-    RRsets that cannot be united (`clashes_of`) stay the zone's.
+    RRsets that cannot be united (`clashes_of`) stay unchanged.
     """
     expected: dict[Key, RRset] = {}
     for ready in _relevant_rrsets(parsed, action):

@@ -71,8 +71,7 @@ class Contents:
                 yield entry
 
     def chunks(self, meter: Meter) -> Iterator[bytes]:
-        """Yield the raw content of all files, including archive headers, for a search that does not need file
-        boundaries.
+        """Yield the raw content of all files with archive headers, for a search that ignores file boundaries.
 
         Stop early where an archive is damaged. Raise UploadRefused for an archive bomb.
         """

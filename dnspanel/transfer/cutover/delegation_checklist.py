@@ -74,7 +74,7 @@ def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: da
 
 
 def text_of(zone: str, points: Iterable[Point]) -> str:
-    """Return the checklist as text that people can send to others."""
+    """Return the checklist as text that people can send by mail."""
     lines: list[str] = [gettext("Delegation checklist of {zone}").format(zone=zone)]
     for point in points:
         lines.append(f"{_MARKS[point.verdict]} {point.message}")
@@ -171,7 +171,7 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
 def parent_points(
     zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
 ) -> list[Point]:
-    """Check that the parent delegates to the zone's name servers, and has the right glue for those inside the zone."""
+    """Check that the parent delegates to the zone's name servers, and has the glue for name servers inside the zone."""
     return [_delegation(servers, delegation), _glue(zone, servers, addresses, delegation)]
 
 

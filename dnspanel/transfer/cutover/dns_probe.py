@@ -144,8 +144,9 @@ class _Line:
             self._sent[id_] = (number, tries, now + try_seconds)
 
     def receive(self) -> None:
-        """Read the packets that have arrived, at most _PACKETS_AT_ONCE, so that a fast server does not hold up the
-        others.
+        """Read the packets that have arrived.
+
+        At most _PACKETS_AT_ONCE are read, so that a fast server does not delay the other servers.
         """
         for _ in range(_PACKETS_AT_ONCE):
             try:

@@ -88,7 +88,7 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
 
 
 def write_zone_file(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", out: Out) -> None:
-    """Write the one zone of `zones` to `out` as a BIND zone file."""
+    """Write the only zone of `zones` to `out` as a BIND zone file."""
     for zone in read_zones(conn, zones):
         for lines in _batch_texts(bind.zone_lines(zone)):
             out.write("".join(lines).encode())

@@ -148,7 +148,7 @@ def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> No
 
 
 class _Room(NamedTuple):
-    """The number of bytes that are still allowed, and the error for any more."""
+    """The number of bytes that are still allowed, and the error for a larger file."""
 
     bytes: int
     refusal: TransferError

@@ -224,8 +224,7 @@ def _pause(
     chains: Mapping[int, Nsec3 | None],
     now: datetime,
 ) -> list[int]:
-    """Pause denial for the zones whose NSEC or NSEC3 chain changes, in a revision that the import recognizes as its
-    own.
+    """Pause denial for the zones whose NSEC or NSEC3 chain changes, in a revision that belongs to the import.
 
     If the piece is started again, it finds these zones paused and continues. `chains` and the result use zone ids.
     """

@@ -91,7 +91,7 @@ def signing_by(brought: BroughtSignatures) -> BroughtSigning:
 def with_source_chains(job: ImportJob, brought: Mapping[str, BroughtSignatures]) -> dict[str, BroughtSignatures]:
     """Return these signatures with the NSEC3 parameters that the source keeps outside the records.
 
-    PowerDNS has those of one chain. An export of this panel lists the parameters of the served chain first.
+    PowerDNS keeps the parameters of one chain. An export of this panel lists the parameters of the served chain first.
     """
     chains: dict[str, list[Nsec3]] = {}
     if brought:

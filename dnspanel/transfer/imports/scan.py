@@ -109,7 +109,8 @@ class _Scanned:
 def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """Scan the piece. Return False if another process was faster.
 
-    Its stage file then has the zones that do not exist here yet. Its rows of ImportZone and ImportFault have the rest.
+    The piece's stage file then has the zones that do not exist here yet. Rows of ImportZone and ImportFault have the
+    other results.
     """
     writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
     signatures: dict[str, BroughtSignatures | None] = {}
@@ -304,7 +305,7 @@ def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 def _report_signed(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Report the zones that stay signed with their keys and those whose keys are not used.
+    """Report the zones that stay signed with their keys, and the zones whose keys are not used.
 
     Report an error if the zone's parent is here and has a DS, and the zone would not be signed to match it. Zones that
     already exist keep their signing. For them the error only applies if the source has them signed and the panel does

@@ -81,7 +81,10 @@ def _unread() -> "QuerySet[ImportJob]":
 
 
 def _waking_while(job: ImportJob) -> Callable[[], bool]:
-    """Return a function that returns True while reading should continue, and wakes workers for what has been read."""
+    """Return a function that returns True while reading should continue.
+
+    The function also wakes workers for the pieces that have been read.
+    """
     woken_at = 0.0
 
     def goes_on() -> bool:

@@ -9,7 +9,7 @@ An agent looks for damage in its own files with a child process that uses the li
 why the agent does not use this module). That would not work here: the library must never see an upload. An import also
 wants every zone with sound pages, and a dead child process cannot return those.
 
-    file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, of which the newer counts
+    file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, and the newer one counts
     page     u64 number, u16 pad, u16 flags, u16 lower, u16 upper (or u32 pages of an overflow run)
              then u16 offsets of its nodes, up to `lower`
     meta     page header, u32 magic, u32 version, u64 address, u64 map size, two tables (free, main),

@@ -14,7 +14,7 @@ def in_order(work: Callable[[_T], _R], inputs: Iterable[_T], workers: int) -> It
     """Yield `map(work, inputs)`, computed by several threads, at most `workers` results ahead.
 
     An error of `work` is raised in the place of its result. If the iteration ends early, it waits for running calls and
-    starts no more.
+    starts no others.
     """
     waiting = iter(inputs)
     with ThreadPoolExecutor(workers, thread_name_prefix="import") as pool:

@@ -128,7 +128,8 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
 
 
 def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
-    """Publish addresses that differ from those of the nodes, zone by zone. Return the number of changed zones.
+    """Publish the nodes' addresses in zones that have other addresses, zone by zone. Return the number of changed
+    zones.
 
     If a zone fails, the reason is stored, and the zone is tried again after TRIED_AGAIN_AFTER. A name that no longer
     has a node keeps its addresses. While publishing is held, all zones wait. The number of queries is fixed, plus some

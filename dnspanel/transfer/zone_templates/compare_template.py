@@ -1,7 +1,4 @@
-"""Compute a template's changes to a zone from the template's RRsets, its earlier RRsets and the zone's.
-
-Pure.
-"""
+"""Compute the steps that bring a zone to a template, and that respect edits by hand. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -50,7 +50,7 @@ def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit:
 
 
 def linked_count(template: ZoneTemplate) -> int:
-    """Return the number of zones that are linked to the template, including those that the person must not see.
+    """Return the number of zones that are linked to the template, including zones that the person must not see.
 
     Zones in the trash are not counted.
     """

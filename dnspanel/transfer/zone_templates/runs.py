@@ -1,6 +1,6 @@
 """Update zones to a version of a template, as a job: first a dry run, then the real run, in batches. Verbs.
 
-A run covers the zones that are linked to the template, or those that a search finds. Each batch is one publication,
+A run covers the zones that are linked to the template, or the zones that a search finds. Each batch is one publication,
 which can be undone like any other. RRsets that were edited by hand stay unless the run overwrites them.
 """
 
@@ -96,9 +96,9 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 ) -> TemplateRun:
     """Create a dry run of the template's newest version, which waits for a worker.
 
-    By default it covers the linked zones, with their values. With a `search` (as in the list of zones; "" finds all),
-    it covers the zones that are found, and with `names` those zones. Both use the given values, and `keep` links these
-    zones to the template.
+    By default it covers the linked zones, with their values. With a `search` (as in the list of zones; "" finds all) it
+    covers the zones that are found, and with `names` the zones of these names. Both use the given values, and `keep`
+    links the zones to the template.
 
     Raise Forbidden if the author is not allowed to change any zone, TemplateUnknown, TemplateRefused for a snippet or
     wrong values, and RunRefused if the author has several unfinished runs.
@@ -284,8 +284,9 @@ class _Batch:
 
     @property
     def _changes_servers(self) -> bool:
-        """True if the guard's confirmation is already given: the template is a set of name servers, and its run had a
-        dry run.
+        """True if the guard needs no further confirmation.
+
+        That is the case for a set of name servers: the person who started the run has seen the dry run.
         """
         return self._run.template.kind == TemplateKind.SERVERS
 

@@ -64,7 +64,7 @@ class Made:
 
     @property
     def names_in_soa(self) -> bool:
-        """True if the template sets names in the zone's SOA. It has no SOA record of its own."""
+        """True if the template sets names in the zone's SOA. The template has no SOA record."""
         return self.servers is not None and bool(self.servers.primary or self.servers.hostmaster)
 
     def over(self, current: Mapping[Key, RRset], apex: str) -> dict[Key, RRset]:

@@ -109,8 +109,8 @@ def draft_steps(
 ) -> int:
     """Add these steps to the author's draft, and return the number of operations.
 
-    `keep` links the zone to the template, False removes the link, and None changes nothing. Raise the errors of
-    `draft.change_rrsets`, and Forbidden for a person who is not allowed to change the zone.
+    If `keep` is True, link the zone to the template. If False, remove the link. If None, only update an existing link.
+    Raise the errors of `draft.change_rrsets`, and Forbidden for a person who is not allowed to change the zone.
     """
     access.require_editor(author, zone)
     afters = {step.change.key: step.change.after for step in steps if step.changes}
@@ -210,7 +210,7 @@ def create_zones_from(
 
 
 def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
-    """Return the new zone with the template's RRsets in place of its own, and the template's faults."""
+    """Return the new zone with its RRsets replaced by the template's where both have one, and the template's faults."""
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet is for records at a name, not for new zones.")),)
     made = use.make_content(zone.name)

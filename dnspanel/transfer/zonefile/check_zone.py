@@ -261,7 +261,7 @@ def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) ->
 
 
 def below(ordered: list[bytes], key: bytes) -> Iterator[bytes]:
-    """Yield the record keys that begin with `key`: those of a name and of the names below it."""
+    """Yield the record keys that begin with `key`, for a name and the names below it."""
     for record in islice(ordered, bisect_left(ordered, key), None):
         if not record.startswith(key):
             return
@@ -316,9 +316,9 @@ def _ask(
     unanswered: Mapping[int, str],
     aliases: Mapping[Key, RRset],
 ) -> list[Violation]:
-    """Return the violations of these RRsets and of the others at their names.
+    """Return the violations of these RRsets and of the other RRsets at their names.
 
-    The others matter because a record at the same name as a CNAME breaks a rule.
+    All RRsets of a name matter, because a record at the same name as a CNAME breaks a rule.
     """
     zone = content.zone
     keys = dict.fromkeys(record[:-2] for record in records if record in content.sets)

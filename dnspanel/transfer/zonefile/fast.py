@@ -173,8 +173,9 @@ class FastReader:
 def _head(
     line: str, last_owner: str, default_ttl: int | None, last_ttl: int | None
 ) -> tuple[str, int, int | None, str, str]:
-    """Return owner, TTL, TTL for the following lines, type and rdata of a plain line, with its fields in any allowed
-    order.
+    """Return owner, TTL, TTL for the following lines, type and rdata of a plain line.
+
+    The line's fields can be in any allowed order.
     """
     match = _HEAD.fullmatch(line)
     if match is None:

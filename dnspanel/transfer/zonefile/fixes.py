@@ -237,8 +237,9 @@ def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Gue
 
 
 def _meant_address(type: int, mnemonic: Token, value: Token, line: str) -> Iterator[Guess]:
-    """Yield fixed lines for an address of the other family, with a port, a prefix length or a comma, or for a host
-    name.
+    """Yield fixed lines for a faulty address.
+
+    It can be an address of the other family, have a port, a prefix length or a comma, or be a host name.
     """
     url = _URL.fullmatch(value.text)
     bare = (url[1] if url else value.text).strip(",").strip("[]").partition("/")[0]

@@ -1,6 +1,4 @@
-"""The slow path of the zone-file parser: it reads records of every type from tokens, and reports faults with their
-places.
-"""
+"""The slow path of the zone-file parser, which reads records of every type from tokens and reports faults."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -247,10 +245,7 @@ class RecordReader(FastReader):
         return is_of_signers(head.type, head.owner, self.zone)
 
     def _is_of_chain(self, head: Head, tokens: list[Token]) -> bool:
-        """Return True for a record of an NSEC or NSEC3 chain, and store it for a comparison.
-
-        PowerDNS makes its own chain.
-        """
+        """Return True for a record of an NSEC or NSEC3 chain, and store it for the comparison with PowerDNS's chain."""
         if head.type not in (rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM):
             return False
         words = [token.text for token in tokens[head.at :]]
@@ -324,7 +319,10 @@ def is_of_signers(type: int, owner: str, zone: str) -> bool:
 
 
 def _from_generic(type: int, digits: Sequence[str]) -> list[str]:
-    """Return the words of rdata in the form of RFC 3597, or none if it is invalid. It is left out anyway."""
+    """Return the words of rdata in the form of RFC 3597.
+
+    Invalid rdata gives no words, because it is left out anyway.
+    """
     try:
         return rdata.from_wire(type, bytes.fromhex("".join(digits))).split()
     except (ValueError, BadRdata):

@@ -119,8 +119,9 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
 
 
 def _is_reported_already(violation: Violation, doubled: str) -> bool:
-    """Return True if the owner, or a missing target, ends with the zone's name twice, because that is reported
-    separately.
+    """Return True for an owner or missing target that ends with the zone's name twice.
+
+    Such names are reported separately.
     """
     if violation.code == "doubled-name":
         return violation.name.endswith(doubled)

@@ -14,10 +14,7 @@ _CHUNK_LINES = 4096
 
 
 class ZoneText:
-    """A collector of one zone's lines.
-
-    After the size limit it collects no more lines, so that memory use is bounded.
-    """
+    """A collector of one zone's lines. It stops collecting at the size limit, so that memory use is bounded."""
 
     def __init__(self, zone: str) -> None:
         self.zone = zone

@@ -1,8 +1,7 @@
-"""Compare the NSEC or NSEC3 records of a signed zone's source with those that PowerDNS makes from the zone's rows.
-Pure.
+"""Compare the NSEC or NSEC3 chain of a signed zone's source with the chain that PowerDNS will make. Pure.
 
-PowerDNS serves a zone with the signatures of its source, but makes the chain itself. The signatures are only valid for
-identical records: with the same owner, next name, types and flags.
+PowerDNS serves a zone with the signatures of its source, but makes the chain itself from the zone's rows. The
+signatures are only valid for identical records: with the same owner, next name, types and flags.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,10 +97,12 @@ def chain_fault(
     source: SourceChain | None = None,
     others: Sequence[Nsec3] = (),
 ) -> str:
-    """Return why the signatures do not cover exactly the NSEC or NSEC3 records that PowerDNS will make, or "".
+    """Return the reason why the signatures do not cover exactly the NSEC or NSEC3 records that PowerDNS will make, or
+    "".
 
-    PowerDNS databases lack the source's chain records, because PowerDNS makes them there too. For these, only the names
-    with a signature of such a record are compared, without those of `others`, the zone's other chains.
+    PowerDNS databases lack the source's chain records, because PowerDNS makes them there too. For such a source only
+    the names with a signature over a chain record are compared. Chains in `others`, the zone's other chains, do not
+    count.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
     made = _chain_of(zone, rrsets, nsec3)

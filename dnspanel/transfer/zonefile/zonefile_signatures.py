@@ -1,7 +1,7 @@
 """Keep the signatures in a zone file: check that they belong to the zone, and find its chain.
 
-RRSIGs stay at their owners, and those over NSEC3 at the hashed labels. NSEC and NSEC3 are left out: PowerDNS makes them
-with the file's parameters, so that the signatures remain valid.
+RRSIGs stay at their owners, and RRSIGs over NSEC3 at the hashed labels. NSEC and NSEC3 are left out: PowerDNS makes
+them with the file's parameters, so that the signatures remain valid.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ _AT_APEX = APEX + _TAIL
 
 
 def signatures_of(reader: Reader) -> BroughtSignatures | None:
-    """Return the zone's signatures. If it is not signed, return None and discard its records from signing.
+    """Return the zone's signatures. If the zone is not signed, return None and discard its DNSSEC records.
 
     A zone is signed if its SOA and its DNSKEY each have a signature that names the zone and one of its keys.
     `with_chain` adds the chain.

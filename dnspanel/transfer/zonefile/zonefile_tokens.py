@@ -244,8 +244,9 @@ def comment_of(line: str) -> str:
 
 
 def flatten(lines: list[str]) -> str | None:
-    """Return an entry of several lines as one line without comments, or None unless it has exactly one pair of
-    parentheses.
+    """Return an entry of several lines as one line without comments.
+
+    Return None unless the entry has exactly one pair of parentheses.
     """
     found: list[str] = []
 

@@ -173,7 +173,7 @@ class Server:
         """Return the changes to the zone since the serial by IXFR, or None if they are more than `most` records.
 
         If the server sends the whole zone (RFC 1995 section 4), return its records as they arrive, like `all_of`. An
-        increment without steps means that there is nothing newer. Raise the same errors as `all_of`.
+        increment without steps means that nothing is newer. Raise the same errors as `all_of`.
         """
         query = dns.message.make_query(zone, dns.rdatatype.IXFR, flags=0)
         mname = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.SOA, f". . {serial} 0 0 0 0")
