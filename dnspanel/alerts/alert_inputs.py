@@ -1,4 +1,4 @@
-"""Read what all subjects go by: as many queries for a hundred nodes as for one."""
+"""Reading of the inputs of all alert subjects. The number of queries doesn't depend on the number of nodes."""
 
 from datetime import datetime
 
@@ -20,7 +20,7 @@ _ZONES = """
 
 
 def read(now: datetime) -> Reading:
-    """Return what the apps know just now, in the same few queries for any fleet, and a question to Redis."""
+    """Return the current inputs of all subjects. The few queries are the same for any fleet. Redis is asked too."""
     reading = Reading(_disk_marks(), zones=_zones(now))
     for subject in subjects():
         reading.add(subject.read(now, reading))
@@ -28,7 +28,7 @@ def read(now: datetime) -> Reading:
 
 
 def _zones(now: datetime) -> dict[str, NamedZones]:
-    """Return the zones that need attention, by what is wrong with them, in one query for all subjects."""
+    """Return the zones that need attention, by problem, in one query for all subjects."""
     parameters: dict[str, datetime | int] = {"most": MOST_ZONES_NAMED}
     for subject in subjects():
         parameters |= subject.times(now)

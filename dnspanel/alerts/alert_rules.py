@@ -1,8 +1,8 @@
-"""Judge what all subjects have read, and leave out what follows from something else that is wrong. Pure.
+"""Evaluation of all subjects' inputs, without conditions that follow from another condition. Pure.
 
-A condition is one thing that is wrong just now. Its key names it for as long as it lasts, however its message
-changes; a node that is offline and was late before is the same trouble, grown worse. Where a number decides, what is
-wrong already stays wrong until the number is clearly better (`is_open`), so that nothing flaps around its limit.
+A condition is a current problem. Its key doesn't change while the problem lasts, even if its message does: a node that
+was late and is now offline has the same condition, which became worse. If a number decides, an open condition
+(`is_open`) stays until the number is clearly better, so that it doesn't flap around its limit.
 """
 
 from collections.abc import Collection, Iterable
@@ -19,9 +19,9 @@ from dnspanel.texts import gettext
 def conditions(
     reading: Reading, now: datetime, *, is_open: Collection[str] = (), also: Iterable[Condition] = ()
 ) -> list[Condition]:
-    """Return everything that is wrong by itself; `is_open` has the keys of what was wrong at the last look.
+    """Return all current conditions without consequences of others.
 
-    `also` is what was found wrong in another way.
+    `is_open` has the keys of the conditions at the last check. `also` are conditions that were found in another way.
     """
     found = list(also)
     for subject in subjects():
@@ -31,7 +31,7 @@ def conditions(
 
 
 def _without_consequences(found: list[Condition], inputs: FleetInputs) -> list[Condition]:
-    """Return one condition for each cause. That publications arrive late is said with what makes them late."""
+    """Return one condition for each cause. The message of late publications is added to their cause."""
     # While a publication waits before the nodes, no node is late for a reason of its own, however short that is.
     waits = {causes.WAITS} if inputs.waiting is not None and inputs.waiting.place in BEFORE_NODES else set()
     ahead = {node.node_id for node in inputs.nodes if node.is_ahead}

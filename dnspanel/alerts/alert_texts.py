@@ -1,4 +1,4 @@
-"""The text of what a route gets: one mail or request for all messages that are due at a time. Pure."""
+"""The text for a route: one mail or request with all messages that are due together. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _LONGEST_SUBJECT = 120
 
 
 def subject_of(messages: Sequence[Message]) -> str:
-    """Return the subject: the alert, or the number of alerts."""
+    """Return the subject of a mail: the alert, or the number of alerts."""
     wrong, over = _split(messages)
     if not wrong and not over:
         return _SUBJECT_START + gettext("A test message")
@@ -38,7 +38,7 @@ def subject_of(messages: Sequence[Message]) -> str:
 
 
 def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
-    """Return the body of a mail: current problems, the worst first, then ended ones."""
+    """Return the body of a mail: current problems, the worst first, then ended problems."""
     wrong, over = _split(messages)
     if not wrong and not over:
         request = gettext("This is a test of a route for alerts, asked for on {url}").format(url=f"{panel_url}/alerts/")
@@ -55,7 +55,7 @@ def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
 
 
 def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
-    """Return the body of a webhook, in the form of Standard Webhooks."""
+    """Return the body of a webhook request in the form of Standard Webhooks."""
     wrong, over = _split(messages)
     kind = "alerts" if wrong or over else "test"
     data = {"raised": [_alert_json(message) for message in wrong], "over": [_alert_json(message) for message in over]}
@@ -64,7 +64,7 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
 
 
 def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """Return current problems, the worst first, and ended ones. A problem in both lists is only ended."""
+    """Return the current problems, the worst first, and the ended ones. A problem that has ended isn't current."""
     ended = {message.alert_id for message in messages if message.is_over}
     told = [message for message in messages if message.alert is not None]
     wrong = [message for message in told if message.alert_id not in ended]

@@ -1,10 +1,10 @@
-"""Alerts as a Django app."""
+"""The Django app of alerts."""
 
 from django.apps import AppConfig
 
 
 class AlertsConfig(AppConfig):
-    """The app of alerts and their recipients."""
+    """The configuration of the Django app `dnspanel.alerts`."""
 
     name = "dnspanel.alerts"
     label = "alerts"

@@ -1,4 +1,4 @@
-"""One cause is one alert: what follows from something that is wrong is no alert of its own. Pure."""
+"""Separation of causes and consequences, so that only a cause becomes an alert. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
@@ -26,7 +26,7 @@ OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged", "n
 
 
 class Wrong(Protocol):
-    """Something that is wrong."""
+    """The interface of a problem."""
 
     @property
     def key(self) -> str: ...
@@ -44,9 +44,9 @@ W = TypeVar("W", bound=Wrong)
 def split(
     found: Iterable[W], *, also: Collection[str] = (), ahead: Collection[int] = ()
 ) -> tuple[list[W], list[tuple[str, W]]]:
-    """Return what is wrong by itself, and what follows from it with the kind or key of the cause.
+    """Split problems into causes, and consequences with the kind or key of their cause.
 
-    `also` are kinds of causes that are no alert yet; `ahead` are the ids of the nodes that know more than the panel.
+    `also` are kinds of causes that aren't alerts yet. `ahead` are the ids of nodes that have newer data than the panel.
     """
     everything = list(found)
     present = {each.kind for each in everything} | {each.key for each in everything} | set(also)
@@ -62,7 +62,7 @@ def split(
 
 
 def _cause_of(wrong: Wrong, present: Collection[str], ahead: Collection[int]) -> str:
-    """Return the kind or key of the cause, the first of the table that is present; empty if it is wrong by itself."""
+    """Return the kind or key of the problem's cause, the first in the table that is present, or "" without a cause."""
     if wrong.kind in OF_NODES_AHEAD and "panel.held" in present and wrong.node_id in ahead:
         return "panel.held"
     return next((cause for cause, kinds in CONSEQUENCES.items() if cause in present and wrong.kind in kinds), "")

@@ -1,7 +1,7 @@
-"""Sends alerts: the waiting messages of a route go out as one message, again until it is accepted. Verbs.
+"""Send alerts. The waiting messages of a route are sent as one message and retried until it is accepted. Verbs.
 
-At least once: an attempt is recorded after it was made. A worker that is killed in between sends the same again, under
-the same id.
+Delivery is at least once: an attempt is recorded after it was made. If a worker is killed in between, the same message
+is sent again with the same id.
 """
 
 import hashlib
@@ -43,25 +43,25 @@ class Outcome:
 
 
 def routes_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of routes that have something to send now."""
+    """Return the ids of routes with messages that are due."""
     due = Message.objects.filter(sent_at=None, failed_at=None, due_at__lte=now)
     due = due.filter(Q(route__active=True) | Q(alert=None))
     return list(due.order_by().values_list("route", flat=True).distinct())
 
 
 def deliver_all(*, route_id: int, clock: Callable[[], datetime]) -> None:
-    """Send everything that is due for this route, unless another worker does."""
+    """Send all due messages of this route, unless another worker is doing it."""
     with hold_lock(Lock.ROUTE, route_id) as mine:
         while mine and deliver_next(route_id=route_id, clock=clock):
             pass
 
 
 def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
-    """Send what is due for this route as one message, and record it. Return False if nothing is due.
+    """Send the due messages of this route as one message, and record the outcome. Return False if nothing is due.
 
-    1. Once one message is due, include all that are due soon or that failed before: a hundred alerts are one mail.
-    2. Send, outside of any transaction.
-    3. Record the outcome. After a crash before this step the attempt is repeated.
+    1. If a message is due, include all that are due soon or failed before, so that a hundred alerts are one mail.
+    2. Send the message outside of any transaction.
+    3. Record the outcome. After a crash before this step, the attempt is repeated.
     """
     now = clock()
     route = Route.objects.filter(pk=route_id).first()
@@ -74,9 +74,9 @@ def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = p
 
 
 def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, now: datetime) -> None:
-    """Record the outcome: the messages were accepted, wait for their next attempt, or are given up.
+    """Record for these messages that they were accepted, wait for their next attempt, or are given up.
 
-    Change no others.
+    Don't change messages that another worker has recorded.
     """
     attempts = max(message.attempts for message in group) + 1
     given_up = bool(outcome.error) and (attempts >= MOST_ATTEMPTS or _is_test(group))
@@ -103,9 +103,9 @@ def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, 
 def tell_at_once(
     *, route: Route, condition: Condition, since: datetime, now: datetime, send: Post = post, mail: Mail = send_mail
 ) -> bool:
-    """Send what is wrong to a route without PostgreSQL: nothing is read or recorded. Return True if it was taken.
+    """Send a condition to a route without using PostgreSQL. Return True if the receiver accepted it.
 
-    The same outage has the same message id at every attempt.
+    Nothing is recorded. The message id is the same for every attempt during one outage.
     """
     alert = Alert(
         pk=-int(since.timestamp()),
@@ -123,7 +123,7 @@ def tell_at_once(
 
 
 def _due_together(route: Route, now: datetime) -> list[Message]:
-    """Return the messages that go out now, oldest first. A test goes alone."""
+    """Return the messages to send now, oldest first. A test message is sent alone."""
     waiting = route.messages.filter(sent_at=None, failed_at=None)
     if test := waiting.filter(alert=None, due_at__lte=now).order_by("pk").first():
         return [test]

@@ -1,4 +1,4 @@
-"""What may go wrong with telling people, as one tree. Every message can be shown to the person who caused it.
+"""The errors of notifications as one tree. Every message can be shown to the person who caused it.
 
 AlertError
 ├── RouteUnknown          no such route
@@ -10,15 +10,15 @@ from dnspanel.texts import gettext
 
 
 class AlertError(Exception):
-    """The base of errors about alerts. A person can read and fix each of them."""
+    """The base class of errors about alerts. A person can read and fix each of them."""
 
 
 class RouteUnknown(AlertError):
-    """No such route."""
+    """The route doesn't exist."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such route."))
 
 
 class RouteRefused(AlertError, FieldsRefused):
-    """The route cannot be made like this; `fields` maps each field to what is wrong with it."""
+    """The route's terms are invalid. `fields` maps each field to its errors."""

@@ -1,4 +1,4 @@
-"""Alerts, open and past, and the routes that get them. Models store and constrain."""
+"""The tables of open and past alerts, and of the routes that get them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class Alert(models.Model):
-    """One thing that is wrong, from when it was first seen until it was over; `key` names it while it lasts."""
+    """A problem from its first detection to its end. `key` identifies it while it lasts."""
 
     key = models.TextField()  # such as "node.late:ns1"
     kind = models.CharField(max_length=40)
@@ -36,7 +36,7 @@ class RouteKind(models.TextChoices):
 
 
 class Route(models.Model):
-    """A recipient of alerts, and their quiet hours: during these only critical alerts are sent."""
+    """A recipient of alerts, with quiet hours. During quiet hours only critical alerts are sent."""
 
     name = models.CharField(max_length=100, unique=True)
     kind = models.CharField(max_length=10, choices=RouteKind)
@@ -51,7 +51,7 @@ class Route(models.Model):
 
 
 class Message(models.Model):
-    """One message to one route: tried until it was taken or given up."""
+    """A message to a route, which is retried until it is accepted or given up."""
 
     route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="messages")
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="messages")  # None: a test
@@ -72,7 +72,7 @@ class Message(models.Model):
 
 
 class DiskMark(models.Model):
-    """How much was free on a node's disk at a moment, a few times a day: how fast it fills follows from it."""
+    """The free space of a node's disk at one time. A few marks a day show how fast the disk fills."""
 
     node = models.ForeignKey("fleet.Node", on_delete=models.CASCADE, related_name="disk_marks")
     at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""Say what is wrong with what the panel itself runs on: Redis and its disk."""
+"""Conditions of Redis and of the panel's disk."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PanelInputs:
-    """What is known of Redis and of the panel's disk."""
+    """The current state of Redis and of the panel's disk."""
 
     redis_problem: RedisProblem | None = None
     disk_free_bytes: int = 0
@@ -36,13 +36,13 @@ class PanelInputs:
 
 
 def read_panel(now: datetime, reading: Reading) -> PanelInputs:
-    """Ask Redis and the file system."""
+    """Read the state of Redis and of the file system."""
     disk = disk_of(next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists()))
     return PanelInputs(redis_problem(), disk.free_bytes, disk.bytes, disk.free_inodes, disk.inodes)
 
 
 def panel_conditions(inputs: PanelInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield what is wrong with Redis and the panel's disk."""
+    """Yield the problems of Redis and of the panel's disk."""
     if inputs.redis_problem is not None:
         yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, _redis_message(inputs.redis_problem))
     room, inodes = (inputs.disk_free_bytes, inputs.disk_bytes), (inputs.disk_free_inodes, inputs.disk_inodes)
@@ -51,7 +51,7 @@ def panel_conditions(inputs: PanelInputs, now: datetime, is_open: Collection[str
 
 
 def _redis_message(problem: RedisProblem) -> str:
-    """Return what is wrong with Redis, and what goes on without it."""
+    """Return a text about the problem of Redis and what still works without it."""
     if problem is RedisProblem.FULL:
         return gettext("Redis is full: delivery goes on by polling, up to 5 s later, and there are no live numbers.")
     if problem is RedisProblem.REFUSES:

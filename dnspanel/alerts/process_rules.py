@@ -1,6 +1,6 @@
-"""Which of the panel's processes are not at work, and which periodic work is not done. Pure.
+"""Conditions of the panel's processes and of overdue periodic work. Pure.
 
-One cause is one condition: while beat or Redis is away, no queue is called stuck and no work overdue.
+One cause is one condition: while beat or Redis is unreachable, no queue is reported as stuck and no work as overdue.
 """
 
 from collections.abc import Iterator, Mapping
@@ -94,7 +94,7 @@ WORK: Mapping[str, str] = {
 
 
 def process_conditions(state: ProcessesNow, now: datetime, *, redis_answers: bool) -> list[Condition]:
-    """Return what is wrong with processes and periodic work."""
+    """Return the problems of processes and periodic work."""
     found = [*_of_names(state, now), *_of_lost(state, now), *_of_long_tasks(state, now)]
     named = {condition.key.partition(":")[2] for condition in found}
     was_away = state.redis_away_at is not None and now - state.redis_away_at < REDIS_BACK_FOR
@@ -109,14 +109,14 @@ def process_conditions(state: ProcessesNow, now: datetime, *, redis_answers: boo
 
 
 def overdue_after(work: PeriodicNow) -> timedelta:
-    """Return how long after its last success the work is overdue: a few intervals, and what its queue may be busy."""
+    """Return how long after its last success work is overdue: some intervals plus its queue's busy time."""
     is_daily = work.interval >= timedelta(hours=12)
     after = work.interval * 1.25 if is_daily else work.interval * 3 + timedelta(minutes=1)
     return after + BUSY_FOR[work.queue]
 
 
 def is_overdue(work: PeriodicNow, now: datetime, watched_since: datetime | None) -> bool:
-    """Return True if the work is overdue, and the panel has run for long enough to have done it."""
+    """Return True if the work is overdue, and the panel has run long enough to have done it."""
     running_since = watched_since or work.since
     patience = min(overdue_after(work), SELDOM)
     last = work.succeeded_at or work.since
@@ -124,14 +124,14 @@ def is_overdue(work: PeriodicNow, now: datetime, watched_since: datetime | None)
 
 
 def is_failing(work: PeriodicNow, now: datetime) -> bool:
-    """Return True if the work has failed several times in a row, or once where it runs seldom."""
+    """Return True if the work has failed several times in a row. For work that runs seldom, one failure is enough."""
     if not work.failures or work.failing_since is None:
         return False
     return work.interval >= SELDOM or (work.failures >= FAILURES and now - work.failing_since >= FAILING_FOR)
 
 
 def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for each name without a working process. `panel.collector` reports the collector."""
+    """Yield a condition for each process name without a working process. `panel.collector` reports the collector."""
     seen = {each.name for each in state.processes}
     expected = [*REQUIRED, *(name for name in (PROXY, UPDATE) if name in seen)] if seen else []
     for name in expected:
@@ -148,7 +148,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | None:
-    """Return since when no process of this name is at work; None while one may be on its way."""
+    """Return the time since when no process with this name works, or None if one is possibly starting."""
     if silent := [each.at for each in state.processes if each.name == name]:
         return max(silent)
     if (left_at := state.left.get(name)) is not None:
@@ -159,7 +159,7 @@ def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | N
 
 
 def _of_lost(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for a process that ended unexpectedly, or hangs, while others of its name work."""
+    """Yield a condition for each process that ended unexpectedly or hangs while others with its name work."""
     for each in state.processes:
         others = len(state.living(each.name, now))
         if not each.is_silent(now, state.watched_since) or not others or now - each.at > REMEMBERED_FOR:
@@ -184,8 +184,9 @@ def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | None:
-    """Report a queue whose workers do not answer the roll call: they hang, or all their places are busy for
-    too long.
+    """Return a condition for a queue whose workers don't answer the roll call, or None.
+
+    Such workers hang, or all their places have been busy for too long.
     """
     workers = state.living(queue, now)
     since = max(

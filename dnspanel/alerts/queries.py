@@ -1,4 +1,4 @@
-"""Reads for the faces: open alerts, past ones, their routes, and what was answered to their messages."""
+"""Queries for views: open alerts, past alerts, routes, and the answers to their messages."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from dnspanel.texts import gettext
 
 @dataclass(frozen=True, slots=True)
 class AlertSummary:
-    """How many alerts are open, and how many of them are critical."""
+    """The numbers of open alerts and of critical ones."""
 
     open: int
     critical: int
@@ -31,7 +31,7 @@ class AlertSummary:
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route, what waits for it, and the last message that was tried; None before the first."""
+    """A route, its number of waiting messages, and the last attempted message (None before the first)."""
 
     route: Route
     waiting: int
@@ -43,7 +43,7 @@ class RouteRow:
 
 
 def alert_summary() -> AlertSummary:
-    """Count the open and the critical alerts; one small query, for every page."""
+    """Count the open and the critical alerts. One small query, because every page shows the numbers."""
     found = Alert.objects.filter(over_at=None).aggregate(
         open=Count("pk"), critical=Count("pk", filter=Q(severity=Severity.CRITICAL))
     )
@@ -51,19 +51,19 @@ def alert_summary() -> AlertSummary:
 
 
 def open_alerts() -> list[Alert]:
-    """Return the open alerts, the critical first, then the oldest."""
+    """Return the open alerts, critical alerts first, then by age with the oldest first."""
     found = Alert.objects.filter(over_at=None).select_related("node").order_by("since", "pk")
     return sorted(found, key=lambda alert: alert.severity != Severity.CRITICAL)
 
 
 def past_alerts(*, before: int | None, limit: int) -> list[Alert]:
-    """Return ended alerts, the newest first. `before` is the id of the last one on the page before."""
+    """Return ended alerts, newest first. `before` is the last id on the previous page."""
     found = Alert.objects.exclude(over_at=None).select_related("node").order_by("-pk")
     return list((found if before is None else found.filter(pk__lt=before))[:limit])
 
 
 def route_rows() -> list[RouteRow]:
-    """Return every route by name, in two queries."""
+    """Return all routes, sorted by name. Two queries."""
     waiting = Q(messages__sent_at=None, messages__failed_at=None, messages__pk__isnull=False)
     routes = list(Route.objects.annotate(waiting=Count("messages", filter=waiting)).order_by("name"))
     tried = Message.objects.filter(attempts__gt=0).order_by("route", "-pk").distinct("route")
@@ -72,7 +72,7 @@ def route_rows() -> list[RouteRow]:
 
 
 def route_by_id(route_id: int) -> Route:
-    """Return the route with this id. Raise RouteUnknown."""
+    """Return the route with this id. Raise RouteUnknown if it doesn't exist."""
     route = Route.objects.filter(pk=route_id).first()
     if route is None:
         raise RouteUnknown
@@ -80,5 +80,5 @@ def route_by_id(route_id: int) -> Route:
 
 
 def messages_of(route: Route, *, limit: int) -> list[Message]:
-    """Return the messages of this route, sent and waiting, the newest first."""
+    """Return the sent and waiting messages of this route, newest first."""
     return list(route.messages.select_related("alert").order_by("-pk")[:limit])

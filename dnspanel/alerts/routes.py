@@ -1,4 +1,4 @@
-"""Routes, which say who gets alerts: make, change, test, remove. Verbs."""
+"""Routes, which are the recipients of alerts: create, change, test, delete. Verbs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from dnspanel.webhooks.sign_events import new_secret
 
 @dataclass(frozen=True, slots=True)
 class RouteTerms:
-    """The terms of a route: recipient, kind, alerts, and quiet hours."""
+    """The terms of a route: recipient, kind, alerts and quiet hours."""
 
     name: str
     kind: str
@@ -38,14 +38,14 @@ class RouteTerms:
 
 @dataclass(frozen=True, slots=True)
 class NewRoute:
-    """A route just made; `secret` signs what a webhook gets, and is empty for mail."""
+    """A new route. `secret` signs webhook requests and is empty for mail."""
 
     route: Route
     secret: str
 
 
 def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> NewRoute:
-    """Create a route for all alerts from now on. Raise RouteRefused with the fields at fault."""
+    """Create a route for all alerts from now on. Raise RouteRefused with the invalid fields."""
     _refuse_bad_terms(terms, resolve)
     secret = new_secret() if terms.kind == RouteKind.WEBHOOK else ""
     try:
@@ -98,7 +98,7 @@ def switch_route(*, route: Route, active: bool, by: Author, now: datetime) -> No
 
 
 def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
-    """Replace the secret that signs messages. Return the new one, once. Raise RouteRefused for mail."""
+    """Replace the secret that signs messages, and return the new one. Raise RouteRefused for a mail route."""
     if route.kind != RouteKind.WEBHOOK:
         raise RouteRefused({"kind": [gettext("Mail is not signed.")]})
     secret = new_secret()
@@ -118,7 +118,7 @@ def delete_route(*, route: Route, by: Author, now: datetime) -> None:
 
 
 def send_test(*, route: Route, by: Author, now: datetime) -> Message:
-    """Queue a test message, at any hour and also for a route that is off. The message records its outcome."""
+    """Queue a test message, also in quiet hours and for a route that is off. The message records its outcome."""
     with transaction.atomic():
         message = Message.objects.create(route=_lock_route(route), alert=None, due_at=now)
         audit.record(action="route.test", by=by, now=now, target=route.name)
@@ -145,7 +145,7 @@ def _refuse_bad_terms(terms: RouteTerms, resolve: Resolve | None, *, address_che
 
 
 def _fault_of_address(terms: RouteTerms, resolve: Resolve | None) -> str:
-    """Return why nothing can be sent there, or ""."""
+    """Return the reason why nothing can be sent to the address, or ""."""
     try:
         if terms.kind == RouteKind.MAIL:
             validate_email(terms.address)
@@ -171,7 +171,7 @@ def _columns(terms: RouteTerms) -> dict[str, object]:
 
 
 def _audit_values(columns: Mapping[str, object]) -> dict[str, object]:
-    """Return the values for the audit log: of a URL only the host, since its path may be the password."""
+    """Return the values for the audit log. Only the host of a URL is included, because the path can be a password."""
     found = {name: value.isoformat("minutes") if isinstance(value, time) else value for name, value in columns.items()}
     if "address" in found and "://" in str(found["address"]):
         found["address"] = urlsplit(str(found["address"])).hostname or ""

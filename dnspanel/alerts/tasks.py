@@ -1,7 +1,6 @@
-"""The watch's work: `celery worker -Q push --pool=threads`.
+"""Tasks of alerts: `celery worker -Q push --pool=threads`.
 
-Beat asks for a look every few seconds; tasks carry nothing, or a route's id, and find out by themselves what there
-is to do.
+Beat queues a check every few seconds. Tasks carry no data except a route's id, and find their work in the database.
 """
 
 import threading
@@ -23,7 +22,7 @@ _places = threading.BoundedSemaphore(3)
 
 @shared_task(ignore_result=True)
 def watch_fleet() -> None:
-    """Look once, and wake a sender for every route that has something to tell."""
+    """Check once, and wake a sender for every route with due messages."""
     with while_postgresql_answers():
         now, looked_at = timezone.now(), heartbeats().get(WATCH)
         # A worker that hangs within a look keeps its lock: then no other process can look. So the collector goes first.
@@ -35,7 +34,7 @@ def watch_fleet() -> None:
 
 @shared_task(ignore_result=True)
 def tell_route(route_id: int) -> None:
-    """Send what is due for one route. Twice, late or never does no harm."""
+    """Send the due messages of one route. Running twice, late or never does no harm."""
     if not _places.acquire(blocking=False):
         return  # the next look wakes a sender again
     try:
@@ -54,5 +53,5 @@ def forget_old_alerts() -> str:
 
 
 def wake_sender(*, route_id: int) -> None:
-    """Wake a sender for this route. A dead broker costs two seconds, never a message: it waits in PostgreSQL."""
+    """Wake a sender for this route. An unreachable broker costs two seconds, but messages in PostgreSQL aren't lost."""
     wake(tell_route, route_id)

@@ -1,6 +1,6 @@
-"""Keeps alerts: raised once, kept while what is wrong lasts, over when it has not been seen for a while. Verbs.
+"""Alert management: raise an alert once, keep it while its condition lasts, and end it some time after that. Verbs.
 
-The decisions are in `rules`; here one look at everything becomes rows of `Alert` and `Message`.
+`alert_rules` has the decisions. This module turns the conditions of one check into rows of `Alert` and `Message`.
 """
 
 import logging
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What one look came to."""
+    """The result of one check."""
 
     raised: int
     over: int
@@ -49,9 +49,9 @@ class Looked:
 
 
 def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
-    """Update alerts and their messages from the current conditions. None if another process is checking, or just did.
+    """Update alerts and their messages from the current conditions.
 
-    `also` are conditions that the caller knows itself.
+    Return None if another process is checking or has just checked. `also` are conditions that the caller found itself.
     """
     with hold_lock(Lock.WATCH, 0) as mine:
         looked_at = heartbeats().get(WATCH)
@@ -75,13 +75,12 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
 
 
 def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
-    """Raise, update and end alerts to match these conditions. A condition unseen for less than OVER_AFTER stays.
-    Idempotent.
+    """Raise, update and end alerts to match these conditions. Idempotent.
 
     1. A new condition is raised: every route that wants it gets a waiting message.
-    2. A known condition stays. If it has become critical, it is sent again.
-    3. A condition that has not been seen for OVER_AFTER has ended. Routes that were notified of it are notified of its
-       end.
+    2. A known condition is kept. If it has become critical, its messages are sent again.
+    3. A condition that hasn't been seen for OVER_AFTER has ended. Routes that were notified of it are also
+       notified of its end.
 
     Each step is also an event for webhooks that subscribed to alerts.
     """
@@ -108,7 +107,7 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
 
 
 def mark_disks(reading: Reading, *, now: datetime) -> None:
-    """Store the free space of each node's disk, a few times a day. Delete old marks."""
+    """Store the free space of each node's disk a few times a day, and delete old marks."""
     free = {
         node.node_id: int(node.report.get("disk_free_bytes", 0))
         for node in reading.of(FleetInputs).nodes
@@ -145,7 +144,7 @@ def _raise(fresh: Iterable[Condition], now: datetime) -> list[Alert]:
 
 
 def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Alert]:
-    """Update known alerts. Return those that have become critical. They stay critical until they end."""
+    """Update known alerts. Return those that have become critical, which stay critical until they end."""
     alerts, worse = [], []
     for alert, condition in known:
         if condition.severity == Severity.CRITICAL and alert.severity != Severity.CRITICAL:
@@ -158,7 +157,7 @@ def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Ale
 
 
 def _tell(alerts: Sequence[Alert], now: datetime) -> None:
-    """Queue a message for every route that wants these alerts. A message that was sent already waits again."""
+    """Queue a message for every route that wants these alerts. Messages that were already sent are sent again."""
     told = {
         (message.route_id, message.alert_id): message
         for message in Message.objects.filter(alert__in=[alert.pk for alert in alerts], is_over=False)
@@ -178,7 +177,7 @@ def _tell(alerts: Sequence[Alert], now: datetime) -> None:
 
 
 def _told_of(alert: Alert) -> dict[str, object]:
-    """Return an alert as webhooks receive it."""
+    """Return an alert in the form that webhooks receive."""
     return {
         "id": alert.pk,
         "key": alert.key,
@@ -190,7 +189,7 @@ def _told_of(alert: Alert) -> dict[str, object]:
 
 
 def _end(gone: Sequence[Alert], now: datetime) -> None:
-    """End these alerts. Every route with a message about them gets one about the end."""
+    """End these alerts, and queue a message about the end for every route that had a message about the alert."""
     Alert.objects.filter(pk__in=[alert.pk for alert in gone]).update(over_at=now)
     by_id = {alert.pk: alert for alert in gone}
     begun = Message.objects.filter(alert__in=by_id, is_over=False, route__active=True).select_related("route")
@@ -202,6 +201,6 @@ def _end(gone: Sequence[Alert], now: datetime) -> None:
 
 
 def due_at(route: Route, alert: Alert, now: datetime) -> datetime:
-    """Return when a message of this alert is sent: soon, together with others, or after quiet hours if it can wait."""
+    """Return the time to send a message of this alert: soon, or after quiet hours if the alert isn't critical."""
     quiet = quiet_until(route.quiet_from, route.quiet_until, route.time_zone, now)
     return now + GATHER if quiet is None or alert.severity == Severity.CRITICAL else quiet

@@ -1,10 +1,10 @@
-"""The watch without a broker: it checks and sends alerts itself, so that a dead Redis or worker does not silence them.
+"""The watcher, which checks and sends alerts without a broker, so that they work without Redis and workers.
 
-It runs inside the collector's process. Celery's beat checks too, so that a dead collector is noticed. The second of two
-checks at the same time does nothing.
+It runs in the collector's process. Celery's beat checks too, so that a dead collector is noticed. If two checks happen
+at the same time, the second does nothing.
 
-Alerts are rows, so none can be raised while PostgreSQL does not answer. Only that alert is sent without it, to the
-routes known before. It becomes a row when PostgreSQL is back.
+Alerts are rows, so none can be raised while PostgreSQL doesn't answer. Only the alert about PostgreSQL is sent without
+a row, to the routes that were active before. It becomes a row when PostgreSQL answers again.
 """
 
 import logging
@@ -47,7 +47,7 @@ class Watcher:
         connection.close()
 
     def step(self) -> None:
-        """Check once, and start a sender for every route that has something to send and none yet."""
+        """Check once, and start a sender for every route that has due messages and no sender yet."""
         try:
             close_old_connections()
             outage = self._outage(timezone.now())
@@ -66,7 +66,7 @@ class Watcher:
             logger.exception("a look ended unexpectedly")
 
     def _outage(self, now: datetime) -> list[Condition]:
-        """Return what is wrong with PostgreSQL, or was until just now; nothing if it was short."""
+        """Return the current or just ended outage of PostgreSQL as a condition. Return [] for a short outage."""
         since = self._away_since
         if since is None or now - since < AWAY_FOR:
             return []
@@ -76,7 +76,7 @@ class Watcher:
         return [Condition("panel.postgresql", "panel.postgresql", Severity.CRITICAL, message)]
 
     def _tell_outage(self, now: datetime) -> None:
-        """Tell every route that was known, again until it took the message."""
+        """Send the outage to every known route, and retry until the route has accepted it."""
         for condition in self._outage(now):
             for route in self._routes:
                 is_free = route.pk not in self._telling or self._telling[route.pk].done()
