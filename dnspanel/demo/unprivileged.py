@@ -43,7 +43,7 @@ def account() -> pwd.struct_passwd | None:
 
 @cache
 def prefix() -> tuple[str, ...]:
-    """Return the words before a command that make it run unprivileged; empty without root. Raise NoWayIn."""
+    """Return the words before a command that make it run unprivileged. Without root there are none. Raise NoWayIn."""
     user = account()
     if user is None:
         return ()

@@ -53,7 +53,7 @@ class WrongState(FleetError):
 
 
 class GroupRefused(FleetError):
-    """A group doesn't allow this. `field` names the invalid value, or is empty if the action itself is wrong."""
+    """A value or action that isn't allowed for a group. `field` names the invalid value, or is empty for an action."""
 
     def __init__(self, reason: str, *, field: str = "") -> None:
         self.field = field

@@ -176,7 +176,7 @@ def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime)
 
 
 def _on_their_way(secondary: Secondary, now: datetime) -> QuerySet[Member, Any]:
-    """Return the ids of zones that move here from another catalog of the server that the server hasn't read yet."""
+    """Return the ids of zones that move here from another catalog, if the server hasn't read that catalog yet."""
     leaving = Member.objects.filter(coo=catalog_name(secondary), until=None, zone__isnull=False)
     return leaving.exclude(_is_read(now)).values("zone")
 

@@ -140,7 +140,7 @@ def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: dat
 
 
 def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
-    """Record how and since when the secondary's answers differ from the zone; empty if they don't."""
+    """Record how the secondary's answers differ from the zone, and since when. An empty text means no difference."""
     since = Coalesce("differs_since", Value(now)) if difference else None
     Member.objects.filter(pk=member_id).update(
         compared_at=now, difference=shortened(difference, 500), differs_since=since

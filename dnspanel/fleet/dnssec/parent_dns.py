@@ -103,7 +103,7 @@ def look_at_nameservers(
     networks: Sequence[str],
     port: int = 53,
 ) -> ParentLook:
-    """Like `look_at_parent`, for these name servers of the parent. A resolver finds missing addresses."""
+    """Query these name servers of the parent as `look_at_parent` does. A resolver finds missing addresses."""
     if len(nameservers) > MOST_SERVERS:
         return _too_many(parent)
     deadline = time.monotonic() + SECONDS

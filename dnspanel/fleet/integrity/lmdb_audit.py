@@ -130,7 +130,10 @@ def differing(expected: Found, found: Found) -> dict[int, str]:
 
 
 def _file_differences(schema: int, copy: Copy, expected: ExpectedState) -> list[str]:
-    """Return differences of whole files; empty unless the copy is at PostgreSQL's position. Call if no zone differs."""
+    """Return differences of whole files. Call this only if no zone differs.
+
+    The result is empty unless the copy is at PostgreSQL's position.
+    """
     if copy.position != Position(expected.epoch, expected.sequence) or not copy.digests[0]:
         return []
     differences = []

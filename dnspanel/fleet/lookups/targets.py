@@ -34,7 +34,7 @@ class TargetLook:
 
 
 def look_up_targets(targets: Sequence[tuple[str, bool]], *, resolver: Resolver) -> list[TargetLook]:
-    """Look up the first MOST_TARGETS targets within SECONDS. Each has a flag: it needs addresses.
+    """Look up the first MOST_TARGETS targets (name, needs addresses) within SECONDS.
 
     Network errors are never raised. They are an outcome.
     """

@@ -173,7 +173,7 @@ def _push(front: Front, expected: FrontSettings) -> None:
 
 
 def _reason_out(node: Node) -> str:
-    """Return a sentence that explains why a front must not use this node; empty if the node's own answers decide."""
+    """Return a sentence that explains why a front must not use this node. Return "" if the node's answers decide."""
     if node.state == NodeState.DRAINED:
         return (
             gettext("It is drained: {drain_reason}").format(drain_reason=node.drain_reason)

@@ -150,7 +150,7 @@ def _clock_off(ahead: float) -> str:
 
 
 def explain_rebuild(node: Node, reported: Reported) -> str:
-    """Explain why the node needs files of another schema, and what happens next; empty if it needs none."""
+    """Explain why the node needs files of another schema, and what happens next. Return "" if it needs none."""
     if not reported.needed_schema:
         return ""
     installed = reported.installed or release(reported.needed_schema)

@@ -197,7 +197,7 @@ def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]])
 
 
 def record_contact_problem(*, node_id: int, problem: str) -> None:
-    """Record why this agent can't be reached; empty if it can. Write only a changed reason."""
+    """Record why this agent can't be reached (empty if it can). Write only a changed reason."""
     Node.objects.filter(pk=node_id).exclude(contact_problem=problem).update(contact_problem=problem)
 
 

@@ -21,7 +21,7 @@ from replication.wire.position import Position
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """The sequence and time where the current epoch began; empty for the first epoch."""
+    """The sequence and time where the current epoch began. Both are empty for the first epoch."""
 
     after: int = 0
     at: datetime | None = None

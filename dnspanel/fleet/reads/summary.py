@@ -156,7 +156,7 @@ def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, *, 
 
 
 def _trouble_of_publishing() -> str:
-    """Return why nothing is published or delivered; empty in normal operation."""
+    """Return why nothing is published or delivered, or an empty string in normal operation."""
     if stalled := stalls():
         return gettext("Publishing stands still: {reason}").format(reason=stalled[0].message)
     if stopped := Delivery.objects.exclude(stopped_reason="").values_list("stopped_reason", flat=True).first():

@@ -76,9 +76,9 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
 
 
 def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) -> None:
-    """Set the resolver for ALIAS on the group's nodes; empty for the fleet's. Nodes change one after another.
+    """Set the resolver for ALIAS on the group's nodes. An empty text selects the fleet's resolver.
 
-    Raise GroupRefused for an invalid address, or Forbidden.
+    Nodes change one after another. Raise GroupRefused for an invalid address, or Forbidden.
     """
     _require(by)
     if resolver and not is_resolver(resolver):
