@@ -1,8 +1,8 @@
-"""Keep DNSSEC keys from a source, so that new zones stay signed with them and the DS at their parents stays valid.
-Verbs.
+"""Keep DNSSEC keys from a source, so that new zones stay signed with them. Verbs.
 
-Some keys cannot be used: unknown algorithms, records that were signed in advance (unless the import keeps signatures),
-and sealed private keys. Zones that are imported with their signatures need no keys.
+The DS at the zones' parents then stay valid. Some keys cannot be used: unknown algorithms, records that were signed in
+advance (unless the import keeps signatures), and sealed private keys. Zones that are imported with their signatures
+need no keys.
 """
 
 import json

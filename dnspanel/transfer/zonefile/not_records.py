@@ -1,5 +1,4 @@
-"""Recognize lines in zone files that are not records: providers' aliases and redirects, which no name server reads.
-Pure.
+"""Recognize lines in zone files that are not records, such as providers' aliases and redirects. Pure.
 
 Providers store some data with a zone that only their own servers know. Their exporters write it as if it were records:
 cli53 writes aliases of Route 53, Azure's command line writes aliases of resources, and Windows writes WINS look-ups.

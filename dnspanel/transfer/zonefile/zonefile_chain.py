@@ -97,12 +97,11 @@ def chain_fault(
     source: SourceChain | None = None,
     others: Sequence[Nsec3] = (),
 ) -> str:
-    """Return the reason why the signatures do not cover exactly the NSEC or NSEC3 records that PowerDNS will make, or
-    "".
+    """Return a reason if the signatures do not cover exactly the chain records that PowerDNS will make, or "".
 
-    PowerDNS databases lack the source's chain records, because PowerDNS makes them there too. For such a source only
-    the names with a signature over a chain record are compared. Chains in `others`, the zone's other chains, do not
-    count.
+    The chain records are NSEC or NSEC3. PowerDNS databases lack the source's chain records, because PowerDNS makes them
+    there too. For such a source only the names with a signature over a chain record are compared. Chains in `others`,
+    the zone's other chains, do not count.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
     made = _chain_of(zone, rrsets, nsec3)
