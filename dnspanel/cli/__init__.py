@@ -1,1 +1,1 @@
-"""`dnspanel`: the panel from a command line, over its API v2. Knows neither Django nor the rest of the panel."""
+"""The command `dnspanel`, which uses the panel's API v2. It imports neither Django nor the rest of the panel."""

@@ -1,4 +1,4 @@
-"""`dnspanel`, and `python -m dnspanel.cli`."""
+"""The entry point of `dnspanel` and `python -m dnspanel.cli`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from dnspanel.cli.session import Session
 
 
 def main() -> None:
-    """Run the command of this process."""
+    """Run the command line of this process and exit with its code."""
     sys.exit(run(sys.argv[1:], environment()))
 
 
 def run(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run the command that the arguments name, and print its errors. Return the exit code, see `errors`."""
+    """Run the command that the arguments name, and print its errors. Return the exit code (see `errors`)."""
     session = Session()
     as_json = asks_for_json(arguments, environ)
     try:
@@ -36,7 +36,7 @@ def run(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
 
 
 def asks_for_json(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
-    """Return whether the command line asks for JSON, even if something else in it is wrong."""
+    """Return True if the command line or environment selects JSON output, even if another argument is invalid."""
     chosen = environ.get("DNSPANEL_OUTPUT", "")
     for index, word in enumerate(arguments):
         if word == "--":

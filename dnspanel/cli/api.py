@@ -1,4 +1,4 @@
-"""`dnspanel api`: one request to API v2, for all that has no command of its own."""
+"""The command `dnspanel api`: one request to API v2, for tasks without a command of their own."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ _HIDDEN = frozenset({"connection", "date", "server", "transfer-encoding"})
 
 
 class _Query(click.ParamType[ParsedResult]):
-    """A JMESPath expression, read before anything is sent."""
+    """A JMESPath expression. It is parsed before anything is sent."""
 
     name = "expression"
 
@@ -43,7 +43,7 @@ class _Query(click.ParamType[ParsedResult]):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Fields, headers and body of a request, as a person writes them."""
+    """The fields, headers and body of a request, as typed."""
 
     texts: Sequence[str]
     typed: Sequence[str]
@@ -96,12 +96,12 @@ def api(
 ) -> None:
     """Send one request to API v2 and print the answer.
 
-    METHOD is GET, HEAD, POST, PUT, PATCH or DELETE. PATH is a path below /api/v2, such as /zones, with query parameters
-    or without. Fields are members of the JSON
-    body; with GET and DELETE they are query parameters. key[member]=value is a member of an object, key[]=value an
-    item of a list. --query takes JMESPath (https://jmespath.org); a text, or a list of texts, is printed as lines.
+    METHOD is GET, HEAD, POST, PUT, PATCH or DELETE. PATH is a path below /api/v2, such as /zones, and can have query
+    parameters. Fields are members of the JSON body. With GET and DELETE, fields are query parameters. key[member]=value
+    sets a member of an object, and key[]=value adds an item to a list. --query takes a JMESPath expression
+    (https://jmespath.org). A result that is a text, or a list of texts, is printed as lines.
 
-    A change is not lost or done twice if the connection breaks: the request is sent again with its Idempotency-Key.
+    If the connection breaks, the request is sent again with the same Idempotency-Key, so a change is made exactly once.
 
     \b
     Examples:
@@ -139,7 +139,7 @@ def api(
 
 
 def _all_items(session: Session, path: str, parameters: Mapping[str, Any]) -> list[Any]:
-    """Return the items of all pages. Raise UsageError if the answer is not a list."""
+    """Return the items on all pages of a list. Raise UsageError if the answer is not a list."""
     first = session.client.get(path, **parameters)
     if "items" not in first:
         raise click.UsageError("--paginate: the answer is not a list.")
@@ -149,7 +149,7 @@ def _all_items(session: Session, path: str, parameters: Mapping[str, Any]) -> li
 
 
 def _header(text: str) -> tuple[str, str]:
-    """Return name and value of a header. Raise UsageError."""
+    """Return the name and the value of a typed header. Raise UsageError if it is invalid."""
     name, sign, value = text.partition(":")
     if not sign or not name.strip() or not text.isprintable():
         raise click.UsageError(f"{output.plain(text)} is not a header: write NAME:VALUE.")
@@ -165,7 +165,7 @@ def _print_headers(answer: urllib3.BaseHTTPResponse) -> None:
 
 
 def _print_body(answer: urllib3.BaseHTTPResponse, query: ParsedResult | None) -> None:
-    """Print JSON as JSON, and any other answer, such as a file, as its bytes."""
+    """Print a JSON answer as JSON. Print any other answer, such as a file, as bytes."""
     if not answer.data:
         return
     try:

@@ -1,4 +1,4 @@
-"""HTTP to the panel: JSON in, JSON out, problems as errors, and writes that a retry does not repeat."""
+"""The HTTP client of the panel's API: JSON requests, problems as errors, and retries that never repeat a write."""
 
 import json
 import time
@@ -27,7 +27,7 @@ _AGENT = f"dnspanel/{__version__}"
 
 
 class Client:
-    """The panel's API v2. A write has a key that lets the panel recognise a retry, so that it happens once."""
+    """A client of the panel's API v2. Each write has an Idempotency-Key, so that a retry does not repeat the write."""
 
     def __init__(self, config: Config, *, pause: Callable[[float], None] = time.sleep, is_patient: bool = True) -> None:
         self._config = config
@@ -42,11 +42,11 @@ class Client:
         self._pool.clear()
 
     def get(self, path: str, **query: Any) -> Any:
-        """Return what is at this path below `/api/v2`."""
+        """Return the JSON at this path below `/api/v2`."""
         return self.send("GET", path, query=query)
 
     def items(self, path: str, **query: Any) -> Iterator[Any]:
-        """Yield the items of all pages of a list."""
+        """Yield the items on all pages of a list."""
         while True:
             page = self.get(path, **query)
             yield from page["items"]
@@ -64,7 +64,7 @@ class Client:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request and return the JSON of the answer; None without JSON. Raise Refused or Unreachable."""
+        """Send a request and return the JSON of the answer, or None without JSON. Raise Refused or Unreachable."""
         data = None if body is None else json.dumps(body).encode()
         told = {"Content-Type": "application/json"} if body is not None else {}
         return self._json(self._answer(method, path, data, query or {}, {**told, **(headers or {})}))
@@ -72,16 +72,16 @@ class Client:
     def request(
         self, method: str, path: str, data: bytes | None, *, query: Mapping[str, Any], headers: Mapping[str, str]
     ) -> urllib3.BaseHTTPResponse:
-        """Return the whole answer to a request with this body. Raise Refused or Unreachable."""
+        """Send a request with this raw body and return the HTTP response. Raise Refused or Unreachable."""
         return self._answer(method, path, data, query, headers)
 
     def upload(self, path: str, chunk: bytes, *, offset: int) -> Any:
-        """Upload a piece of a file."""
+        """Upload a chunk of a file that begins at `offset`."""
         headers = {"Content-Type": "application/octet-stream"}
         return self._json(self._answer("PUT", path, chunk, {"offset": offset}, headers))
 
     def download(self, path: str, out: BinaryIO) -> int:
-        """Write the bytes at this path into `out`; return how many."""
+        """Write the file at this path to `out`. Return the number of bytes."""
         response = self._answer("GET", path, None, {}, {"Accept": "*/*"}, stream=True)
         size = 0
         try:
@@ -128,7 +128,7 @@ class Client:
         raise AssertionError("the last attempt either answers or raises")
 
     def _compare_versions(self, response: urllib3.BaseHTTPResponse) -> None:
-        """Tell the person once if the panel has another version than this command."""
+        """Print a note, once, if the panel's version differs from the command's."""
         version = response.headers.get("Panel-Version")
         if version is None or self._knows_version:
             return
@@ -140,7 +140,7 @@ class Client:
             )
 
     def _require_success(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
-        """Return the response, if it is a success. Raise Refused or Unreachable."""
+        """Return the response if its status is a success. Otherwise, raise Refused or Unreachable."""
         if 200 <= response.status < 300:
             return response
         if 300 <= response.status < 400:
@@ -161,7 +161,7 @@ class Client:
 
 
 def _requested_pause(response: urllib3.BaseHTTPResponse, pause: float | None) -> float | None:
-    """Return how long to wait before the request is sent again; None if it is not."""
+    """Return the seconds to wait before the request is sent again, or None if it should not be sent again."""
     is_under_way = response.status == 409 and "Retry-After" in response.headers
     if pause is None or not (response.status in _LATER or is_under_way):
         return None
@@ -171,7 +171,7 @@ def _requested_pause(response: urllib3.BaseHTTPResponse, pause: float | None) ->
 
 
 def _decode_body(response: urllib3.BaseHTTPResponse) -> Any:
-    """Return what the body says, or None if it is not JSON."""
+    """Return the JSON value of the body, or None if the body is not JSON."""
     try:
         return json.loads(response.data)
     except ValueError:
@@ -183,7 +183,7 @@ def _text(value: Any) -> str:
 
 
 def _describe(exc: Exception) -> str:
-    """Describe what happened, without the objects that urllib3 prints."""
+    """Describe a connection error without the object representations that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return f"{text}".rstrip(".") + "."

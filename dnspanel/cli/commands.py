@@ -1,4 +1,4 @@
-"""The command `dnspanel` with everything below it."""
+"""The command `dnspanel` and all its subcommands."""
 
 import click
 
@@ -62,8 +62,8 @@ def dnspanel(context: click.Context) -> None:
       dnspanel import /etc/bind/zones --apply --wait
       dnspanel zones list --output json
 
-    - in place of a file, of zones or of values reads standard input. All that
-    has no command of its own: dnspanel api --help
+    Write - instead of a file, zones or values to read standard input. For tasks without a command of their own, see
+    dnspanel api --help
 
     \b
     Exit codes: 0 done, 1 refused, 2 wrong usage, 3 panel or nodes not reached in time, 130 interrupted.

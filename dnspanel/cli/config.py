@@ -1,4 +1,4 @@
-"""The address of the panel and the token: from the command line, the environment, or a file with profiles.
+"""The panel's address and the token: from the command line, the environment, or a file with profiles.
 
     # ~/.config/dnspanel/config.toml
     url = "https://dns.example.net"
@@ -8,11 +8,9 @@
     url = "https://lab.example.net"
     token_file = "~/lab.token"
 
-What is said later in this list wins: the address of the panel that the
-command was downloaded from, the file, DNSPANEL_URL and DNSPANEL_TOKEN (or
-DNSPANEL_TOKEN_FILE), the options of the command. A profile that is asked for
-by name wins over the environment. A token is sent to no other server than the
-one that it is configured for.
+Later sources override earlier ones: the address of the panel that the command was downloaded from, the file,
+DNSPANEL_URL and DNSPANEL_TOKEN (or DNSPANEL_TOKEN_FILE), the options of the command. A profile that is selected by name
+overrides the environment. A token is sent only to the server that it is configured for.
 """
 
 import os
@@ -35,16 +33,16 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that a request needs."""
+    """The panel's URL and the token: everything that a request needs."""
 
     url: str  # without a final slash
     token: str
 
 
 def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: str | None = None) -> Config:
-    """Return the configuration that holds.
+    """Return the configuration from all sources.
 
-    Raise UsageError that says what is missing or wrong, and never shows the token.
+    Raise UsageError if a setting is missing or invalid. The message never shows the token.
     """
     path = config_path(environ)
     in_file = _in_file(path, profile)
@@ -75,13 +73,13 @@ def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: 
 
 
 def config_path(environ: Mapping[str, str]) -> Path:
-    """Return where the configuration file is, if there is one."""
+    """Return the path of the configuration file, which need not exist."""
     base = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".config"
     return Path(base) / "dnspanel" / "config.toml"
 
 
 def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
-    """Return the profiles of the configuration file; none if there is no file that can be read."""
+    """Return the names of the profiles in the configuration file. Return none if the file cannot be read."""
     try:
         return list(tomllib.loads(config_path(environ).read_text()).get("profiles", {}))
     except (OSError, ValueError):
@@ -89,7 +87,10 @@ def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
 
 
 def _in_file(path: Path, profile: str | None) -> Mapping[str, Any]:
-    """Return what the file says for this profile; nothing if the file is missing and no profile was asked for."""
+    """Return the settings of this profile in the file. Raise UsageError if the selected profile does not exist.
+
+    Return no settings if the file is missing and no profile is selected.
+    """
     if not path.exists():
         if profile:
             raise click.UsageError(f"There is no profile {profile}: {path} does not exist.")
@@ -137,13 +138,13 @@ def _checked_url(url: str) -> str:
 
 
 def _server(url: str) -> tuple[str, str, int]:
-    """Return what must be the same for a token to be sent: scheme, host and port."""
+    """Return the scheme, host and port of a URL. A token is sent only if these match."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
 
 
 def _built_for() -> str:
-    """Return the address of the panel that this command was downloaded from, or nothing if it was not."""
+    """Return the address of the panel that this command was downloaded from, or ""."""
     try:
         return (pkgutil.get_data(__package__, _BUILT_FOR) or b"").decode()
     except OSError:
@@ -151,7 +152,7 @@ def _built_for() -> str:
 
 
 def is_in_the_clear(url: str) -> bool:
-    """Return True if the token could be read on the way."""
+    """Return True if the token would be sent unencrypted over a network."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     return parts.scheme == "http" and host not in {"localhost", "::1"} and not host.startswith("127.")

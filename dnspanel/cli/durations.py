@@ -1,4 +1,4 @@
-"""TTLs on the command line: seconds, or as zone files write them."""
+"""TTLs and durations on the command line, in seconds or with units as in zone files."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ MOST = 2**31 - 1
 
 
 class Ttl(click.ParamType[int]):
-    """Seconds, or a duration such as 90s, 5m, 1h30m, 1d or 2W, between two bounds of seconds."""
+    """A number of seconds, or a duration such as 90s, 5m, 1h30m, 1d or 2W. `least` and `most` limit the seconds."""
 
     name = "ttl"
 

@@ -1,12 +1,12 @@
-"""How a command can fail. The tree, with the exit codes that scripts decide by:
+"""The errors of commands, as one tree, with the exit codes for scripts:
 
 ClickException
-├── UsageError          2  the command line or the configuration is wrong (click's own)
-├── Refused             1  the panel understood and refused, in words and with the fields at fault
-│   └── TakenBack       1  it published, and took it back because the name servers could not answer with it
+├── UsageError          2  the command line or the configuration is invalid (click's own)
+├── Refused             1  the panel refused the request; the message names the invalid fields
+│   └── TakenBack       1  the publication was taken back because the name servers could not answer with it
 └── Unreachable         3  the panel did not answer
-    └── NotEverywhere   3  it did, and name servers lack a publication when the time for waiting is over
-Abort                 130  Ctrl-C, or a question that was answered with no (click's own)
+    └── NotEverywhere   3  the panel answered, but name servers lack a publication at the end of the wait
+Abort                 130  Ctrl-C, or the answer "no" to a question (click's own)
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 class Refused(click.ClickException):
-    """The panel refused; `problem` is its answer (RFC 9457)."""
+    """The panel refused the request. `problem` is its answer (RFC 9457)."""
 
     exit_code = 1
 
@@ -34,11 +34,11 @@ class Refused(click.ClickException):
 
     @property
     def code(self) -> str:
-        """The stable word for what it is."""
+        """The stable code word of the problem."""
         return str(self.problem.get("code", ""))
 
     def format_message(self) -> str:
-        """Return the sentence, and below it each value at fault with what is wrong with it; nothing is said twice."""
+        """Return the message, with a line below it for each invalid value. Nothing is repeated."""
         if "totals" in self.problem:
             return self.message
         lines = self._lines_about(self.problem.get("errors", ()))
@@ -47,7 +47,7 @@ class Refused(click.ClickException):
         return "\n".join(lines)
 
     def _lines_about(self, faults: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return the sentence, with the place of a single fault behind it, or with a line for each fault."""
+        """Return the lines of the message: one line with the place of a single error, or a line for each error."""
         repeats = bool(faults) and str(faults[0].get("detail", "")) in self.message
         if repeats and len(faults) == 1:
             place = _place(faults[0]).rstrip(": ")
@@ -61,13 +61,13 @@ class TakenBack(Refused):
 
 
 class Unreachable(click.ClickException):
-    """The panel did not answer, or something else answered."""
+    """The panel did not answer, or another server did."""
 
     exit_code = 3
 
 
 class NotEverywhere(Unreachable):
-    """Name servers lack a publication when the time for waiting is over."""
+    """Some name servers still lack a publication at the end of the wait."""
 
     def __init__(self, message: str, sequence: int) -> None:
         self.sequence = sequence
@@ -75,7 +75,7 @@ class NotEverywhere(Unreachable):
 
 
 def show_error(exc: click.ClickException, *, as_json: bool) -> None:
-    """Print an error to standard error, once: in words, or as a problem in one line of JSON."""
+    """Print an error to standard error, as text or as one line of JSON."""
     if as_json:
         output.tell_problem(_problem_of(exc))
     else:
@@ -83,7 +83,7 @@ def show_error(exc: click.ClickException, *, as_json: bool) -> None:
 
 
 def _problem_of(exc: click.ClickException) -> Mapping[str, Any]:
-    """Return an error with the members of a problem; that of a refusal is what the panel answered."""
+    """Return the error as a problem (RFC 9457). For Refused, this is the panel's own problem."""
     if isinstance(exc, Refused):
         return {"title": "Refused", "code": "refused", **exc.problem}
     if isinstance(exc, NotEverywhere):
@@ -100,13 +100,13 @@ def _problem_of(exc: click.ClickException) -> Mapping[str, Any]:
 
 
 def _can_confirm() -> bool:
-    """Return whether the command that runs has the option `--confirm`."""
+    """Return True if the current command has the option `--confirm`."""
     context = click.get_current_context(silent=True)
     return context is not None and any("--confirm" in option.opts for option in context.command.params)
 
 
 def _what_waits(problem: Mapping[str, Any]) -> str:
-    """Return what a person has to confirm: all reasons, the zones with what they lose, and how it is done here."""
+    """Return the text of a guard: its reasons, the zones with the records that they lose, and how to confirm."""
     totals, zones = problem["totals"], problem["zones"]
     lines = list(problem["reasons"])
     if totals["zones"] > 1:
@@ -119,14 +119,14 @@ def _what_waits(problem: Mapping[str, Any]) -> str:
 
 
 def _place(fault: Mapping[str, Any]) -> str:
-    """Return the place of the value that is at fault, as a person names it."""
+    """Return the place of an invalid value, as a label such as "rdata 0: "."""
     pointer = str(fault.get("pointer", "")).strip("/").replace("/", " ")
     place = pointer or str(fault.get("parameter", "") or fault.get("header", ""))
     return f"{place}: " if place else ""
 
 
 def _sides(conflict: Mapping[str, Any]) -> list[str]:
-    """Return the present and the wanted state of an RRset that others changed."""
+    """Return lines with the current and the wanted state of an RRset that someone else changed."""
     theirs = _rdata(conflict.get("theirs"))
     return [
         f"  {conflict.get('name')} {conflict.get('type')}: it is {theirs} by now, not {_rdata(conflict.get('base'))}"

@@ -1,4 +1,4 @@
-"""Fields of a request, as people type them: `key=value`, and `key[member]=value` or `key[]=value` inside of others."""
+"""Fields of a request as typed: `key=value`, and `key[member]=value` or `key[]=value` for nested values."""
 
 import json
 import re
@@ -15,10 +15,10 @@ _INSIDE = re.compile(r"\[([^\[\]]*)\]", re.ASCII)
 
 
 def fields_of(texts: Iterable[str], typed: Iterable[str]) -> dict[str, Any]:
-    """Return the fields by name. Raise UsageError for one that is not `key=value`.
+    """Return the fields as a nested dictionary. Raise UsageError if a field is not `key=value`.
 
-    The values of `texts` stay texts. Those of `typed` are JSON where they can be read as JSON, `@FILE` is the text of a
-    file, `@-` standard input.
+    The values of `texts` stay strings. The values of `typed` are parsed as JSON if possible. In `typed`, `@FILE` means
+    the text of a file and `@-` means standard input.
     """
     found: dict[str, Any] = {}
     for text in texts:
@@ -46,7 +46,7 @@ def _parse_value(value: str) -> Any:
 
 
 def _set_value(fields: dict[str, Any], key: str, value: Any) -> None:
-    """Set a value. Raise UsageError if another field says that it is of another kind."""
+    """Set a nested value. Raise UsageError if another field has used the same place for another type."""
     matched = _KEY.fullmatch(key)
     assert matched is not None  # `_split` looked
     names = [matched[1], *_INSIDE.findall(matched[2])]

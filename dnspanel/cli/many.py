@@ -1,4 +1,4 @@
-"""Changes of many records or zones alike: the one act that options say, and what would become of the rest as text."""
+"""Helpers for commands that change many records or zones: choose one act, and print the rest of a preview."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,20 +9,20 @@ from dnspanel.cli import output
 
 
 def only_act(acts: Sequence[dict[str, Any]], options: str) -> dict[str, Any]:
-    """Return the act, if there is one. Raise UsageError, which names these options, for none and for several."""
+    """Return the only act. Raise UsageError, with the names of these options, if there are none or several."""
     if len(acts) != 1:
         raise click.UsageError(f"Give one action: {options}")
     return acts[0]
 
 
 def tell_others(preview: Mapping[str, Any]) -> None:
-    """Tell how many more would change than the examples that were shown."""
+    """Print the number of changes that the preview does not show."""
     if preview["changed"] > len(preview["examples"]):
         output.tell(f"… and {preview['changed'] - len(preview['examples'])} more.")
 
 
 def tell_refusals(outcome: Mapping[str, Any], label: Callable[[Mapping[str, Any]], str]) -> None:
-    """Tell what stays as it is and why, of many the first."""
+    """Print the first items that are skipped, each with its reason, and the number of the others."""
     for refusal in outcome["refusals"]:
         output.tell(f"Skipped: {label(refusal)}: {refusal['reason']}")
     if outcome["refused"] > len(outcome["refusals"]):

@@ -1,4 +1,4 @@
-"""Times on the command line: how long ago, or a date and time."""
+"""Times on the command line: a duration before now, or a date and time."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 class Since(click.ParamType[str]):
-    """How long ago (30m, 2h, 7d), or an ISO 8601 time such as 2026-11-28T03:00; without a zone it is in UTC."""
+    """A duration before now (30m, 2h, 7d), or an ISO 8601 time such as 2026-11-28T03:00, by default in UTC."""
 
     name = "time"
 

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs. Progress and advice go to standard error.
+"""The output of commands: tables for people, JSON for programs. Progress and advice go to standard error.
 
 With `--output json`, standard output is empty or JSON, and each line of standard error is a JSON object with the
 members of a problem (RFC 9457). Advice for people is not printed then.
@@ -23,9 +23,9 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its heading, and how a row's text is made; a name means the member of that name.
+    """A column of a table. `of` is the name of a member, or a function that returns a row's text.
 
-    A column of states is coloured on a terminal.
+    On a terminal, a column of states is colored.
     """
 
     heading: str
@@ -38,12 +38,12 @@ class Column:
 
 
 def by(member: str = "actor") -> Column:
-    """Return the column of the person that acted, from the actor of that name."""
+    """Return a column with the person or token that acted. `member` is the name of the actor in a row."""
     return Column("BY", lambda row: actor(row[member]))
 
 
 def actor(who: Mapping[str, Any] | None) -> str | None:
-    """Describe the person or token that acted; None for one that is unknown or hidden."""
+    """Return the name of the person or token that acted, or None if it is unknown or hidden."""
     if who is None:
         return None
     if who["token"] is not None:
@@ -52,7 +52,7 @@ def actor(who: Mapping[str, Any] | None) -> str | None:
 
 
 def plain(value: Any) -> str:
-    """Return a value as a cell shows it."""
+    """Return a value as the text of a table cell."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -66,33 +66,33 @@ def plain(value: Any) -> str:
 
 
 def moment(text: str | None) -> str:
-    """Return a time of the API in local time, with its distance from UTC."""
+    """Return a time of the API as local time with its UTC offset."""
     return "–" if not text else datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun, which gets an s for all numbers but 1: "1 zone", "1,200 RRsets"."""
+    """Return a number with its noun, in the plural if necessary: "1 zone", "1,200 RRsets"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def is_json() -> bool:
-    """Return whether the command that runs prints JSON."""
+    """Return True if the current command prints JSON."""
     context = click.get_current_context(silent=True)
     return context is not None and getattr(context.obj, "output", "") == "json"
 
 
 def show_json(value: Any) -> None:
-    """Show a value, complete and parsable."""
+    """Print a value as indented JSON."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def show_json_line(value: Any) -> None:
-    """Show a value in one line, for programs that read line by line."""
+    """Print a value as one line of JSON, for programs that read line by line."""
     click.echo(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, none: str) -> None:
-    """Show rows under their headings; without rows, a sentence on standard error."""
+    """Print rows under their headings. Without rows, print the sentence `none` to standard error."""
     lines = [[column.text(row) for column in columns] for row in rows]
     if not lines:
         tell(none)
@@ -104,20 +104,20 @@ def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, 
 
 
 def show_details(details: Mapping[str, Any]) -> None:
-    """Show names and values, one below the other."""
+    """Print names and values, one pair on each line."""
     width = max(map(len, details))
     for name, value in details.items():
         click.echo(f"{name:<{width}}  {plain(value)}")
 
 
 def tell(message: str) -> None:
-    """Print advice for a person to standard error, and nothing where output is JSON."""
+    """Print advice for people to standard error. Print nothing if the output is JSON."""
     if not is_json():
         click.echo(message, err=True)
 
 
 def warn(message: str, code: str) -> None:
-    """Print a warning to standard error: in words, or as a JSON object."""
+    """Print a warning to standard error, as text or as a JSON object."""
     if is_json():
         tell_problem({"title": "Warning", "code": code, "detail": message})
     else:
@@ -131,7 +131,7 @@ def tell_problem(problem: Mapping[str, Any]) -> None:
 
 
 def tell_person(message: str) -> None:
-    """Like `tell`, but only where a person reads along: in the mails of a timer it would be there each time."""
+    """Like `tell`, but only on a terminal. In the mail of a timer, the advice would appear each time."""
     if sys.stderr.isatty():
         tell(message)
 

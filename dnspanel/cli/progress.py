@@ -1,6 +1,6 @@
-"""Progress on a terminal: one line on standard error that is written again and again, and wiped at the end.
+"""Progress on a terminal: one line on standard error that is overwritten, and erased at the end.
 
-Nothing is printed where standard error is no terminal, or where output is JSON.
+Nothing is printed if standard error is not a terminal or the output is JSON.
 """
 
 import sys
@@ -15,32 +15,32 @@ _LINE = "\r\x1b[K"  # back to the begin of the line, and wipe what is in it
 
 
 class Progress:
-    """A line that says how far something is."""
+    """A line that shows the progress of one task."""
 
     def __init__(self, label: str) -> None:
         self._label = label
         self._is_visible = is_visible()
 
     def show(self, done: int, of: int, noun: str = "") -> None:
-        """Show how much of something is done; nothing is counted while `of` is 0."""
+        """Show that `done` of `of` items are done. Show no numbers while `of` is 0."""
         if self._is_visible:
             counted = f": {done:,} of {of:,} {noun}".rstrip() if of else " …"
             click.echo(f"{_LINE}{self._label}{counted}", nl=False, err=True, color=True)
 
     def wipe(self) -> None:
-        """Leave the line as if nothing had been written."""
+        """Erase the line."""
         if self._is_visible:
             click.echo(_LINE, nl=False, err=True, color=True)
 
 
 def is_visible() -> bool:
-    """Return whether a person sees progress."""
+    """Return True if progress is shown: standard error is a terminal, and the output is not JSON."""
     return sys.stderr.isatty() and not output.is_json()
 
 
 @contextmanager
 def progress(label: str) -> Iterator[Progress]:
-    """Show a line of progress for as long as the block takes."""
+    """Show a line of progress during the block."""
     line = Progress(label)
     try:
         yield line

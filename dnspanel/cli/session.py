@@ -1,4 +1,4 @@
-"""What every command has: the options that all share, the client, and how its result is printed."""
+"""Parts that every command uses: shared options, the client, and the output of results."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 @dataclass
 class Session:
-    """One run of the command. Where the panel is, is only looked for when it is asked: `--help` needs none."""
+    """One run of the command. The configuration is read on the first request, so `--help` needs none."""
 
     url: str | None = None
     profile: str | None = None
@@ -32,7 +32,7 @@ class Session:
 
     @cached_property
     def client(self) -> Client:
-        """The panel. Raises UsageError where nothing says which."""
+        """The client of the configured panel. Raise UsageError if no panel is configured."""
         config = read_config(environ=environment(), url=self.url, profile=self.profile)
         if is_in_the_clear(config.url):
             output.warn("the token can be read on the way; use the panel's https address.", "token-in-the-clear")
@@ -43,9 +43,9 @@ class Session:
         return self.output == "json"
 
     def find_one(self, path: str, name: str, what: str) -> Mapping[str, Any]:
-        """Return the only one in the list at `path` of this name or id; `what` names its kind, for a sentence.
+        """Return the only item with this name or id in the list at `path`. `what` is its kind, for messages.
 
-        Raise UsageError without such a row, or if several teams have one.
+        Raise UsageError if there is no such item, or if items of several teams have the name.
         """
         found: list[Mapping[str, Any]] = [
             each for each in self.client.items(path) if name in (each["name"], str(each["id"]))
@@ -57,21 +57,21 @@ class Session:
         return found[0]
 
     def show_rows(self, rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, none: str) -> None:
-        """Show a list."""
+        """Show a list, as JSON or as a table."""
         if self.is_json:
             output.show_json(list(rows))
         else:
             output.show_table(rows, columns, none=none)
 
     def say_done(self, message: str, **members: Any) -> None:
-        """Say what happened: a sentence, or these members as JSON."""
+        """Print a result: the sentence `message`, or the members as JSON."""
         if self.is_json:
             output.show_json(members)
         else:
             click.echo(output.plain(message))
 
     def ask(self, question: str) -> None:
-        """Ask a person, and raise Abort unless the answer is yes. Raise UsageError where output is JSON."""
+        """Ask a question, and raise Abort unless the answer is yes. Raise UsageError if the output is JSON."""
         if self.is_json:
             raise click.UsageError(f"Add --yes: with --output json no question is asked. ({question})")
         self.way_on = "Nothing was changed."
@@ -79,7 +79,7 @@ class Session:
         self.way_on = ""
 
     def show(self, value: Mapping[str, Any], details: Mapping[str, Any] | None = None) -> None:
-        """Show one thing; `details` are what a person wants to know of it."""
+        """Show one object: `value` as JSON, or `details` for people."""
         if self.is_json:
             output.show_json(value)
         else:
@@ -87,12 +87,12 @@ class Session:
 
 
 def pass_session(command: C) -> C:
-    """Give the command the session as its first argument."""
+    """Pass the session to the command as its first argument."""
     return click.make_pass_decorator(Session)(command)  # type: ignore[return-value]
 
 
 def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
-    """Add several options to a command, in the order in which `--help` names them."""
+    """Add several options to a command, in the order of `--help`."""
 
     def with_options(command: C) -> C:
         for option in reversed(each):
@@ -103,7 +103,10 @@ def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
 
 
 def options_as(name: str, kind: type[Any], *each: Callable[[Any], Any]) -> Callable[[C], C]:
-    """Add several options that the command gets as one argument: a `kind`, a dataclass with a field for each option."""
+    """Add several options that the command gets as one argument `name`.
+
+    `kind` is a dataclass with a field for each option.
+    """
     fields = [field.name for field in dataclasses.fields(kind)]
 
     def with_options(command: C) -> C:
@@ -118,7 +121,7 @@ def options_as(name: str, kind: type[Any], *each: Callable[[Any], Any]) -> Calla
 
 
 def shared_options(command: C) -> C:
-    """Add options that are accepted before the command's name or after it."""
+    """Add the options that are accepted both before and after the command's name."""
     return options(*_SHARED)(command)
 
 
@@ -128,7 +131,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def _colour(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """Colour the output of this command, or do not; "auto" leaves it to whether it goes to a terminal."""
+    """Turn colors on or off for this command. With "auto", use colors only on a terminal."""
     if value is not None:
         for each in _with_parents(context):
             each.color = {"always": True, "never": False}.get(value)
@@ -141,7 +144,7 @@ def _with_parents(context: click.Context) -> Iterator[click.Context]:
 
 
 def colour_of(environ: Mapping[str, str]) -> bool | None:
-    """Return whether NO_COLOR or FORCE_COLOR decide about colours; None: whether output goes to a terminal does."""
+    """Return True for FORCE_COLOR, False for NO_COLOR, and None for colors only on a terminal."""
     if environ.get("NO_COLOR"):
         return False
     return True if environ.get("FORCE_COLOR") else None

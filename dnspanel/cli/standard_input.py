@@ -1,4 +1,4 @@
-"""Files that people name: `-` is standard input, wherever a command takes a file."""
+"""Files that people name on the command line. `-` is standard input."""
 
 import shutil
 import sys
@@ -31,15 +31,15 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a file, or of standard input for `-`, without empty ones. Raise UsageError."""
+    """Return the lines of a file, or of standard input for `-`, without blank ones. Raise UsageError."""
     return [stripped for line in read_text(path).splitlines() if (stripped := line.strip())]
 
 
 @contextmanager
 def standard_input_as_file(paths: Sequence[Path], name: str) -> Iterator[list[Path]]:
-    """Yield the paths with a file of this name, which holds standard input, in place of `-`.
+    """Yield the paths, with `-` replaced by a temporary file of this name that contains standard input.
 
-    What sends files sends a piece again when the connection breaks, so it has to be able to go back.
+    An upload sends a chunk again after a broken connection, so it needs a file in which it can go back.
     """
     if STANDARD_INPUT not in paths:
         yield list(paths)

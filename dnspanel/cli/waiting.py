@@ -1,6 +1,6 @@
 """Waits until every node, and with --all every secondary, answers with a publication.
 
-A wait whose time is over is no exception: the command still prints its result, then what is late, and ends with 3.
+A timeout raises no exception: the command prints its result and the late servers, and exits with 3.
 """
 
 import math
@@ -26,7 +26,7 @@ DEFAULT_TIMEOUT = 60
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Whether a command waits until every node answers with its change, and after how many seconds it stops."""
+    """The options for waiting until all nodes answer with a change, with a timeout in seconds."""
 
     wait: bool = False
     timeout: int = DEFAULT_TIMEOUT
@@ -74,9 +74,10 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int,
 
 
 def wait_for(session: Session, sequence: int, timeout: int, *, with_secondaries: bool = False) -> Mapping[str, Any]:
-    """Return the publication, once every node (and secondary) answers with it, or when the time is over.
+    """Wait until every node answers with the publication, or until the timeout. Return the publication.
 
-    Then the session knows which are late. Raises TakenBack as soon as the publication was taken back.
+    If `with_secondaries` is True, wait for secondaries too. The session then has the names of late servers. Raise
+    TakenBack as soon as the publication is taken back.
     """
     until = time.monotonic() + timeout
     query = {"wait_for": "all"} if with_secondaries else {}
@@ -110,14 +111,14 @@ def _publication(session: Session, sequence: int, **query: Any) -> Mapping[str, 
 
 
 def _taken_back_problem(publication: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is said of a publication that was taken back."""
+    """Return the problem that describes a publication that was taken back."""
     reason = publication["taken_back"]["reason"]
     detail = f"Publication {publication['sequence']} was taken back: the name servers could not answer with it."
     return {"code": "taken-back", "detail": detail, "reasons": [reason] if reason else []}
 
 
 def details_of(publication: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a person wants to know of a publication."""
+    """Return the details of a publication that people need."""
     nodes = publication["nodes"] or []
     return {
         "publication": publication["sequence"],

@@ -1,4 +1,4 @@
-"""Writes: sent with `wait` or as a dry run, and their result as text."""
+"""Requests that publish: with or without a wait, or as a dry run, and their results as text."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _WRITING = (
 
 @dataclass(frozen=True, slots=True)
 class Writing(Waiting):
-    """How a command publishes: its reason in the history, whether it waits for the nodes or only shows its effect."""
+    """The options of a command that publishes: the reason for the history, the wait, and the dry run."""
 
     reason: str = ""
     dry_run: bool = False
@@ -56,10 +56,10 @@ def publish(
     waiting: Waiting,
     query: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Write, and wait for the nodes if `waiting` says so. Return the answer. Raise Refused or Unreachable.
+    """Send a write. If `waiting` says so, wait for the nodes. Return the answer. Raise Refused or Unreachable.
 
-    The wait is a request of its own: a person that interrupts it knows the publication, and nodes that are late do
-    not hide it. With `--dry-run` nothing is written, and the answer is what `show_written` shows of it.
+    The wait is a separate request: a person who interrupts it knows the publication, and late nodes do not hide it.
+    With `--dry-run`, nothing is written, and `show_written` shows the answer as a plan.
     """
     if isinstance(waiting, Writing) and waiting.dry_run:
         planned: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), "dry_run": True})
@@ -72,9 +72,9 @@ def publish(
 
 
 def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, verb: str = "") -> None:
-    """Show what a write came to: its publication, what moved, and warnings. Show plans as what a dry run found.
+    """Show the result of a write: its publication, the changed zones, and warnings. Show the plans of a dry run.
 
-    `verb` says what happened to each zone, where that is more than its kind of revision says.
+    `verb` describes what happened to each zone, if the kind of its revision is not specific enough.
     """
     if session.is_json:
         output.show_json(written)
@@ -103,7 +103,7 @@ def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, 
 
 
 def _show_plans(answer: Mapping[str, Any]) -> None:
-    """Show what a dry run would publish, line by line with - and +, and what it would ask for."""
+    """Show the changes that a dry run would publish, as lines with - and +, and the confirmations that it needs."""
     show_changes_of(answer["plans"])
     of_zones = {reason for plan in answer["plans"] for reason in plan["guard"]}
     for reason in answer.get("reasons", ()):
@@ -115,19 +115,19 @@ def _show_plans(answer: Mapping[str, Any]) -> None:
 
 
 def _zone_line(zone: Mapping[str, Any], verb: str) -> str:
-    """Return what happened to a zone, and how many of its RRsets changed."""
+    """Return a line with the act on a zone and the numbers of its changed RRsets."""
     counts = ", ".join(f"{zone[word]} {word}" for word in ("added", "changed", "removed") if zone[word])
     line = f"{verb} {bare(zone['zone'])} (revision {zone['revision']})"
     return f"{line}: {counts}." if counts else f"{line}."
 
 
 def bare(name: str) -> str:
-    """Return a zone's name as it is written in a sentence: without its final dot."""
+    """Return a zone's name without its trailing dot, for sentences."""
     return output.plain(name.rstrip(".") or name)
 
 
 def show_changes_of(plans: Iterable[Mapping[str, Any]]) -> None:
-    """Show what these plans would do, with what is said against it."""
+    """Show the changes in these plans, with warnings and errors."""
     for plan in plans:
         if plan["kind"] != "change":
             click.echo(f"{plan['zone']}: {plan['kind']}")
@@ -142,7 +142,7 @@ def show_changes_of(plans: Iterable[Mapping[str, Any]]) -> None:
 
 
 def show_change(change: Mapping[str, Any]) -> None:
-    """Show an RRset before and after, a line for each record."""
+    """Show an RRset before and after a change, with a line for each record."""
     for sign, rrset in (("-", change["before"]), ("+", change["after"])):
         for rdata in rrset["rdata"] if rrset else ():
             colour = "red" if sign == "-" else "green"

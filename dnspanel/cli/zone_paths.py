@@ -1,13 +1,13 @@
-"""Paths of the API for names that people type."""
+"""API paths for names that people type."""
 
 from urllib.parse import quote
 
 
 def zone_path(zone: str, *rest: object) -> str:
-    """Return the path of a zone, or of something below it."""
+    """Return the API path of a zone, or of a resource below the zone."""
     return "/".join(["/zones", segment(zone), *map(str, rest)])
 
 
 def segment(name: str) -> str:
-    """Return a name as one segment of a path; a slash in it is written as DNS escapes it."""
+    """Return a name as one path segment. A slash in the name is escaped as in DNS."""
     return quote(name.replace("/", "\\047"), safe="*@")

@@ -1,4 +1,4 @@
-"""Runs over many zones: begun, waited for, and what they found as text."""
+"""Runs over many zones: start a run, wait for it, and show its results."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ _UNDER_WAY = ("waiting", "running")
 def run_to_end(
     session: Session, path: str, body: Mapping[str, Any], *, waiting: Waiting = NOT_WAITING
 ) -> Mapping[str, Any]:
-    """Return the run that this begins, once it has ended.
+    """Start a run and return it after it has ended.
 
-    Where `waiting` says so, wait for the nodes too. The panel goes on with the run if the command is interrupted.
+    If `waiting` says so, wait for the nodes too. The panel continues the run if the command is interrupted.
     """
     found: Mapping[str, Any] = session.client.send("POST", path, body)
     session.way_on = f"The panel goes on with job {found['id']}: GET /api/v2{path}/{found['id']}"
@@ -51,10 +51,10 @@ def show_run(
     carried_out: bool,
     to_carry_out: str = "With --apply",
 ) -> None:
-    """Show what a run found or did, zone by zone and counted. Exit with 1 if it failed, refused a zone or was taken
-    back.
+    """Show a run's result for each zone, and the totals.
 
-    `to_carry_out` is what a dry run says of how it is carried out.
+    Exit with 1 if the run failed, refused a zone or was taken back. `to_carry_out` explains, after a dry run, how to
+    apply the result.
     """
     if session.is_json:
         output.show_json(run)

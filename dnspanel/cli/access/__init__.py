@@ -1,1 +1,1 @@
-"""Commands about people, tokens, and those who are notified or asked."""
+"""Commands about people, rights, tokens, webhooks and publish hooks."""

@@ -1,4 +1,4 @@
-"""`dnspanel access`: the rights of people in a zone, and grants."""
+"""The command `dnspanel access`: the rights of people in a zone, and grants."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -173,14 +173,17 @@ def take(session: Session, number: int) -> None:
 
 
 def _show(session: Session, zone: str, what: str, *columns: Column, **query: str | None) -> None:
-    """Show those of a zone: as JSON as they are, as a table a line for each reason."""
+    """Show the people or tokens with rights in a zone. A table has one line for each reason."""
     found: Sequence[Mapping[str, Any]] = list(session.client.items(zone_path(zone, "access", what), **query))
     rows = found if session.is_json else [{**each, **by} for each in found for by in each["by"]]
     session.show_rows(rows, (*columns, *_MAY), none="No one found.")
 
 
 def _fold_case(name: str) -> str:
-    """Return a user name with its letters A to Z as small ones; others are not folded, or one name could be another."""
+    """Return a user name with A to Z in lowercase.
+
+    Other letters stay, because folding them could turn one name into another.
+    """
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 

@@ -1,4 +1,4 @@
-"""`dnspanel audit`: the acts of people."""
+"""The command `dnspanel audit`, which lists acts of people."""
 
 from itertools import islice
 from typing import Any

@@ -1,4 +1,4 @@
-"""`dnspanel directories`: directories that keep people in the panel over SCIM."""
+"""The command `dnspanel directories`: directories that manage people in the panel over SCIM."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -147,7 +147,7 @@ def _body_of_options(
     *,
     takes_over: bool | None,
 ) -> dict[str, Any]:
-    """Return the members of a body that these options say."""
+    """Return the request body for these options. Options that are not given have no member."""
     listed = [{"group": group, "role": role} for group, role in rules]
     listed_in_teams = [{"group": group, "role": role, "team": team} for group, role, team in team_rules]
     given: dict[str, Any] = {}

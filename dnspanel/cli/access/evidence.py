@@ -1,6 +1,6 @@
-"""`dnspanel evidence`: where the audit log is sent.
+"""The command `dnspanel evidence`: destinations of the audit log.
 
-Secrets come from files: every user of the machine can read a command line.
+Secrets are read from files, because every user of the machine can read a command line.
 """
 
 from pathlib import Path
@@ -193,5 +193,5 @@ def _change(session: Session, number: int, given: dict[str, Any]) -> None:
 
 
 def _contents(files: dict[str, Path | None]) -> dict[str, Any]:
-    """Return the members of a body that these files hold, by the option without its `_file`."""
+    """Return the contents of these files, keyed by option name without `_file`. Skip options that are not given."""
     return {name.removesuffix("_file"): read_text(path) for name, path in files.items() if path is not None}

@@ -1,4 +1,4 @@
-"""`dnspanel hooks`: programs that are asked before zones are published."""
+"""The command `dnspanel hooks`: programs that check zones before they are published."""
 
 from typing import Any
 
@@ -163,7 +163,7 @@ def _options_in_use(terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def _zones(row: Any) -> str:
-    """Return the zones that a hook is asked about."""
+    """Describe the zones that a publish hook checks."""
     if row["zone"]:
         return str(row["zone"])
     if row["tag"]:

@@ -1,4 +1,4 @@
-"""`dnspanel teams`: which there are, and what each may have."""
+"""The command `dnspanel teams`: the list of teams, and their quotas."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -68,7 +68,7 @@ def _limit(text: str) -> tuple[str, int | None]:
 
 
 def _find_team(session: Session, name: str) -> Mapping[str, Any]:
-    """Return the team of this name or id. Raise UsageError without such a team."""
+    """Return the team with this name or id. Raise UsageError if there is none."""
     for each in session.client.items("/teams"):
         if name in (each["name"], str(each["id"])):
             found: Mapping[str, Any] = each

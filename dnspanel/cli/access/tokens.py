@@ -1,4 +1,4 @@
-"""`dnspanel tokens` and `dnspanel whoami`: what programs may do."""
+"""The commands `dnspanel tokens` and `dnspanel whoami`: API tokens and their rights."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -109,7 +109,7 @@ def terms_of(
     everywhere: bool,
     **where: Sequence[str],
 ) -> dict[str, Any]:
-    """Return what the options say that a token is for. Raise UsageError if they say nothing."""
+    """Return the request body with the rights and limits of a token. Raise UsageError if the options give no right."""
     body: dict[str, Any] = {"permissions": list(permissions), "networks": list(networks)}
     if everywhere or where["zones"] or where["tags"]:
         limits = {name: list(values) for name, values in where.items()}
@@ -176,7 +176,7 @@ def whoami(session: Session) -> None:
 
 
 def scope_text(scope: dict[str, Any]) -> str:
-    """Return one of the token's scopes in a line."""
+    """Describe one scope of a token in one line."""
     where = ["all zones"] if scope["everywhere"] else scope["zones"] + [f"tag {tag}" for tag in scope["tags"]]
     where += [f"team {team}" for team in scope["teams"]]
     limits = [f"{word} {' '.join(scope[word])}" for word in ("names", "types") if scope[word]]

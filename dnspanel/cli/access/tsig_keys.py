@@ -1,4 +1,4 @@
-"""`dnspanel tsig-keys`: keys that sign DNS messages, for dynamic updates and zone transfers."""
+"""The command `dnspanel tsig-keys`: keys that sign dynamic updates and zone transfers."""
 
 from pathlib import Path
 from typing import Any

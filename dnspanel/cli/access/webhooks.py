@@ -1,4 +1,4 @@
-"""`dnspanel webhooks`: addresses that are notified of events, and what came of each delivery."""
+"""The command `dnspanel webhooks`: addresses that are notified of events, and the results of deliveries."""
 
 from collections.abc import Sequence
 from itertools import islice

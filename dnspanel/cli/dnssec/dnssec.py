@@ -1,4 +1,4 @@
-"""`dnspanel dnssec`: how zones are signed, the DS for their parents, and their keys."""
+"""The command `dnspanel dnssec`: signing of zones, DS records for parents, and keys."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -342,7 +342,7 @@ def _settle_many(
     verb: str,
     writing: Writing,
 ) -> bool:
-    """Change how zones are signed, or show what would change. Return whether something was published."""
+    """Change how zones are signed, or show what a dry run would change. Return True if something was published."""
     body = {**body, "zones": list(zones), "reason": writing.reason}
     if writing.dry_run:
         answer = session.client.send("POST", "/bulk/dnssec", body, query=_DRY_RUN)
@@ -359,7 +359,7 @@ def _denial(*, opt_out: bool, narrow: bool) -> dict[str, Any]:
 
 
 def _denial_text(found: Mapping[str, Any] | None) -> str:
-    """Describe it in a few words."""
+    """Describe the settings of NSEC or NSEC3 in a few words."""
     if found is None:
         return "–"
     words = [word.replace("_", "-") for word in ("opt_out", "narrow") if found[word]]

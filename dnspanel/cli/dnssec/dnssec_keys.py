@@ -1,4 +1,4 @@
-"""`dnspanel dnssec key`: keys are made, brought along, changed, deleted, and exported."""
+"""The command `dnspanel dnssec key`, which adds, imports, changes, deletes and exports keys."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def key() -> None:
 
 
 def state_options(command: C) -> C:
-    """Add the options for what a new key does."""
+    """Add the options for the state of a new key: whether it is published and whether it signs."""
     command = click.option("--unpublished", is_flag=True, help="Do not publish the key in the DNSKEY records yet.")(
         command
     )
@@ -201,7 +201,7 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _write_file(path: Path, text: str) -> None:
-    """Write a new file that no other user may read. Refuse an existing file."""
+    """Create a file that only this user can read. Raise UsageError if it exists."""
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(text)

@@ -1,4 +1,4 @@
-"""`dnspanel dnssec other-key`: keys of other signers of a zone, in addition to the panel."""
+"""The command `dnspanel dnssec other-key`: keys of other signers that sign a zone in addition to the panel."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -65,7 +65,7 @@ def add(session: Session, zone: str, dnskey: tuple[str, ...], **how: Any) -> Non
 def remove(session: Session, zone: str, tag: int, *, yes: bool, writing: Writing) -> None:
     """Remove a key of another signer.
 
-    Make sure that the other signer does not use the key any more.
+    Make sure that the other signer no longer uses the key.
     """
     if not (yes or writing.dry_run):
         session.ask(f"Remove key {tag} of another signer from {zone}?")

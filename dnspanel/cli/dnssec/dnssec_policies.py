@@ -1,4 +1,4 @@
-"""`dnspanel dnssec policy`: which policy is for a zone, and zones brought to what theirs say."""
+"""The command `dnspanel dnssec policy`: policies of zones, and runs that apply them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -115,7 +115,7 @@ def run(session: Session, name: str | None, search: str, *, apply: bool, waiting
 
 
 def policy_named(session: Session, name: str) -> Mapping[str, Any]:
-    """Return the policy of this name or id. Raise UsageError without such a policy."""
+    """Return the policy with this name or id. Raise UsageError if there is none."""
     for each in session.client.items("/dnssec/policies"):
         if name in (each["name"], str(each["id"])):
             found: Mapping[str, Any] = each

@@ -1,4 +1,4 @@
-"""`dnspanel dnssec rollover`: rollovers of keys are begun, followed and cancelled."""
+"""The command `dnspanel dnssec rollover`, which starts, shows and cancels key rollovers."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,1 +1,1 @@
-"""Commands about nodes, and about name servers elsewhere."""
+"""Commands about nodes, and about external primaries and secondaries."""

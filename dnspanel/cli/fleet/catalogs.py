@@ -1,4 +1,4 @@
-"""`dnspanel catalogs`: catalogs of others that are followed, the zones that are here by them, and catalogs of ours."""
+"""The command `dnspanel catalogs`: consumed catalogs with their zones, and produced catalogs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -350,7 +350,7 @@ def _path_of(name: str, below: str = "") -> str:
 
 
 def _own(terms: dict[str, Any]) -> dict[str, Any]:
-    """Take what was said about members out of the options."""
+    """Remove the options about members from `terms` and return those that were given."""
     said = {name: terms.pop(name) for name in ("team", "tags", "within", "most_members", "most_lost")}
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
     return {name: value for name, value in values.items() if value not in (None, [])}
@@ -361,7 +361,7 @@ def _show_one(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def _id_of(session: Session, name: str) -> int:
-    """Return the id of the catalog of this name. Raise Refused."""
+    """Return the id of the catalog with this name. Raise Refused if there is none."""
     canonical = f"{name.rstrip('.').lower()}."
     rows: Mapping[str, Any] = {row["name"]: row["id"] for row in session.client.items("/catalogs")}
     if canonical not in rows:

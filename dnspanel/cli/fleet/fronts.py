@@ -1,4 +1,4 @@
-"""`dnspanel fronts`: dnsdist in front of nodes, the nodes that each asks, and its bounds."""
+"""The command `dnspanel fronts`: dnsdist in front of nodes, with the nodes and limits of each."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -81,7 +81,7 @@ def _show(session: Session, front: Any) -> None:
 
 
 def _weights(nodes: Iterable[str]) -> dict[str, int]:
-    """Return the weight of each node. Raise Refused for one that is no number."""
+    """Return the weight of each node. Raise Refused if a weight is not a number."""
     found = {}
     for text in nodes:
         name, _, weight = text.partition("=")

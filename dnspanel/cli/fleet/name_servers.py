@@ -1,4 +1,4 @@
-"""`dnspanel name-servers`: the sets of name servers, and the one that a zone follows."""
+"""The command `dnspanel name-servers`: sets of name servers, and the set that a zone follows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -209,5 +209,5 @@ def _show(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def _find_set(session: Session, name: str) -> Mapping[str, Any]:
-    """Return the set of this name or id. Raise UsageError."""
+    """Return the set with this name or id. Raise UsageError if there is none."""
     return session.find_one(_SETS, name, "set")

@@ -1,4 +1,4 @@
-"""`dnspanel nodes`: how the name servers stand."""
+"""The command `dnspanel nodes`: the state of the nodes, and acts on them."""
 
 import time
 from collections.abc import Mapping
@@ -118,7 +118,7 @@ def resume(session: Session, name: str) -> None:
 def resync(session: Session, name: str) -> None:
     """Send a full snapshot to a node.
 
-    The node continues to answer meanwhile.
+    The node continues to answer during the transfer.
     """
     _act(session, name, "resync")
 
@@ -180,7 +180,7 @@ def watch(session: Session, interval: float, count: int | None) -> None:
 
 
 def _act(session: Session, name: str, act: str, body: Mapping[str, str] | None = None) -> None:
-    """Do something to a node, and show what it is now."""
+    """Perform an act on a node, and show the node's state after it."""
     node = session.client.send("POST", f"/nodes/{segment(name)}/{act}", body or {})
     session.show(node, {word: node[word] for word in ("name", "slug", "state", "health", "sentence")})
 

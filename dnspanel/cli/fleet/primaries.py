@@ -1,4 +1,4 @@
-"""`dnspanel primaries`: zones that come from elsewhere."""
+"""The command `dnspanel primaries`: zones that are transferred from primaries."""
 
 from pathlib import Path
 from typing import Any
@@ -189,7 +189,7 @@ def give_back(session: Session, zone: str, reason: str, *, past_rules: bool) -> 
 def body_of_primaries(
     addresses: tuple[str, ...], *, key: str, algorithm: str, secret_file: Path | None, no_ixfr: bool, **tls: Any
 ) -> Any:
-    """Return the members of a body that say from where zones come."""
+    """Return the request body with the primaries, their TSIG key and their TLS settings."""
     terms: dict[str, Any] = {"addresses": list(addresses), "uses_ixfr": not no_ixfr, **_of_tls(**tls)}
     if key:
         terms |= {"tsig_name": key, "tsig_algorithm": algorithm}
@@ -199,7 +199,7 @@ def body_of_primaries(
 
 
 def _override(reason: str, *, past_rules: bool) -> dict[str, Any]:
-    """Return what a body says of the reason, and of rules; nothing where neither is given."""
+    """Return the body members for the reason and for skipping rules. Omit those that are not given."""
     return {**({"reason": reason} if reason else {}), **({"past_rules": True} if past_rules else {})}
 
 

@@ -1,6 +1,4 @@
-"""`dnspanel transfers`: the addresses that transfer a zone without a key, and those that are notified of its
-changes like secondaries.
-"""
+"""The command `dnspanel transfers`: addresses that can transfer a zone without a key, and extra NOTIFY targets."""
 
 from typing import Any
 

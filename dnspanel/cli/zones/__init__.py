@@ -1,1 +1,1 @@
-"""Commands about zones and records: read, change, publish, import, export."""
+"""Commands that read, change, publish, import and export zones and records."""

@@ -1,4 +1,4 @@
-"""`dnspanel expiries`: RRsets that are removed by themselves."""
+"""The command `dnspanel expiries`: RRsets that are removed automatically at a set time."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""`dnspanel export`: zones into a file; one zone as a zone file, also to standard output."""
+"""The command `dnspanel export`, which writes zones to a file. A single zone can go to standard output."""
 
 import gzip
 import sys
@@ -101,7 +101,7 @@ def export(
 
 
 def _wait_for_export(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the export, once it is done. Raise Refused when it will not be done."""
+    """Wait until the export is done and return it. Raise Refused if it fails."""
     session.way_on = "The export is not complete, and no file was written. Start it again with the same command."
     with progress("Exporting") as line:
         while job["state"] in {"waiting", "running"}:
@@ -115,7 +115,7 @@ def _wait_for_export(session: Session, job: Mapping[str, Any]) -> Mapping[str, A
 
 @contextmanager
 def _text(compressed: IO[bytes], format_: str) -> Iterator[IO[bytes]]:
-    """Open the content alone: for an archive of zone files, the one that is in it."""
+    """Open the uncompressed content. From an archive, open its only zone file."""
     if format_ != "bind":
         yield cast(IO[bytes], gzip.GzipFile(fileobj=compressed))
         return
@@ -127,7 +127,7 @@ def _text(compressed: IO[bytes], format_: str) -> Iterator[IO[bytes]]:
 
 
 def _write(content: IO[bytes], path: Path) -> None:
-    """Write the content into the file, whole, or leave the file unchanged."""
+    """Write the content to the file. After an error, the file is unchanged."""
     if str(path) == "-":
         copyfileobj(content, sys.stdout.buffer)
         return

@@ -1,4 +1,4 @@
-"""`dnspanel import` and `dnspanel imports`: upload, dry run, publish, undo; with a progress bar on a terminal."""
+"""The commands `dnspanel import` and `dnspanel imports`: upload, dry run, publish and undo."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ applying_options = options(
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """How an import treats zones that exist, zones that do not, and signatures."""
+    """The options for existing zones, new zones and signatures in an import."""
 
     existing: str
     new: str
@@ -234,7 +234,7 @@ def cancel(session: Session, number: int) -> None:
 
 
 def follow(session: Session, number: int) -> Mapping[str, Any]:
-    """Return the import, once the panel does nothing with it any more. Raise Refused when it stopped for a reason."""
+    """Wait until the panel is no longer working on the import, and return it. Raise Refused if it failed."""
     job: Mapping[str, Any] = session.client.get(f"/imports/{number}")
     session.way_on = f"The panel goes on with import {number}. To look at it: dnspanel imports show {number}"
     with progress(f"Import {number}") as line:
@@ -251,7 +251,7 @@ def follow(session: Session, number: int) -> Mapping[str, Any]:
 def _conclude(
     session: Session, job: Mapping[str, Any], *, apply: bool, confirm: bool, wait: bool, timeout: int
 ) -> None:
-    """Publish if that is wanted, show what came of it, and say by the exit code whether all went in."""
+    """Publish the import if `apply` is True, and show the result. Exit with 1 unless all zones were imported."""
     number = job["id"]
     _tell_faults(session, number)
     if apply:
@@ -275,7 +275,7 @@ def _act(session: Session, number: int, act: str, **told: Any) -> None:
 
 
 def _tell_faults(session: Session, number: int, code: str = "") -> None:
-    """Tell the first errors, or those of this kind, with file and line."""
+    """Print the first errors of the import, or those with this code, with file and line."""
     of_kind = {"code": code} if code else {}
     page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS, **of_kind)
     for fault in page["items"]:

@@ -1,4 +1,4 @@
-"""`dnspanel locks`: what only its manager changes."""
+"""The command `dnspanel locks`: locks, which allow changes only by their manager."""
 
 import click
 

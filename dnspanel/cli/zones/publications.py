@@ -1,4 +1,4 @@
-"""`dnspanel publications`: the log of everything that was published."""
+"""The command `dnspanel publications`: the log of all publications."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -115,7 +115,7 @@ publications.add_command(undo_publication)
 
 
 def _follow_publications(session: Session, after: int | None) -> Iterator[Mapping[str, Any]]:
-    """Yield publications for ever, in the order of their sequences."""
+    """Yield publications without end, in the order of their sequences."""
     newest = session.client.get("/publications", limit=1)
     epoch, after = newest["epoch"], max(0, _newest(newest) - 1) if after is None else after
     while True:
@@ -133,12 +133,12 @@ def _follow_publications(session: Session, after: int | None) -> Iterator[Mappin
 
 
 def _newest(page: Mapping[str, Any]) -> int:
-    """Return the sequence of the newest publication, or 0."""
+    """Return the sequence of the newest publication, or 0 if there is none."""
     return int(page["items"][0]["sequence"]) if page["items"] else 0
 
 
 def _zones(row: Mapping[str, Any]) -> str:
-    """Return the first zones of a publication in words."""
+    """Return the names of a publication's first zones, and the number of the others."""
     names = [zone["zone"] for zone in row["zones"]]
     first = " ".join(names[:_MOST_NAMED])
     if row["more_zones"]:

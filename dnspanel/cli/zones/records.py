@@ -1,4 +1,4 @@
-"""`dnspanel records`: list, set, add, remove, delete, change; each publication loses nothing of what others write."""
+"""The command `dnspanel records`, which lists and changes records without losing simultaneous changes by others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _TTL = click.option("--ttl", type=Ttl(), help="TTL in seconds, or a duration suc
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Comments and tags to set for an RRset; None and empty ones stay as they are."""
+    """The comments and tags to set for an RRset. None and empty values change nothing."""
 
     comment: str | None
     tags: Sequence[str]
@@ -72,7 +72,7 @@ def records() -> None:
 
 
 def changing_options(command: C) -> C:
-    """Add the options of every command that changes records."""
+    """Add the options that all commands which change records have."""
     command = click.option("--ptr", is_flag=True, help="Change the PTR records of the addresses too, where you can.")(
         command
     )
@@ -251,7 +251,7 @@ def change(
 ) -> None:
     """Change records of many zones in one publication.
 
-    Skips changes that would give invalid values or that the token may not make, and lists them.
+    Skips changes that would give invalid values or that the token is not allowed to make, and lists them.
 
     \b
     Examples:
@@ -275,7 +275,7 @@ def change(
 
 
 def _act(*, find: str | None, replace_with: str | None, pattern: bool, **told: Any) -> dict[str, Any]:
-    """Return the one act that the options say. Raise UsageError for none, and for several."""
+    """Return the only act that the options describe. Raise UsageError if there are none or several."""
     acts: list[dict[str, Any]] = []
     if told["set_ttl"] is not None:
         acts.append({"op": "set-ttl", "ttl": told["set_ttl"]})
@@ -334,7 +334,7 @@ def _change(
 
 
 def present_ttl(session: Session, zone: str, name: str, type: str) -> int:
-    """Return the TTL of the records that are there, else the zone's default, else 3600."""
+    """Return the TTL of the existing records. Without records, return the zone's default TTL or 3600."""
     try:
         return int(session.client.get(zone_path(zone, "rrsets", segment(name), segment(type)))["ttl"])
     except Refused as exc:

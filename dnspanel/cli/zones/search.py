@@ -1,4 +1,4 @@
-"""`dnspanel search`: zones and records wherever they are."""
+"""The command `dnspanel search`, which searches zones and records across the panel."""
 
 from itertools import islice
 

@@ -1,4 +1,4 @@
-"""`dnspanel templates`: which there are, one applied to a zone, and many zones brought to one."""
+"""The command `dnspanel templates`: list templates, apply one to a zone, or update many zones to one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _set = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How a template is applied to a zone. Without `keep`, the zone stays linked or not as before."""
+    """The options for applying a template to a zone. If `keep` is None, the link to the template does not change."""
 
     settings: Sequence[str]
     name: str
@@ -184,7 +184,7 @@ def run(
 
 
 def _find_template(session: Session, name: str) -> Mapping[str, Any]:
-    """Return the template of this name or id. Raise UsageError."""
+    """Return the template with this name or id. Raise UsageError if there is none."""
     return session.find_one("/templates", name, "template")
 
 

@@ -1,4 +1,4 @@
-"""Files on their way to an import: in pieces that can be sent again, and many small ones as one archive."""
+"""Uploads files for an import, in chunks that can be sent again. Many small files are sent as one archive."""
 
 import tarfile
 import tempfile
@@ -20,7 +20,7 @@ MOST_SINGLE_FILES = 20
 
 
 def upload(session: Session, number: int, paths: Sequence[Path], *, pack: bool) -> None:
-    """Upload all files to the import. Raise Refused, and UsageError for a folder where only files make sense."""
+    """Upload all files for the import. Raise Refused. Raise UsageError for a folder if only files are allowed."""
     if any(path.is_dir() for path in paths) or len(paths) > MOST_SINGLE_FILES:
         if not pack and any(path.is_dir() for path in paths):
             raise click.UsageError("Give files, not folders, for this kind of source.")
@@ -34,7 +34,7 @@ def upload(session: Session, number: int, paths: Sequence[Path], *, pack: bool) 
 
 
 def _send(session: Session, number: int, name: str, file: IO[bytes]) -> None:
-    """Send the file, from where an earlier attempt may have left it."""
+    """Upload the file, beginning where an earlier attempt stopped."""
     size = file.seek(0, 2)
     url = f"/imports/{number}/files/{quote(name, safe='/')}"
     with progress(f"Uploading {name}") as line:
@@ -56,7 +56,7 @@ def _send(session: Session, number: int, name: str, file: IO[bytes]) -> None:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Return a name for each file: its own, or with its folders where two are called alike."""
+    """Return a name for each file: its base name, or its full path if two files have the same base name."""
     own = [path.name for path in paths]
     if len(set(own)) == len(own):
         return own
@@ -65,7 +65,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 @contextmanager
 def _pack_files(paths: Sequence[Path]) -> Iterator[IO[bytes]]:
-    """Pack the files, and those in folders, into an archive that is gone afterwards."""
+    """Pack the files, including those in folders, into a temporary archive. It is deleted after the block."""
     with tempfile.TemporaryFile() as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, dereference=True) as archive:
             for name, path in zip(_names(paths), paths, strict=True):
@@ -77,7 +77,7 @@ def _pack_files(paths: Sequence[Path]) -> Iterator[IO[bytes]]:
 
 
 def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Remove the owner of a file from its entry: it means nothing on the other machine."""
+    """Remove the owner from a file's archive entry, because it is meaningless on the other machine."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member

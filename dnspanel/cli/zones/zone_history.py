@@ -1,4 +1,4 @@
-"""`dnspanel zones history`, `dnspanel zones undo` and `dnspanel undo`: what was published, and the ways back."""
+"""The commands `dnspanel zones history`, `dnspanel zones undo` and `dnspanel undo`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -67,7 +67,7 @@ def history(session: Session, zone: str, limit: int, name: str | None, *, change
 
 
 def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str, Any]]:
-    """Return what a revision changed, of it only what is at this name if there is one."""
+    """Return the changes of a revision. If `name` is given, return only changes at this name."""
     changes: list[Mapping[str, Any]] = revision["changes"]
     if name is None:
         return changes

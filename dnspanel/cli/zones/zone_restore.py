@@ -1,4 +1,4 @@
-"""`dnspanel zones restore`: deleted zones come back, any number of them as one publication."""
+"""The command `dnspanel zones restore`, which restores deleted zones in one publication."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -56,7 +56,7 @@ def restore(session: Session, names: tuple[str, ...], *, writing: Writing, **whi
 
 
 def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool) -> None:
-    """Show which zones came back and which did not. Exit with 1 where one did not."""
+    """Show which zones were restored and which were not. Exit with 1 if a zone was not restored."""
     outcome = written["outcome"]
     if session.is_json or written["publication"]:
         show_written(session, written, waited=waited)
@@ -70,7 +70,7 @@ def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool)
 
 
 def tell_way_back(session: Session, written: Mapping[str, Any]) -> None:
-    """Say until when zones that were deleted can be restored, and the command for it."""
+    """Print how long deleted zones can be restored, and the command for it."""
     if session.is_json or written["publication"] is None:
         return
     sequence, names = written["publication"]["sequence"], [zone["zone"] for zone in written["zones"]]
@@ -85,7 +85,7 @@ def tell_way_back(session: Session, written: Mapping[str, Any]) -> None:
 
 
 def _days(deleted: Mapping[str, Any]) -> int:
-    """Return how many days a deleted zone is in the trash."""
+    """Return the number of days that a deleted zone stays in the trash."""
     return (datetime.fromisoformat(deleted["gone_at"]) - datetime.fromisoformat(deleted["deleted_at"])).days
 
 
@@ -103,7 +103,7 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
 
 
 def _ids(session: Session, typed: Iterable[str]) -> list[int]:
-    """Return the ids in the trash of these names and ids. Raise Refused and UsageError as a person has to hear it."""
+    """Return the trash ids for these names and ids. Raise Refused or UsageError if one is unknown or ambiguous."""
     wanted = list(dict.fromkeys(typed))
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     by_id: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""`dnspanel zones diff` and `dnspanel zones revert`: what revisions changed, and the way back to one."""
+"""The commands `dnspanel zones diff` and `dnspanel zones revert`: changes of revisions, and the way back to one."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -69,7 +69,7 @@ def revert(session: Session, zone: str, revision: int, *, confirm: bool, writing
 
 
 def _rrsets_at(session: Session, zone: str, revision: int) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Return the RRsets of a revision by name and type."""
+    """Return the RRsets of a revision, keyed by name and type."""
     path = zone_path(zone, "revisions", revision, "rrsets")
     return {(each["name"], each["type"]): each for each in session.client.items(path, limit=1000)}
 
@@ -77,7 +77,7 @@ def _rrsets_at(session: Session, zone: str, revision: int) -> dict[tuple[str, st
 def _differences(
     before: Mapping[tuple[str, str], Mapping[str, Any]], after: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield each RRset that differs, in the order of the first revision; a serial that only moved does not count."""
+    """Yield each RRset that differs, in the order of the first revision. Ignore changes of the SOA serial only."""
     for key in dict.fromkeys((*before, *after)):
         old, new = before.get(key), after.get(key)
         if _without_serial(old) != _without_serial(new):
@@ -85,7 +85,7 @@ def _differences(
 
 
 def _without_serial(rrset: Mapping[str, Any] | None) -> Any:
-    """Return what of an RRset has to differ: a SOA without its serial."""
+    """Return the RRset for comparison. The serial of a SOA record is left out."""
     if rrset is None or rrset["type"] != "SOA":
         return rrset
     fields = [value.split() for value in rrset["rdata"]]

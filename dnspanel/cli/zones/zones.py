@@ -1,4 +1,4 @@
-"""`dnspanel zones`: list, look, create, change, delete, bring back, and go back in history."""
+"""The command `dnspanel zones`, which lists, shows, creates, changes, deletes and restores zones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -184,8 +184,8 @@ def change(
 ) -> None:
     """Change or delete many zones.
 
-    Zones that the token may not change, and zones that others publish at the same time, stay as they are and are
-    listed.
+    Zones that the token is not allowed to change, and zones that others publish at the same time, stay as they are.
+    These zones are listed.
 
     \b
     Examples:
@@ -242,7 +242,7 @@ def _act(
     policy: str | None,
     **flags: bool,
 ) -> dict[str, Any]:
-    """Return the one act that the options say. Raise UsageError for none, and for several."""
+    """Return the only act that the options describe. Raise UsageError if there are none or several."""
     acts: list[dict[str, Any]] = []
     if add_tags:
         acts.append({"op": "add-tags", "tags": list(add_tags)})
