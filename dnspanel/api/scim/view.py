@@ -122,7 +122,7 @@ def answer_fault(fault: ScimFault, headers: Mapping[str, str]) -> HttpResponse:
 
 
 def _note_refusal(request: Request, fault: ScimFault) -> None:
-    """Count and record a refused request of a directory. Failed reads and searches are not counted unless forbidden."""
+    """Count and record a refused request: status 401, 403 and 429, and for writes also invalid data."""
     is_write = request.method not in ("GET", "HEAD") and not request.path.rstrip("/").endswith("/.search")
     if fault.status in _REFUSED or (is_write and fault.status in _REFUSED_WRITES):
         actor, now = request.auth if isinstance(request.auth, Actor) else None, timezone.now()

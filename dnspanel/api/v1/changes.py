@@ -130,8 +130,8 @@ def with_its_comment(made: RRset, current: RRset) -> RRset:
 def with_its_notes(made: RRset, current: RRset) -> RRset:
     """Return the new records with the RRset's tags and the comments of unchanged values. PowerDNS has neither.
 
-    The spelling of an unchanged value is stored in the form shown to clients, so a client that doesn't know spellings
-    doesn't change it.
+    If a value had another spelling and the client now sends it without, its displayed form is stored as its spelling.
+    Otherwise the publication would keep the old spelling, as for clients that don't know spellings.
     """
     if not current.notes:
         return made

@@ -35,8 +35,8 @@ PRIMARY_KEYS = "slave_tsig_key_ids"
 def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> Publication:
     """Create a zone that is transferred from its masters with its key. Follow a zone of kind Consumer as a catalog.
 
-    The zone waits for its first transfer. Raise Refusal (422) and the errors of `create_transferred_zone`. PowerDNS
-    also accepts a zone without primaries, which is never transferred.
+    The zone waits for its first transfer. Raise Refusal (422) and the errors of `create_transferred_zone`. Unlike in
+    PowerDNS, a zone without primaries is refused, because it would never be transferred.
     """
     terms = _terms(None, attributes.get("masters", []), attributes.get(PRIMARY_KEYS), actor)
     with named_refusals():

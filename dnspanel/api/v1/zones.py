@@ -111,7 +111,7 @@ def _create(request: Request, new: NewZone) -> Publication:
 
 
 class OneZone(PowerdnsView):
-    """One zone."""
+    """A single zone of API v1."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Return the zone and its RRsets.

@@ -141,7 +141,7 @@ class ImportDataSerializer(serializers.Serializer):
 
 
 class AlertDataSerializer(serializers.Serializer):
-    """An alert."""
+    """An alert that was raised or has ended."""
 
     id = serializers.IntegerField()
     key = serializers.CharField(help_text="What the alert is about: the same for each alert about it.")
