@@ -1,1 +1,1 @@
-"""Consumed catalogs (RFC 9432), which list the zones to transfer from other servers, and produced catalogs."""
+"""Consumer catalogs (RFC 9432), which list the zones to transfer from other servers, and producer catalogs."""

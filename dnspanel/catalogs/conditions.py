@@ -1,4 +1,4 @@
-"""The alert conditions of consumed catalogs."""
+"""The alert conditions of consumer catalogs."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogInputs:
-    """The consumed catalogs that have trouble."""
+    """The consumer catalogs that have trouble."""
 
     catalogs: tuple[CatalogTrouble, ...] = ()
 
 
 def read_catalogs(now: datetime, reading: Reading) -> CatalogInputs:
-    """Return the consumed catalogs that have trouble."""
+    """Return the consumer catalogs that have trouble."""
     return CatalogInputs(tuple(troubled_catalogs()))
 
 
 def catalog_conditions(inputs: CatalogInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield one condition for all consumed catalogs with trouble, or none."""
+    """Yield one condition for all consumer catalogs with trouble, or none."""
     if not inputs.catalogs:
         return
     first, more = inputs.catalogs[0], len(inputs.catalogs) - 1

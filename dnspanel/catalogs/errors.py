@@ -1,4 +1,4 @@
-"""The errors of consumed catalogs, as one tree. Every message can be shown to the person who caused the error.
+"""The errors of consumer catalogs, as one tree. Every message can be shown to the person who caused the error.
 
 CatalogError
 ├── CatalogUnknown      the catalog does not exist

@@ -1,4 +1,4 @@
-"""Models of consumed catalogs with their rules and members, and of produced catalogs with their members.
+"""Models of consumer catalogs with their rules and members, and of producer catalogs with their members.
 
 They only store and constrain data. Other modules write it.
 """
@@ -66,7 +66,7 @@ class State(models.TextChoices):
 
 
 class Listing(models.Model):
-    """A zone that a consumed catalog lists, with its label there and its state."""
+    """A zone that a consumer catalog lists, with its label there and its state."""
 
     catalog = models.ForeignKey(Catalog, on_delete=models.CASCADE, related_name="listings", db_index=False)
     zone = models.ForeignKey(Zone, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -90,7 +90,7 @@ class Listing(models.Model):
 
 
 class Producer(models.Model):
-    """A produced catalog, with the tags that are its groups, and how far it has followed changes of its members.
+    """A producer catalog, with the tags that are its groups, and how far it has followed changes of its members.
 
     The module `producer` writes this table.
     """
@@ -121,7 +121,7 @@ class Produced(models.Model):
 
 
 class LeaveStep(models.IntegerChoices):
-    """The progress of a zone's move from one produced catalog to another."""
+    """The progress of a zone's move from one producer catalog to another."""
 
     SAID = 0, "said"  # the first says where it goes
     ARRIVED = 1, "arrived"  # and the other one names it
@@ -130,7 +130,7 @@ class LeaveStep(models.IntegerChoices):
 
 
 class Leaving(models.Model):
-    """A zone that moves from one produced catalog to another, and its progress. `ownership_change` writes this table.
+    """A zone that moves from one producer catalog to another, and its progress. `ownership_change` writes this table.
 
     A trigger (migration 0005) makes the catalog drop a zone that goes to the trash.
     """

@@ -17,7 +17,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class ProducerRow:
-    """A produced catalog, the number of its members, and whether its zone already lists all of them."""
+    """A producer catalog, the number of its members, and whether its zone already lists all of them."""
 
     producer: Producer
     members: int
@@ -45,7 +45,7 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A member of a produced catalog, and its group there, or "" without a group."""
+    """A member of a producer catalog, and its group there, or "" without a group."""
 
     produced: Produced
     group: str
@@ -56,7 +56,7 @@ class MemberRow:
 
 
 def producer_rows(person: Person) -> list[ProducerRow]:
-    """Return the produced catalogs that the person is allowed to see, by name. This takes three queries."""
+    """Return the producer catalogs that the person is allowed to see, by name. This takes three queries."""
     return rows_of_ours(list(producers_visible_to(person).order_by("zone__name")))
 
 

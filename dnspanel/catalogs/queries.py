@@ -20,7 +20,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class CatalogRow:
-    """A consumed catalog, with the numbers of listed zones that are here and that are refused."""
+    """A consumer catalog, with the numbers of listed zones that are here and that are refused."""
 
     catalog: Catalog
     members: int
