@@ -132,7 +132,7 @@ def still_named() -> QuerySet[Leaving]:
 
 
 def most_on_their_way(catalog_ids: Collection[int]) -> int:
-    """Return the largest number of left zones that any of these catalogs still lists."""
+    """Return the largest number of moved zones that one of these catalogs still lists."""
     counted = Leaving.objects.filter(catalog__in=catalog_ids).order_by().values("catalog").annotate(rows=Count("pk"))
     return max((row["rows"] for row in counted), default=0)
 

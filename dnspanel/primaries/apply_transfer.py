@@ -212,4 +212,4 @@ def _reason(source: TransferSource) -> str:
 
 
 def _nothing(zone_ids: object) -> None:
-    """Write nothing else when denial is paused."""
+    """Do nothing: a pause of denial needs no other writes in its transaction."""

@@ -79,10 +79,9 @@ class _Turn:
 
 
 def take_turn(*, zone_id: int, clock: Clock) -> str:
-    """Update the zone from its first primary that answers. Return "axfr", "ixfr", "" or the error, which is also
-    stored.
+    """Update the zone from its first primary that answers. Return "axfr", "ixfr", "" or the error.
 
-    If a primary fails, the zone does not change and the next primary is asked.
+    An error is also stored. If a primary fails, the zone does not change and the next primary is asked.
     """
     row = TransferredZone.objects.select_related("zone").filter(pk=zone_id).first()
     if row is None or not row.is_active or row.zone.deleted_at is not None:

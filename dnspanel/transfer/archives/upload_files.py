@@ -144,7 +144,7 @@ def _unpacked_name(name: str) -> str:
 
 
 def _normalise_entries(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Content | SourceFault]:
-    """Yield the entries of an archive, with normalised paths."""
+    """Yield the entries of an archive, with normalized paths."""
     last = 0
     path = ""
     try:

@@ -57,7 +57,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One RRset of an answer; rdata in canonical wire form."""
+    """One RRset of an answer, with rdata in canonical wire form."""
 
     name: str
     type: int

@@ -70,9 +70,10 @@ def query_lines(zones: Iterable[ExportedZone], options: QueryOptions) -> Iterato
 def _sample_lines(
     served: Iterable[tuple[str, int, str]], options: QueryOptions, chance: Random
 ) -> Sequence[tuple[str, str]]:
-    """Return `options.sample` pairs (zone, line) in random order.
+    """Return a weighted random sample of `options.sample` pairs (zone, line), in random order.
 
-    The largest u^(1/weight) are a weighted sample (Efraimidis and Spirakis).
+    Each line gets the key u^(1/weight) with a random u, and the lines with the largest keys are the sample (Efraimidis
+    and Spirakis).
     """
     heap: list[tuple[float, str, str]] = []
     for zone, rrset_count, line in served:

@@ -97,7 +97,7 @@ def _undecide_refused_names(job: ImportJob) -> set[int]:
 def _refuse_too_large(job: ImportJob) -> set[int]:
     """Refuse new zones with more RRsets than the job's author is allowed to have in one zone.
 
-    Return their pieces.
+    Return the numbers of the pieces with refused zones.
     """
     largest = rrset_limit(job_rights.actor_of_job(job), job_rights.rights_of(job).team)
     if largest is None:

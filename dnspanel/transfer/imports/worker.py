@@ -176,7 +176,7 @@ def _do_unit(job: ImportJob) -> bool:
 
 
 def _begin_plan(job: ImportJob) -> bool:
-    """Decide the zones that need no comparison. Return False if another worker is doing it."""
+    """Mark the pieces that need no comparison as planned. Return False if another worker is doing it."""
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if mine and _goes_on(job):  # the worker that had the lock may have ended the phase
             import_plan.begin_plan(job=job)

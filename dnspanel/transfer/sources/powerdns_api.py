@@ -51,7 +51,7 @@ class _Missing(Exception):
 
 
 class _Failed(Exception):
-    """The server could not answer; the text is a message for people."""
+    """The server could not answer. The text is a message for people."""
 
 
 @dataclass(frozen=True, slots=True)
