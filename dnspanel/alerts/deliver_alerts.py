@@ -1,4 +1,4 @@
-"""Send alerts. The waiting messages of a route are sent as one message and retried until it is accepted. Verbs.
+"""Delivery of alerts. Waiting messages of a route are sent as one message and retried until it is accepted. Verbs.
 
 Delivery is at least once: an attempt is recorded after it was made. If a worker is killed in between, the same message
 is sent again with the same id.

@@ -1,8 +1,8 @@
 """The errors of notifications as one tree. Every message can be shown to the person who caused it.
 
 AlertError
-├── RouteUnknown          no such route
-└── RouteRefused          a field of the route is not acceptable
+├── RouteUnknown          the route doesn't exist
+└── RouteRefused          a field of the route is invalid
 """
 
 from dnspanel.field_faults import FieldsRefused

@@ -51,7 +51,7 @@ def panel_conditions(inputs: PanelInputs, now: datetime, is_open: Collection[str
 
 
 def _redis_message(problem: RedisProblem) -> str:
-    """Return a text about the problem of Redis and what still works without it."""
+    """Return a text about the problem of Redis and its effects on the panel."""
     if problem is RedisProblem.FULL:
         return gettext("Redis is full: delivery goes on by polling, up to 5 s later, and there are no live numbers.")
     if problem is RedisProblem.REFUSES:

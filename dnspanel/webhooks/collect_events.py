@@ -1,4 +1,4 @@
-"""Find new events by comparing stored data with a stored position. Verbs.
+"""Collection of new events, which are found by comparing stored data with a stored position. Verbs.
 
 No task carries an event, so no event is lost with Redis or a worker: the next check finds it. Events, their deliveries
 and the new position are committed together.

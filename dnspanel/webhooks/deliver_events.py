@@ -1,4 +1,4 @@
-"""Send waiting deliveries until they are delivered or given up. Verbs.
+"""Delivery of waiting events, which is retried until an event is delivered or given up. Verbs.
 
 Delivery is at least once: an attempt is recorded after it was made. If a process dies in between, the same event is
 sent again with the same `webhook-id`.

@@ -1,11 +1,11 @@
 """The errors of webhooks as one tree. Every message can be shown to the person who caused it.
 
     WebhookError
-    ├── WebhookUnknown        no such webhook or delivery, as far as this person may know
-    ├── WebhookRefused        a field of the webhook is not acceptable
-    ├── AddressRefused        the panel does not send to where this URL leads
-    ├── NoAnswer              the receiver did not answer, or not as HTTP asks
-    └── NotTold               the mail server did not take the mail
+    ├── WebhookUnknown        the webhook or delivery doesn't exist, or the person isn't allowed to see it
+    ├── WebhookRefused        a field of the webhook is invalid
+    ├── AddressRefused        the panel isn't allowed to send to this URL
+    ├── NoAnswer              the receiver didn't answer, or not in valid HTTP
+    └── NotTold               the mail server didn't accept the mail
 
 TooNarrow is a zones.errors.Forbidden, for a token that is limited to some names or types and can't create a webhook.
 """

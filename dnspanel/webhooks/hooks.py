@@ -201,10 +201,9 @@ def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
 
 
 def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Delivery:
-    """Queue the same event again, with the same `webhook-id` and number.
+    """Queue the same event again, with the same `webhook-id` and number. Raise WebhookRefused if the webhook is off.
 
-    Its body contains what the webhook's owner is allowed to see when it is sent. Raise WebhookRefused if the webhook is
-    off.
+    The body is limited to the facts that the webhook's owner is allowed to see when it is sent.
     """
     with transaction.atomic():
         _refuse_inactive(_lock_webhook(delivery.webhook))

@@ -1,4 +1,4 @@
-"""The body of an event for a webhook, limited to what its listener is allowed to see. The JSON form is stable.
+"""The body of an event for a webhook, limited to facts that its listener is allowed to see. The JSON form is stable.
 
     {"event": "publication.saved", "event_id": "evt_10f5…", "number": 12, "timestamp": "2026-11-21T12:00:00.000Z",
      "panel": "https://panel.example.net", "data": {…}}
@@ -6,8 +6,8 @@
 `event_id` is the header `webhook-id`. `number` counts the events of one webhook: 1, 2, 3 and so on. URLs in `data` are
 relative to `panel`, as in the API. Actors, zones and nodes have the same form as in the API.
 
-The body is created from stored data for each attempt, so that it omits what the listener is no longer allowed to see.
-Otherwise every attempt has the same body.
+The body is created from stored data for each attempt, so that it omits facts that the listener is no longer allowed to
+see. Otherwise every attempt has the same body.
 """
 
 import json

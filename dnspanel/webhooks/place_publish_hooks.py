@@ -1,4 +1,4 @@
-"""Add, change, test and remove publish hooks, for people who can govern their zones. Verbs.
+"""Addition, change, test and removal of publish hooks by people who can govern their zones. Verbs.
 
 A change creates a new version of the hook, so that earlier answers no longer count.
 """

@@ -2,7 +2,7 @@
 
 It accepts the formats that directories send. Entra writes "True" and "False", `Add` and `Replace`, and attribute names
 with dots in a value without a path. Okta resends all members. Attributes that aren't stored are ignored, as section 3.3
-allows, whether or not they are in the schema. Only the path of a PATCH must name a known attribute.
+allows, even if the schema has them. Only the path of a PATCH must name a known attribute.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

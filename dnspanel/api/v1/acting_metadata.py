@@ -62,10 +62,9 @@ def _notify_also(zone: Zone, kind: str, values: Sequence[str], by: Author, now: 
 
 
 def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Set whether transfers from the zone's primaries use IXFR.
+    """Set the use of IXFR in transfers from the zone's primaries.
 
-    Raise NotObeyed for "0" on other zones: secondaries can always use IXFR, and choose themselves between IXFR and
-    AXFR.
+    Raise NotObeyed for "0" on zones that this panel is the primary of: their secondaries choose between IXFR and AXFR.
     """
     first = values[0] if values else "1"
     if first not in ("0", "1"):

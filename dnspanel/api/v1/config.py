@@ -25,7 +25,7 @@ class Config(PowerdnsView):
 def config(*, unanswered: Collection[int]) -> dict[str, str]:
     """Return settings and values as PowerDNS spells them. Omit settings that concern only one node's machine.
 
-    `unanswered` are the computed types that at least one node doesn't answer.
+    `unanswered` are the computed record types that at least one node can't answer.
     """
     servers = settings.DEFAULT_NAMESERVERS
     return {

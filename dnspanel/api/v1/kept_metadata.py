@@ -161,7 +161,7 @@ def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Pub
 
 
 def _publishing(kind: str, values: Sequence[str]) -> tuple[str | None, bool | None]:
-    """Return the CDS and CDNSKEY settings that these values of a kind of OF_KEYS mean.
+    """Return the CDS and CDNSKEY settings for the values of PUBLISH-CDS or PUBLISH-CDNSKEY.
 
     Only the first value counts, as in PowerDNS.
     """
@@ -198,7 +198,7 @@ def _keep(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetim
 
 
 def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
-    """Return the metadata that describes the signing. If the client's own values mean the same, return these."""
+    """Return the metadata that describes the signing. Prefer the client's own values if they mean the same."""
     found = {kind: [value] for kind, value in state.metadata.items()}
     for kind in OF_KEYS if state.keys else ():
         kept = row.metadata.get(kind, [])

@@ -1,12 +1,13 @@
 """The search of `/search-data`: zones by name, records by owner name or content, comments by text.
 
 A pattern must match a whole text. `*` matches any characters and `?` one, without regard to case. A pattern without
-wildcards is looked up in indexes, however large the panel is. A pattern with wildcards is compared with RRsets. If at
-most `MOST_COMPARED` RRsets are visible, it is compared with all of them. Otherwise it is compared with those of the
-zones above and below the name at the end of the pattern (for `www*.example.org`: the RRsets of `example.org` and its
-subzones). If these are still too many, `MOST_COMPARED` of them are compared, zone by zone in the order of names, until
-the limit of matches is reached. The result then indicates that it can be incomplete. Comments don't have an index, so
-they are always compared.
+wildcards is looked up in indexes, which is fast in a panel of any size.
+
+A pattern with wildcards is compared with RRsets. If at most `MOST_COMPARED` RRsets are visible, it is compared with all
+of them. Otherwise only the zones above and below the name at the end of the pattern are searched (for
+`www*.example.org`: `example.org` and its subzones). If these have too many RRsets too, `MOST_COMPARED` of them are
+compared, zone by zone in the order of names, until the limit of matches is reached. The result then indicates that it
+can be incomplete. Comments don't have an index, so they are always compared.
 
 Zone names have a trigram index and a sorted index. For a pattern without three letters or digits in a row and without a
 fixed beginning, PostgreSQL would read the whole trigram index, which takes 10 s for 1,000,000 names. Such a pattern is
@@ -78,7 +79,7 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class Matches(Generic[M]):
-    """The matches, and whether they are complete or reach the requested limit."""
+    """The matches. `is_complete` is True if all matches were found or the limit was reached."""
 
     found: list[M]
     is_complete: bool = True

@@ -151,5 +151,5 @@ def _refusals(request: Request, name: str) -> Iterator[None]:
 
 
 def _refusal(request: Request, status: int, text: str) -> Refusal:
-    """Return a Refusal like those of PowerDNS's framework, whose reason only clients that accept JSON get."""
+    """Return a Refusal with this text for clients that accept JSON. Others get only the status's phrase."""
     return Refusal(status, text if accepts_json(request) else "")

@@ -22,7 +22,7 @@ USUAL_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The longest time that a client wants to wait, and whether it waits for secondaries too."""
+    """The longest time that a client wants to wait, and a flag to wait for secondaries too."""
 
     seconds: float
     with_secondaries: bool

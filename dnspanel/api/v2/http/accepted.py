@@ -164,9 +164,9 @@ def publication_json(
 
 
 def listed_publication_json(publication: Publication, actor: Actor) -> dict[str, Any]:
-    """Return a publication as lists show it.
+    """Return a publication in the form of lists.
 
-    Author and token must be loaded. They and the reason are shown only to actors that are allowed to know them.
+    Author and token must be loaded. Author, token and reason are shown only to actors that are allowed to know them.
     """
     knows = may_know_author(actor, publication.token_id)
     username = publication.author.username if publication.author else None

@@ -1,7 +1,7 @@
-"""`dry_run=true`: a rehearsal of a write, whose response contains what the write would do.
+"""`dry_run=true`: a rehearsal of a write. The response describes the effects of the write.
 
-Errors that would refuse the write also refuse its dry run, in the same words. A write that needs `confirm` is not
-refused: the response lists why in `reasons`.
+Errors that would refuse the write also refuse its dry run, in the same words. A write that needs `confirm` isn't
+refused. Instead, the response lists the reasons in `reasons`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
 
 
 def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]) -> HttpResponse:
-    """Return a response with what the rehearsed write would publish and why it would need to be confirmed."""
+    """Return a response with the plans of the rehearsed write and the reasons why it would need confirmation."""
     actor = actor_in(request)
     plans = rehearsed.notes_of(ZonePlan)
     planned = {plan.zone.pk for plan in plans}
@@ -70,7 +70,7 @@ def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]
 
 
 def reasons_in(rehearsed: Rehearsal | None) -> list[str]:
-    """Return the reasons why the write would need to be confirmed, without duplicates."""
+    """Return the reasons why the write would need confirmation, without duplicates."""
     return _reasons([] if rehearsed is None else rehearsed.notes_of(Exception))
 
 
@@ -80,7 +80,7 @@ def _reasons(refusals: Sequence[Exception]) -> list[str]:
 
 
 def plans_json(plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
-    """Return the plans as JSON, limited to what the actor can see, and why they would need confirmation."""
+    """Return the plans as JSON, limited to RRsets that the actor can see, and the reasons for a confirmation."""
     waiting = guarded_zones(plans)
     return {"plans": list(_plans_json(plans, actor)), "reasons": _reasons([GuardHolds(waiting)] if waiting else [])}
 

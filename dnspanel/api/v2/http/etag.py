@@ -2,8 +2,8 @@
 
 A zone's tag consists of its revision and a digest of its settings. An RRset's tag consists of the zone's revision at
 the time of the read and a digest of the RRset. `If-Match` compares only the digest, so other changes of the zone don't
-matter. If the digest differs, the revision identifies what the writer had read, so that the 412 response can show base,
-theirs and mine.
+matter. If the digest differs, the revision identifies the version that the writer had read. So the 412 response can
+show base, theirs and mine.
 """
 
 import hashlib
@@ -161,8 +161,9 @@ def _digest(value: Any) -> str:
 def _read(request: Request, header: str) -> tuple[bool, tuple[str, ...]]:
     """Return True if the header is `*`, and its tags without `W/`.
 
-    A weak tag equals the strong one, also in If-Match, where RFC 9110 requires that it matches nothing. Proxies that
-    compress (nginx, CDNs) make tags weak, and our tags identify the state of a resource, not the bytes of a response.
+    A weak tag equals the strong one, even in If-Match. RFC 9110 requires that a weak tag matches nothing there, but
+    proxies that compress (nginx, CDNs) make tags weak. Our tags identify the state of a resource, not the bytes of a
+    response.
     """
     text = request.headers.get(header, "").strip()
     if text in {"", "*"}:

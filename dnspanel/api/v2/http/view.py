@@ -172,7 +172,7 @@ def _answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse
 
 
 def _with_ways_out(exc: Exception, view: V2View, request: Request) -> Exception:
-    """Turn an error of the framework into a problem that lists what the view accepts. Return other errors unchanged."""
+    """Turn an error of the framework into a problem that lists the accepted values. Return other errors unchanged."""
     if isinstance(exc, drf.UnsupportedMediaType):
         taken = " or ".join(parser.media_type for parser in view.get_parsers())
         sent = quote_text(request.content_type) if request.content_type else "a body without a media type"

@@ -189,7 +189,7 @@ def tag_of(path: str) -> str:
 
 
 def _complete(path: str, method: str, operation: Schema) -> None:
-    """Add the problems that every operation of this method can return to those that its view lists."""
+    """Add the problems that every operation with this method can return to the operation's own problems."""
     operation.setdefault("security", [])  # open to every client
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["schema"].get("type") == "integer":

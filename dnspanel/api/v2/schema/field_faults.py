@@ -67,7 +67,7 @@ def explain_detail(field: Any, detail: Any, value: Any, pointer: str = "") -> An
 
 
 def describe_value(field: Any) -> str:
-    """Return what a value of this field must be, as the end of a sentence."""
+    """Return a description of this field's valid values for use at the end of a sentence."""
     text = _describe_kind(field)
     return f"{text}, or null" if field.allow_null else text
 

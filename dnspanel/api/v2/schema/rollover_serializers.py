@@ -62,7 +62,7 @@ class RolloverWrittenSerializer(WrittenSerializer):
 
 
 class RolloverKindSerializer(Shape):
-    """A kind of rollover, and whether the keys of the zone allow it."""
+    """A kind of rollover, and the reason if the keys of the zone don't allow it."""
 
     kind = serializers.ChoiceField(choices=_KINDS, help_text="Which keys it replaces.")
     refusal = serializers.CharField(allow_null=True, help_text="Why there can be none; null: there can.")
