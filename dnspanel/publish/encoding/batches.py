@@ -1,5 +1,4 @@
-"""Compilation of the next range of the log into a `Batch`: its effects, a check that it breaks no zone, its rows.
-Verbs.
+"""Compilation of the next range of the log into a `Batch`, with a check that it breaks no zone. Verbs.
 
 The compiler needs the panel's LMDB as it was before the range, or at least the zones that the range changes.
 """

@@ -1,5 +1,4 @@
-"""Merging of many small segments, so that a node that was away catches up with a few pushes instead of thousands.
-Verbs.
+"""Merging of many small segments, so that a late node catches up with few pushes. Verbs.
 
 A node can apply a merged segment from any position inside its range: the segment contains the final value of each key,
 and applying that twice has the same result as applying it once. Rows of single segments are replaced in one
