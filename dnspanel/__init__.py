@@ -1,4 +1,4 @@
-"""The panel: everything that needs PostgreSQL or a browser; and its command line, `cli`, which needs neither."""
+"""The panel: all code that needs PostgreSQL or a browser. Its command line, `cli`, needs neither."""
 
 from replication import __version__
 

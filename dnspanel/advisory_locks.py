@@ -1,7 +1,7 @@
-"""Every advisory lock of PostgreSQL that the panel takes: the numbers, and the ways to take one.
+"""All PostgreSQL advisory locks of the panel: their numbers, and functions that take them.
 
-A lock ends with its session or its transaction, so a killed process leaves none behind, and no process waits for a
-lease to end. The numbers must not change: during an upgrade, old and new processes exclude each other by them.
+A lock ends with its session or transaction. So a killed process leaves none behind, and no process waits for a lease to
+end. The numbers must not change: during an upgrade, old and new processes exclude each other by them.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid::bigint = A
 
 
 class Lock(IntEnum):
-    """First halves of the keys of two halves; the second is an id of ours, or 0."""
+    """The first halves of two-part lock keys. The second half is an id of the panel, or 0."""
 
     PUBLISHER = 1
     SIGNING_KEY = 2
@@ -64,7 +64,7 @@ class Lock(IntEnum):
 
 
 class SqlLock(IntEnum):
-    """Keys of one number, for locks that a statement takes beside what else it does, to spare a round trip."""
+    """Single-number lock keys for SQL statements that take the lock themselves, which saves a round trip."""
 
     ZONE_IDS = 1685088001
     ROLLOUT = 1685088005
@@ -72,16 +72,16 @@ class SqlLock(IntEnum):
 
     @property
     def until_commit(self) -> str:
-        """The call that takes the lock until the transaction ends."""
+        """The SQL function call that takes the lock until the transaction ends."""
         return f"pg_advisory_xact_lock({self.value})"
 
 
 @contextmanager
 def hold_lock(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]:
-    """Hold the lock for the session within the block. Yield False if another session holds it and `wait` is not set.
+    """Hold a session lock within the block. Yield False if another session holds it and `wait` is False.
 
-    In a rehearsal a waiting caller holds it until the rollback instead: after a failed statement a session's lock would
-    stay.
+    In a rehearsal, a caller that waits holds the lock until the rollback instead. A session lock would stay after a
+    failed statement.
     """
     if wait and rehearsal.under_way():
         lock_until_commit(lock, key)
@@ -99,39 +99,39 @@ def hold_lock(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]
 
 
 def lock_until_commit(lock: Lock, key: int = 0) -> None:
-    """Take the lock until the end of the transaction. Wait for other holders."""
+    """Take the lock until the end of the transaction. Wait while another session holds it."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", (int(lock), _half(key)))
 
 
 def try_lock_until_commit(conn: "psycopg.Connection[Any]", lock: Lock, key: int) -> bool:
-    """Take the lock until the end of the connection's transaction. Return False if another one holds it."""
+    """Take the lock until the end of the connection's transaction. Return False if another session holds it."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (int(lock), _half(key)))
         return _is_true(cursor)
 
 
 def take(conn: Any, lock: Lock, key: int = 0) -> None:
-    """Take the lock for the session of `conn`, Django's or psycopg's. Wait for other holders."""
+    """Take the session lock on `conn`, a connection of Django or psycopg. Wait while another session holds it."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s, %s)", (int(lock), _half(key)))
 
 
 def try_take(conn: Any, lock: Lock, key: int = 0) -> bool:
-    """Take the lock for the session of `conn`. Return False if another one holds it."""
+    """Take the session lock on `conn`. Return False if another session holds it."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", (int(lock), _half(key)))
         return _is_true(cursor)
 
 
 def release(conn: Any, lock: Lock, key: int = 0) -> None:
-    """Release the lock of the session of `conn`."""
+    """Release the session lock on `conn`."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_unlock(%s, %s)", (int(lock), _half(key)))
 
 
 def locked_keys(*locks: Lock) -> list[tuple[Lock, int]]:
-    """Return those of these locks that some session holds, with their second halves."""
+    """Return which of these locks are held by any session, with the second halves of their keys."""
     with connection.cursor() as cursor:
         cursor.execute(_LOCKED, [list(map(int, locks))])
         return [(Lock(kind), key) for kind, key in cursor.fetchall()]

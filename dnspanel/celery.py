@@ -1,7 +1,7 @@
-"""The Celery application: queues `publish` (one consumer) and `push`.
+"""The Celery application, with the queues `publish` (one consumer) and `push`.
 
-Tasks carry ids or nothing; PostgreSQL says what there is to do. Losing the
-broker loses hints only: the beat schedule finds the same work again.
+Tasks carry ids or nothing. PostgreSQL has the list of pending work. If the broker loses a task, no work is lost: the
+beat schedule finds the same work again.
 """
 
 import logging
@@ -26,11 +26,11 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 
 class PanelTask(Task):
-    """Every task outlasts a PostgreSQL that is away, and begins on a connection that is alive."""
+    """A task that starts on a live connection, and that does not fail if PostgreSQL is away."""
 
     @with_room
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the task; None where PostgreSQL is away."""
+        """Run the task. Return None if PostgreSQL is away."""
         with while_postgresql_answers():
             return super().__call__(*args, **kwargs)
         return None
@@ -52,7 +52,7 @@ _met = threading.local()
 
 @celeryd_init.connect
 def limit_statements(**signal: object) -> None:
-    """Limit statements, before a worker starts its processes or threads."""
+    """Set the time limit of SQL statements, before a worker starts its processes or threads."""
     from dnspanel.database import statement_time  # not for every import of the package
 
     statement_time.begin(statement_time.WORKER)
@@ -61,7 +61,7 @@ def limit_statements(**signal: object) -> None:
 @worker_init.connect
 @beat_init.connect
 def refuse_another_master_key(**signal: object) -> None:
-    """Stop with another master key, before a worker takes its first task or beat sends one."""
+    """Stop a worker or beat that has a different master key than the database, before its first task."""
     from dnspanel.processes.key_at_start import stop_with_another_key  # needs Django's apps
 
     stop_with_another_key()
@@ -75,10 +75,10 @@ def begin_with_a_small_heap(**signal: object) -> None:
 
 @contextmanager
 def while_postgresql_answers() -> Iterator[None]:
-    """Run a task on a connection that is alive; while PostgreSQL is away, leave the work to beat.
+    """Run a task on a live connection. If PostgreSQL is away, end the task quietly and leave its work to beat.
 
-    The worker logs one line when PostgreSQL goes away and one when it is back, whatever number of tasks beat sends in
-    between. A statement that took too long is left to beat, too, with its traceback.
+    The worker logs one line when PostgreSQL goes away and one line when it is back, no matter how many tasks beat sends
+    in between. A statement that exceeds its time limit is also left to beat, and its traceback is logged.
     """
     from dnspanel.database import database_away, statement_time
 
@@ -101,14 +101,14 @@ def while_postgresql_answers() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a task met in PostgreSQL without raising it: a statement that took too long, or nothing that answered."""
+    """The PostgreSQL problem that a task met without raising it: a statement over its time limit, or no answer."""
 
     error: BaseException | None
     was_away: bool
 
 
 def take_met() -> Met:
-    """Return what the last task of this thread met, and forget it."""
+    """Return the problem that the last task of this thread met, and clear it."""
     found = Met(getattr(_met, "error", None), getattr(_met, "was_away", False))
     _met.__dict__.clear()
     return found

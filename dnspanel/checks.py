@@ -1,6 +1,6 @@
-"""Refuses to start on a wrong setting, and says how to fix it.
+"""Refuses to start with an invalid setting, and explains the fix.
 
-E: the panel does not start. W: it starts, and the operator should know. An id never changes its meaning.
+E: the panel does not start. W: it starts, but the operator should know. An id never changes its meaning.
 """
 
 import os
@@ -27,7 +27,10 @@ SECRET_KEY_CHARACTERS = 50
 
 @register(Tags.security, OWN)
 def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the secret key. E002: sessions could be forged. E003: one leak would open both."""
+    """Check the secret key.
+
+    E002: it is so short that sessions could be forged. E003: it is also the master key, so that one leak reveals both.
+    """
     found: list[CheckMessage] = []
     if len(settings.SECRET_KEY) < SECRET_KEY_CHARACTERS:
         message = f"PANEL_SECRET_KEY has fewer than {SECRET_KEY_CHARACTERS} characters."
@@ -43,7 +46,7 @@ def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check the panel's URL.
 
-    E004: links and agents could not reach the panel. W001: passwords would be in clear text.
+    E004: links and agents could not reach the panel. W001: passwords would be sent in clear text.
     """
     url = urlsplit(settings.PANEL_URL)
     if url.scheme not in {"http", "https"} or not url.hostname:
@@ -72,7 +75,7 @@ def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
 
 @register(OWN)
 def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the refused suffixes (E010): no zone could be created."""
+    """Check the suffixes that must not be zones (E010). With an invalid rule, no zone could be created."""
     try:
         read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     except BadName as exc:
@@ -88,7 +91,7 @@ def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
 
 @register(OWN)
 def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the resolver of ALIAS (E011): PowerDNS would not start with it."""
+    """Check the resolver for ALIAS records (E011). PowerDNS would not start with an invalid one."""
     if settings.ALIAS_RESOLVER and not is_resolver(settings.ALIAS_RESOLVER):
         hint = "Give one, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300"
         return [Error("PANEL_ALIAS_RESOLVER is not an IP address.", hint=hint, id="dnspanel.E011")]
@@ -97,7 +100,7 @@ def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
 
 @register(OWN)
 def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the resolvers (E012): no parent could be asked."""
+    """Check the resolvers (E012). With an invalid one, parent zones could not be queried."""
     if wrong := [text for text in settings.DNS_RESOLVERS if not is_resolver(text)]:
         hint = "Give some, with a port where it is not 53: 192.0.2.53,192.0.2.54:5300,[2001:db8::53]:5300; or none."
         message = f"PANEL_DNS_RESOLVERS: {wrong[0]} is not an IP address."
@@ -107,7 +110,7 @@ def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 @register(OWN)
 def check_gateway_addresses(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the gateway's addresses (E014): no secondary could be configured."""
+    """Check the gateway's addresses (E014). With an invalid one, no secondary could be configured."""
     for name, ports in (("GATEWAY_ADDRESSES", (53, 5340)), ("GATEWAY_TLS_ADDRESSES", (853, 8530))):
         if wrong := [text for text in getattr(settings, name) if not is_resolver(text)]:
             usual, other = ports
@@ -140,7 +143,7 @@ def check_gateway_tls(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
 
 @register(OWN)
 def check_trust_anchors(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the trust anchors (E013): every signed zone would seem bogus."""
+    """Check the trust anchors (E013). With an invalid one, every signed zone would appear bogus."""
     wrong = [text for text in settings.TRUST_ANCHORS if not _is_trust_anchor(text)]
     if not wrong:
         return []
@@ -151,7 +154,10 @@ def check_trust_anchors(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
 
 @register(OWN)
 def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the mail settings. E009: no mail could be sent. W003: a password would be in clear text."""
+    """Check the mail settings.
+
+    E009: no mail could be sent. W003: the mail server's password would be sent in clear text.
+    """
     if settings.MAIL_TLS not in {"starttls", "tls", "no"}:
         hint = "starttls asks for TLS on an open connection (port 587), tls begins with it (465), no does without."
         message = f"PANEL_MAIL_TLS has to be starttls, tls or no, not {settings.MAIL_TLS!r}."
@@ -165,7 +171,7 @@ def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
 
 @register(Tags.files, OWN)
 def check_directories(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the publisher's directory (E007): nothing could be encoded."""
+    """Check that the publisher's directory is writable (E007). Otherwise, nothing could be encoded."""
     directory = Path(settings.PUBLISHER_DIR)
     there = next(path for path in (directory, *directory.parents) if path.exists())
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK, effective_ids=True):

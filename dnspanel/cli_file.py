@@ -1,4 +1,4 @@
-"""Build the command line as one file, which fits this panel's version and needs nothing but Python."""
+"""Builds the command line as a single file, which matches this panel's version and needs only Python."""
 
 import io
 import zipfile
@@ -35,7 +35,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 class NotPure(Exception):
-    """A package cannot be in the file, because it has compiled code or its files are not known."""
+    """A package cannot be in the file, because it has compiled code or its list of files is missing."""
 
     def __init__(self, distribution: str) -> None:
         super().__init__(f"{distribution} is not installed as a package of Python code only.")
@@ -43,9 +43,9 @@ class NotPure(Exception):
 
 @lru_cache(maxsize=2)
 def command_line(panel_url: str) -> bytes:
-    """Return the file. It asks the panel at this address unless the person configures another one.
+    """Return the command line as one executable file. By default, it connects to the panel at this URL.
 
-    The file holds no secret. Raise NotPure if a package that it needs has compiled code.
+    The file contains no secret. Raise NotPure if a required package has compiled code.
     """
     content = io.BytesIO(_SHEBANG)
     content.seek(0, io.SEEK_END)
@@ -56,7 +56,7 @@ def command_line(panel_url: str) -> bytes:
 
 
 def _files(panel_url: str) -> dict[str, bytes]:
-    """Return the content of the archive by name."""
+    """Return the contents of the archive, keyed by file name."""
     found = {
         "__main__.py": _MAIN.encode(),
         "dnspanel/__init__.py": _INIT.format(version=__version__).encode(),
@@ -70,7 +70,7 @@ def _files(panel_url: str) -> dict[str, bytes]:
 
 
 def _files_of(distribution: str) -> dict[str, bytes]:
-    """Return the code and the licences of an installed package. Raise NotPure."""
+    """Return the code and licenses of an installed package, keyed by path. Raise NotPure."""
     installed = metadata.distribution(distribution)
     if not installed.files or "Root-Is-Purelib: true" not in (installed.read_text("WHEEL") or ""):
         raise NotPure(distribution)
@@ -78,7 +78,7 @@ def _files_of(distribution: str) -> dict[str, bytes]:
 
 
 def _belongs(path: PurePosixPath) -> bool:
-    """Return whether a file of an installed package belongs into the archive: code, and what licences ask for."""
+    """Return True if the archive needs this file of an installed package: Python code, or a license."""
     if ".." in path.parts:  # programs in bin/
         return False
     return path.suffix == ".py" or "LICENSE" in path.name.upper()

@@ -1,8 +1,7 @@
-"""Say what is wrong: a condition, and the registry of the apps that find conditions.
+"""Conditions (problems that are reported as alerts), and the registry of the apps that find them.
 
-Each app has a module `conditions` that says what can be wrong with what is its own: what it reads for that, and how it
-judges what it read. It registers this as a `Subject` when it is ready; `alerts` reads and judges all subjects, and
-knows none of them by name.
+Each app has a module `conditions` about its own problems: it reads the state and judges it. The app registers this as a
+`Subject` when it is ready. `alerts` reads and judges all subjects without knowing any of them by name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,7 +26,7 @@ class Severity(models.TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that is wrong just now."""
+    """A problem that exists now."""
 
     key: str
     kind: str
@@ -38,13 +37,16 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class NamedZones:
-    """Zones with the same condition: their number, and those with the longest duration, with since when."""
+    """The zones with the same condition: their number, and the first few by duration, each with its start."""
 
     count: int = 0
     first: tuple[tuple[str, datetime], ...] = ()
 
     def message(self, now: datetime) -> str:
-        """Return a text with the first zones, and how long each has the condition, or when it will."""
+        """Return a text with the number of zones, and the first zones with their durations.
+
+        For a condition in the future, the text has the time until it begins.
+        """
         named: list[str] = [_text_of_zone(name, now - at) for name, at in self.first]
         if self.count > len(self.first):
             named.append(gettext("and {count:,} more").format(count=self.count - len(self.first)))
@@ -57,13 +59,13 @@ NO_ZONES = NamedZones()
 
 
 def _text_of_zone(name: str, passed: timedelta) -> str:
-    """Return a zone and how long something lasts there, or when it will be."""
+    """Return a zone's name and how long its condition has lasted, or when it will begin."""
     message = gettext("{name} for {time}") if passed >= timedelta(0) else gettext("{name} in {time}")
     return message.format(name=name, time=duration_text(abs(passed)))
 
 
 class Reading:
-    """What the subjects have read at one moment, by the classes of their inputs."""
+    """The inputs that the subjects have read at one moment, keyed by class."""
 
     def __init__(self, *inputs: object, zones: Mapping[str, NamedZones] | None = None) -> None:
         self._inputs = {type(each): each for each in inputs}
@@ -81,16 +83,16 @@ class Reading:
         return cast(Inputs, self._inputs[kind])
 
     def zones(self, kind: str) -> NamedZones:
-        """Return the zones that the subjects' `zones` selected under this word."""
+        """Return the zones with this kind of condition, from the queries in `Subject.zones`."""
         return self._zones.get(kind, NO_ZONES)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject(Generic[Inputs]):
-    """What one app watches: the kinds of its conditions, how it reads their inputs, and how it judges those.
+    """The conditions that one app watches: their kinds, and the functions that read and judge their inputs.
 
-    `read` gets what subjects of apps below have read. `zones` are SELECTs of (zone_id, kind, since, nodes) for `UNION
-    ALL`, with `times` as parameters: one query names the zones of all subjects.
+    `read` also gets the inputs that subjects of lower apps have read. `zones` are SELECTs of (zone_id, kind, since,
+    nodes) for `UNION ALL`, with `times` as parameters. One query names the zones of all subjects.
     """
 
     inputs: type[Inputs]
@@ -105,15 +107,15 @@ _SUBJECTS: dict[type, Subject[Any]] = {}
 
 
 def register(subject: Subject[Any]) -> None:
-    """Add what an app watches. Apps below register first. Idempotent."""
+    """Register an app's subject. Lower apps must register first. Idempotent."""
     _SUBJECTS[subject.inputs] = subject
 
 
 def subjects() -> tuple[Subject[Any], ...]:
-    """Return what all apps watch, those below first."""
+    """Return the subjects of all apps, with lower apps first."""
     return tuple(_SUBJECTS.values())
 
 
 def kinds() -> dict[str, str]:
-    """Return every kind of condition, and what it means in a few words."""
+    """Return every kind of condition with a short description."""
     return {kind: meaning for subject in subjects() for kind, meaning in subject.kinds.items()}

@@ -1,7 +1,7 @@
-"""Lines of texts that people send, counted before anything reads them. Pure.
+"""Limits the number of lines in texts that people send, before the texts are parsed. Pure.
 
-A text of two megabytes can have a million lines. Reading them takes many seconds of a web worker, so a text with too
-many lines is refused before its first line is read.
+A text of two megabytes can have a million lines. Parsing them would take many seconds of a web worker, so a text with
+too many lines is refused before its first line is parsed.
 """
 
 import io
@@ -17,7 +17,7 @@ _Line = TypeVar("_Line")
 
 
 class TooManyLines(ValueError):
-    """A text has more lines than are read at once; the message says how many."""
+    """The text has more lines than allowed. The message has both numbers."""
 
     def __init__(self, count: int, most: int) -> None:
         super().__init__(gettext("At most {most:,} lines; these are {count:,}.").format(count=count, most=most))
@@ -26,7 +26,7 @@ class TooManyLines(ValueError):
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text with their numbers, cut as `str.splitlines` cuts them, without a list of them all."""
+    """Yield the lines of a text with their numbers. Split like `str.splitlines`, but without a list in memory."""
     number = 0
     for piece in io.StringIO(text, newline=None):
         for line in piece.splitlines():
@@ -35,14 +35,14 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def counted_lines(text: str, most: int) -> list[tuple[int, str]]:
-    """Return the lines with content, and their numbers. Raise TooManyLines if there are more than `most`."""
+    """Return the non-blank lines with their numbers. Raise TooManyLines if there are more than `most`."""
     return limit_lines(((number, line) for number, line in numbered_lines(text) if line.strip()), text, most)
 
 
 def limit_lines(lines: Iterable[_Line], text: str, most: int) -> list[_Line]:
-    """Return what a cheap reader makes of a text, line by line. Raise TooManyLines if that is more than `most`.
+    """Return the items of a line iterator. Raise TooManyLines if there are more than `most`.
 
-    The reader is left as soon as there are too many. Empty lines cost time too, so there are bounds for them as well.
+    Stop as soon as there are too many. Blank lines cost time too, so the lines of `text` are limited as well.
     """
     in_all = text.strip().count("\n") + 1
     if in_all > most * _WITH_EMPTY_LINES:

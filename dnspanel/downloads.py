@@ -1,4 +1,4 @@
-"""Files as answers: of a known length, resumable (one `Range`), read a piece at a time."""
+"""Responses that download a file: with a known length, resumable (one `Range`), and read in pieces."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 def file_response(
     request: HttpRequest, file: BinaryIO, *, size: int, name: str, content_type: str, tag: str = ""
 ) -> HttpResponseBase:
-    """Return a response that downloads `file` under `name` and closes it.
+    """Return a response that downloads `file` under `name` and closes the file.
 
-    With a `tag`, a broken download can continue. The tag must change with the bytes.
+    With a `tag`, an interrupted download can be resumed. The tag must change when the bytes change.
     """
     part = _requested_part(request, size, tag) if tag else None
     if part is not None and part.start >= size:
@@ -46,7 +46,7 @@ def file_response(
 
 
 def _requested_part(request: HttpRequest, size: int, tag: str) -> range | None:
-    """Return the requested bytes, or None for all. The range begins at `size` if it is out of bounds."""
+    """Return the requested range of bytes, or None for all. If it is out of bounds, it begins at `size`."""
     match = _RANGE.fullmatch(request.headers.get("Range", ""))
     if match is None or request.headers.get("If-Range", f'"{tag}"') != f'"{tag}"':
         return None
@@ -59,7 +59,7 @@ def _requested_part(request: HttpRequest, size: int, tag: str) -> range | None:
 
 
 class _Pieces:
-    """The next `left` bytes of a file, a piece at a time."""
+    """An iterator over the next `left` bytes of a file, in pieces."""
 
     def __init__(self, file: BinaryIO, left: int) -> None:
         self._file = file

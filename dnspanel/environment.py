@@ -1,4 +1,4 @@
-"""Read variables of the environment, each with a type; raise ImproperlyConfigured for what is not of that type."""
+"""Reads environment variables by type. Raises ImproperlyConfigured for an invalid value."""
 
 import os
 from ipaddress import ip_network
@@ -10,7 +10,7 @@ from dnspanel.accounts.quotas.quota_amounts import Kind, parse_quotas
 
 
 def envstr(name: str, default: str | None = None) -> str:
-    """Return the variable, or the default; raise when there is neither."""
+    """Return the variable, or the default. Raise ImproperlyConfigured if neither is set."""
     value = os.environ.get(name, default)
     if value is None:
         raise ImproperlyConfigured(f"Set the environment variable {name}.")
@@ -43,7 +43,7 @@ def envnetworks(name: str, default: str) -> list[str]:
 
 
 def envquotas(name: str, default: str) -> dict[Kind, int | None]:
-    """Return the quotas of the default, with those that the variable names instead."""
+    """Return the default quotas, overridden by those in the variable."""
     try:
         return parse_quotas(envstr(name, ""), parse_quotas(default, {}))
     except ValueError as exc:
@@ -51,7 +51,7 @@ def envquotas(name: str, default: str) -> dict[Kind, int | None]:
 
 
 def envseconds(name: str, default: str) -> dict[str, float]:
-    """Return the seconds of the default, by kind, with those that the variable names instead."""
+    """Return the default seconds of each kind, overridden by those in the variable."""
     seconds = dict(_kind_and_seconds(name, item) for item in default.split(","))
     for kind, value in (_kind_and_seconds(name, item) for item in envlist(name, "")):
         if kind not in seconds:
@@ -72,7 +72,7 @@ def _kind_and_seconds(name: str, item: str) -> tuple[str, float]:
 
 
 def envsecret(name: str, default: str | None = None) -> str:
-    """Return a secret given as NAME or as a file named by NAME_FILE."""
+    """Return a secret from the variable `name`, or from the file that the variable `name`_FILE names."""
     path = os.environ.get(f"{name}_FILE")
     if path is None:
         return envstr(name, default)

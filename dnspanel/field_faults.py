@@ -1,8 +1,8 @@
-"""Why something cannot be as its fields say: for the errors of each app, and the faces that show them. Pure."""
+"""The base error for invalid fields, which the errors of all apps share. Pure."""
 
 
 class FieldsRefused(Exception):
-    """`fields` maps each field to what is wrong with it; the message is all of that."""
+    """Some fields are invalid. `fields` maps each field to its errors. The exception's message joins all of them."""
 
     def __init__(self, fields: dict[str, list[str]]) -> None:
         self.fields = fields

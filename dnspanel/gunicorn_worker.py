@@ -1,11 +1,11 @@
-"""The gunicorn worker of the web processes: threads, and two more for questions about health.
+"""The gunicorn worker of the web processes: a thread pool, plus two threads for health checks.
 
-All threads of a web process can wait at once, for a PostgreSQL that hangs or for nodes. A health check must not wait
-behind them. Otherwise a supervisor kills a healthy process, and a load balancer removes a panel that is only busy. So
-requests for these paths go to separate threads, detected by the first bytes that arrived.
+All threads of a web process can be blocked at once, by a PostgreSQL that hangs or by nodes. A health check must not
+wait for them. Otherwise, a supervisor kills a healthy process, or a load balancer removes a panel that is only busy. So
+requests for the health paths go to separate threads. The worker recognizes them by the first bytes that arrive.
 
-Requests that gunicorn refuses before the panel sees them are answered in the form of the APIs (`malformed`), not in
-HTML: browsers do not send such requests, programs do.
+If gunicorn refuses a request before the panel sees it, the worker answers in the form of the APIs (`malformed`), not in
+HTML: such requests come from programs, not from browsers.
 """
 
 import json
@@ -38,17 +38,17 @@ _LONGEST_DETAIL = 300
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """`gthread`, with two threads that only answer questions about health."""
+    """A `gthread` worker with two additional threads for health checks."""
 
     def init_process(self) -> None:
-        """Start the two threads' pool in the process that was forked, before any request."""
+        """Start the pool for health checks in the forked process, before the first request."""
         self._health_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="health")
         super().init_process()
 
     def enqueue_req(self, conn: TConn) -> None:
-        """Give the connection to a thread: to one for health if that is what it asks for.
+        """Pass the connection to a thread, or to a health thread if it requests a health path.
 
-        A connection whose request has not arrived waits with the poller, since it does not show yet what it asks.
+        A connection whose request has not arrived yet waits in the poller, because its path is still unknown.
         """
         first = _first_bytes(conn)
         if first is None:
@@ -61,7 +61,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         pool.submit(self.handle, conn).add_done_callback(partial(self._finish, conn))
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
-        """Answer a request that cannot be read with a problem; leave what is no fault of the client to gunicorn."""
+        """Answer an unreadable request with a problem. Leave errors that the client did not cause to gunicorn."""
         found = next(((status, reason) for kind, status, reason in _REFUSED if isinstance(exc, kind)), None)
         if found is None or isinstance(exc, _NOT_REFUSED):
             super().handle_error(req, client, addr, exc)
@@ -75,7 +75,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def _problem(status: int, reason: str, fault: str) -> bytes:
-    """Return a whole answer, as `api.v2.http.problems` makes them; `error` is for clients of API v1."""
+    """Return a complete HTTP response, as `api.v2.http.problems` makes them. `error` is for clients of API v1."""
     detail = f"The request is not valid HTTP: {fault[:_LONGEST_DETAIL]}"
     problem = {
         "type": "/api/v2/problems/malformed",
@@ -92,7 +92,7 @@ def _problem(status: int, reason: str, fault: str) -> bytes:
 
 
 def _first_bytes(conn: TConn) -> bytes | None:
-    """Return how the request begins, and leave it where it is; None if nothing has arrived."""
+    """Return the first bytes of the request without consuming them, or None if nothing has arrived."""
     if conn.initialized and (buffered := conn.parser.unreader.buf.getvalue()):
         return bytes(buffered[:_LONGEST])
     if not isinstance(conn.sock, socket.socket):  # pragma: no cover

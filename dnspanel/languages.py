@@ -1,6 +1,7 @@
 """The languages of pages. Pure.
 
-English is the language of the source. Each other one has a catalog in `locale/`, which a test holds complete.
+English is the language of the source. Each other language has a catalog in `locale/`. A test checks that it is
+complete.
 """
 
 # By the code of the catalog, as BCP 47 writes it. Each has its own name for itself, which its speakers can read.
@@ -9,4 +10,4 @@ LANGUAGE_CODES = frozenset(code for code, _ in LANGUAGES)
 
 
 class UnknownLanguage(Exception):
-    """Pages are not written in this language."""
+    """The panel has no pages in this language."""

@@ -1,9 +1,9 @@
-"""The addresses that the panel may connect to on a person's request: public ones, and the operator's networks.
+"""Limits the addresses that the panel connects to on a person's request to public ones and the operator's networks.
 
-A request from the panel's own network is valuable to an attacker: it reaches other services of the host, the cloud's
-metadata, the office behind it. So a name is resolved here, each of its addresses is checked, and the caller connects to
-one of them. A second, different DNS answer then changes nothing. Webhooks, imports, comparisons and secondaries use
-this.
+A request from the panel's own network is valuable to an attacker: it reaches other services on the host, the cloud's
+metadata, and internal networks. So this module resolves a name and checks each of its addresses, and the caller
+connects to one of them. A second, different DNS answer then has no effect. Webhooks, imports, comparisons and
+secondaries use this module.
 """
 
 import re
@@ -60,7 +60,7 @@ _NEVER = tuple(
 
 
 class OutboundError(Exception):
-    """The panel does not connect there; the text is for the person who named the host, or for the operator."""
+    """The panel does not connect to this host. The message is for the person who named it, or for the operator."""
 
 
 class BadHost(OutboundError):
@@ -68,11 +68,11 @@ class BadHost(OutboundError):
 
 
 class NotReachable(OutboundError):
-    """The panel does not connect to the host; the text does not say which of the two it is."""
+    """The host is not allowed or has no address. The message does not reveal which."""
 
 
 class NotAllowed(NotReachable):
-    """The host has an address that the panel does not connect to."""
+    """The host has an address that the panel is not allowed to connect to."""
 
 
 class NoAddress(NotReachable):
@@ -80,7 +80,7 @@ class NoAddress(NotReachable):
 
 
 def canonical_host(host: str) -> str:
-    """Return the canonical host: an address, or a name in ASCII without a final dot. Raise BadHost."""
+    """Return the host in canonical form: an address, or an ASCII name without a trailing dot. Raise BadHost."""
     try:
         return str(ip_address(host))
     except ValueError:
@@ -95,10 +95,10 @@ def canonical_host(host: str) -> str:
 
 
 def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve: Resolve | None = None) -> list[str]:
-    """Return the addresses of a host, all of them allowed.
+    """Return the host's addresses if the panel is allowed to connect to all of them.
 
-    Raise NotAllowed if one of them is not, NoAddress if there are none. The text of both is the same. Otherwise it
-    would reveal which names the panel's own name server knows.
+    Raise NotAllowed if one is not allowed, and NoAddress if there are none. Both have the same message. Otherwise, the
+    message would reveal which names the panel's own name server knows.
     """
     try:
         found = (resolve or resolve_host)(host, port)
@@ -112,7 +112,7 @@ def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve:
 
 
 def is_allowed(address: str, networks: Sequence[str]) -> bool:
-    """Return True if the panel connects to this address: a public one, or one in the operator's networks."""
+    """Return True if the panel is allowed to connect to this address: it is public or in the operator's networks."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
@@ -140,7 +140,7 @@ def resolve_host(host: str, port: int) -> list[str]:
 
 
 def _refusal_of(host: str) -> str:
-    """Return why the panel does not connect to a host, whether that is one of the inside or has no address."""
+    """Return the message for a host that is not allowed or has no address. It does not reveal which."""
     try:
         ip_address(host)
     except ValueError:
@@ -149,7 +149,7 @@ def _refusal_of(host: str) -> str:
 
 
 def _meant(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address contains, else the address itself."""
+    """Return the IPv4 address embedded in an IPv6 address. For other addresses, return the address itself."""
     if isinstance(address, IPv6Address) and any(address in network for network in _WITH_IPV4_INSIDE):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address

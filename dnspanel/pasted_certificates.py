@@ -1,4 +1,4 @@
-"""Certificates in PEM, as people paste them into a form. Pure."""
+"""Parses certificates in PEM that people paste into a form. Pure."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ NO_CERTIFICATE = gettext_noop("This is no certificate in PEM, which begins with 
 
 
 def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]:
-    """Return the certificates in their order, or an empty sequence for an empty text.
+    """Return the certificates in the text, in order. An empty text has none.
 
-    Raise ValueError with a message for people: `beside_key` if the text has a private key too.
+    Raise ValueError with a message for people. If the text contains a private key, the message is `beside_key`.
     """
     if not text.strip():
         return ()
@@ -28,12 +28,12 @@ def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]
 
 
 def pem_of(certificates: Iterable[x509.Certificate]) -> str:
-    """Format these certificates in PEM, one after the other and nothing else."""
+    """Return the certificates as PEM text, without anything else."""
     return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
 
 
 def fingerprints_of(pem: str) -> frozenset[str]:
-    """Return the fingerprints of certificates in the form of `pem_of`."""
+    """Return the fingerprints of the certificates in a text that `pem_of` made."""
     if not pem:
         return frozenset()
     return frozenset(
@@ -42,5 +42,5 @@ def fingerprints_of(pem: str) -> frozenset[str]:
 
 
 def fingerprint(der: bytes) -> str:
-    """Return the SHA-256 of a certificate, in hex."""
+    """Return the SHA-256 of a DER certificate, in hex."""
     return hashlib.sha256(der).hexdigest()

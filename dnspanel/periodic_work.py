@@ -1,4 +1,4 @@
-"""List the work that Celery's beat starts again and again."""
+"""The schedule of Celery beat: the tasks that it starts periodically."""
 
 CELERY_BEAT_SCHEDULE = {
     "encode-log": {"task": "dnspanel.publish.tasks.encode_log", "schedule": 2.0, "options": {"expires": 5}},

@@ -1,4 +1,4 @@
-"""Polling until a condition holds, with longer and longer pauses and without a database connection in long ones."""
+"""Polls a condition with increasing pauses. No database connection is held during long pauses."""
 
 from collections.abc import Callable
 
@@ -18,9 +18,10 @@ def poll(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> bool:
-    """Return True if the condition holds within this number of seconds. An answer of None ends the polling.
+    """Return True if the condition becomes true within this number of seconds. If `ask` returns None, stop polling.
 
-    Raise what `ask` raises. Do not call it within a transaction: no connection is held in long pauses.
+    Raise what `ask` raises. Do not call this function in a transaction, because it closes the connection in long
+    pauses.
     """
     end, pause = clock() + seconds, _FIRST_PAUSE
     while True:

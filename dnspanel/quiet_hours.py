@@ -1,4 +1,4 @@
-"""Quiet hours: a person gets no messages, or only critical ones. Pure."""
+"""Quiet hours, in which a person gets no messages or only critical ones. Pure."""
 
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -7,7 +7,7 @@ from dnspanel.texts import gettext
 
 
 def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
-    """Return the fault of quiet hours without a beginning or an end, by the missing field."""
+    """Return the error of quiet hours that lack a beginning or an end, keyed by the missing field."""
     if (begin is None) == (end is None):
         return {}
     missing = "quiet_from" if begin is None else "quiet_until"
@@ -15,9 +15,9 @@ def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
 
 
 def quiet_until(begin: time | None, end: time | None, zone: str, now: datetime) -> datetime | None:
-    """Return when the current quiet hours end, by the clock of the time zone. None outside of them.
+    """Return the end of the current quiet hours, in this time zone. Return None outside of them.
 
-    An end before the beginning is on the next day. It is never quiet if one of the two is missing, or both are equal.
+    An end before the beginning is on the next day. If one is missing or both are equal, there are no quiet hours.
     """
     if begin is None or end is None or begin == end:
         return None

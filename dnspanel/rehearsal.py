@@ -1,7 +1,7 @@
-"""Rehearsals: a verb runs to its end and is rolled back, so that the caller learns its effect, or its refusal.
+"""Rehearsals: a verb runs to its end and is rolled back, so that the caller learns its effect or its refusal.
 
 A rehearsal is one transaction with all rows, the log and the audit log. Effects outside of the database do not happen:
-no worker is woken, since that waits for the commit, publish hooks are not asked, and nothing waits for nodes.
+workers are only woken after a commit, publish hooks are not called, and nothing waits for nodes.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 @dataclass
 class Rehearsal:
-    """What an act noted of itself while it was rehearsed: plans, revisions, refusals that a person may confirm."""
+    """The notes of a rehearsed act: plans, revisions, and refusals that a person can confirm."""
 
     notes: list[object] = field(default_factory=list)
 
     def notes_of(self, kind: type[T]) -> list[T]:
-        """Return the notes of this class in their order."""
+        """Return the notes of this class, in order."""
         return [note for note in self.notes if isinstance(note, kind)]
 
 
@@ -31,7 +31,7 @@ _under_way: ContextVar[Rehearsal | None] = ContextVar("rehearsal", default=None)
 
 @contextmanager
 def rehearse() -> Iterator[Rehearsal]:
-    """Take back whatever is written within, also by verbs whose transactions have to be outermost ones."""
+    """Roll back everything that is written within the block, even by verbs with durable transactions."""
     block = transaction.atomic()
     block._from_testcase = True  # type: ignore[attr-defined]  # else a durable block within raises RuntimeError
     rehearsal = Rehearsal()
@@ -45,18 +45,18 @@ def rehearse() -> Iterator[Rehearsal]:
 
 
 def under_way() -> Rehearsal | None:
-    """Return the rehearsal that this code runs in; None: it is meant."""
+    """Return the current rehearsal, or None if writes are real."""
     return _under_way.get()
 
 
 def note(*notes: object) -> None:
-    """Store these notes for the rehearsal, if there is one."""
+    """Add notes to the current rehearsal. Without a rehearsal, do nothing."""
     if (rehearsal := _under_way.get()) is not None:
         rehearsal.notes.extend(notes)
 
 
 def hold(refusal: Exception) -> None:
-    """Raise what a person may confirm; in a rehearsal note it and go on, so that all that would ask is known."""
+    """Raise a refusal that a person can confirm. In a rehearsal, note it and continue, to find all refusals."""
     if _under_way.get() is None:
         raise refusal
     note(refusal)

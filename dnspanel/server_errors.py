@@ -1,6 +1,6 @@
-"""Answers to exceptions that reached the outermost end of a request, past the view and its face.
+"""Responses to exceptions that no view handled.
 
-That is where middleware fails: sessions, tokens' allowances, authentication.
+Such exceptions come from middleware: sessions, request limits of tokens, and authentication.
 """
 
 import sys
@@ -24,7 +24,7 @@ _FACES: tuple[tuple[str, Callable[[HttpRequest, BaseException], HttpResponse]], 
 
 
 def answer(request: HttpRequest) -> HttpResponse:
-    """Return 503 in the form of the face that was asked if PostgreSQL is away, else the page for a fault of ours."""
+    """Return status 503 in the form of the requested face if PostgreSQL is away. Otherwise, return the error page."""
     exc = sys.exc_info()[1]
     if exc is None or not is_away(exc):
         return server_error(request)

@@ -1,8 +1,7 @@
-"""Settings, all read from the environment; docs/operate/settings.md lists every variable.
+"""The settings, all read from the environment. docs/operate/settings.md lists every variable.
 
-A required variable that is unset stops the start with its name. Secrets may
-be given as NAME or as NAME_FILE (a mounted file); there are no defaults for
-them.
+If a required variable is not set, the start fails with its name. A secret can be given as NAME or as NAME_FILE (a
+mounted file). Secrets have no defaults.
 """
 
 import os
@@ -338,8 +337,9 @@ SPECTACULAR_SETTINGS = {
 
 
 def _segments_storage() -> dict[str, Any]:
-    """Return the storage of segments: a bucket of an S3-compatible service if PANEL_SEGMENTS_S3_BUCKET is set, or a
-    directory.
+    """Return the storage settings of segments.
+
+    It is a bucket of an S3-compatible service if PANEL_SEGMENTS_S3_BUCKET is set. Otherwise, it is a directory.
     """
     bucket = envstr("PANEL_SEGMENTS_S3_BUCKET", "")
     if not bucket:

@@ -1,7 +1,7 @@
-"""A cache whose size in memory has a bound, whatever texts it is asked about. Pure.
+"""A cache with a limit on its memory, for functions of texts. Pure.
 
-`functools.lru_cache` counts entries and not what they hold: 65,536 texts of 64 KiB are four gigabytes, and anybody who
-may edit a zone can write such texts.
+`functools.lru_cache` limits the number of entries, but not their size: 65,536 texts of 64 KiB are four gigabytes, and
+every editor of a zone can write such texts.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _OVERHEAD = 400
 
 
 class Cached(Protocol[_Answer]):
-    """A function that keeps its results; at most `most_bytes` of memory, where results are no longer than texts."""
+    """A cached function. It uses at most `most_bytes` of memory if results are not longer than their texts."""
 
     most_bytes: int
 
@@ -24,7 +24,7 @@ class Cached(Protocol[_Answer]):
 
 
 def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answer]], Cached[_Answer]]:
-    """Keep the results of a function for its last calls, only of those whose texts have at most `longest` characters.
+    """Cache the last results of a function. Skip calls whose texts have more than `longest` characters in total.
 
     Arguments are texts, tuples of texts, and numbers.
     """
@@ -54,7 +54,7 @@ def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answe
 
 
 class _NotKept(Exception):
-    """Carries the answer about texts that are too long past `lru_cache`, which keeps whatever is returned."""
+    """Carries a result that must not be cached out of `lru_cache`, which caches every returned value."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

@@ -1,7 +1,7 @@
-"""Suffixes that must not be zones, in the rules of the Public Suffix List (https://publicsuffix.org).
+"""Names that must not be zones, in the format of the Public Suffix List (https://publicsuffix.org).
 
-The holder of `com.` would answer for every name below it. A rule is a name (`co.uk`), a name below which every first
-label counts (`*.ck`), or an exception of such a rule (`!www.ck`). A line that begins with `//` is a comment.
+The holder of `com.` would answer for every name below it. A rule is a name (`co.uk`), a wildcard for all names directly
+below a name (`*.ck`), or an exception of a wildcard (`!www.ck`). A line that begins with `//` is a comment.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from replication.errors import BadName
 
 @dataclass(frozen=True, slots=True)
 class Suffixes:
-    """Canonical names that must not be zones: exactly these, all directly below these, except these."""
+    """Canonical names that must not be zones: `exact`, and all directly below `parents` except `exceptions`."""
 
     exact: frozenset[str]
     parents: frozenset[str]
@@ -30,7 +30,7 @@ class Suffixes:
 
 @lru_cache(maxsize=4)
 def read_suffixes(rules: tuple[str, ...], path: str) -> Suffixes:
-    """Return the suffixes of these rules and of the list in this file (if any), which is read once.
+    """Return the suffixes of these rules and of the file at `path`, if any. The file is read once.
 
     Raise BadName for an invalid rule, and OSError or UnicodeError for an unreadable file.
     """
@@ -41,7 +41,7 @@ def read_suffixes(rules: tuple[str, ...], path: str) -> Suffixes:
 def parse_suffixes(rules: Iterable[str]) -> Suffixes:
     """Parse the rules, in any order. Raise BadName for an invalid rule.
 
-    As in the list, a rule ends at the first space. `.` is the root, which the list itself does not have.
+    As in the Public Suffix List, a rule ends at the first space. `.` is the root, which that list does not have.
     """
     exact, parents, exceptions = set(), set(), set()
     for line in rules:

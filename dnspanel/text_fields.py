@@ -1,8 +1,8 @@
-"""Columns for texts that workers and requests store, and that pages show later to readers of other languages.
+"""Columns for texts that workers and requests store, and that pages show to readers of other languages.
 
-A stored text has no language (`replication.message_texts.format_text`); it is read in the reader's language. Strings
-that are not `Text`, such as values stored before `Text` existed, do not change. The columns are those of Django's own
-fields, so none of them needs a migration. Statements in SQL write `format_text` and read `parse_text` themselves.
+A stored text has no language (`replication.message_texts.format_text`). It is translated when it is read. Strings that
+are not `Text`, such as values stored before `Text` existed, do not change. The columns are those of Django's own
+fields, so no migration is needed. SQL statements call `format_text` and `parse_text` themselves.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from replication.message_texts import format_text, in_english, parse_text
 
 
 class MessageField(models.TextField):  # type: ignore[type-arg]
-    """One text for people."""
+    """A column with one translatable text."""
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -29,7 +29,7 @@ class MessageField(models.TextField):  # type: ignore[type-arg]
 
 
 class _TextsField(models.JSONField):
-    """JSON in which each string is changed by `to_store` before it is stored."""
+    """A JSON column that changes each string with `to_store` before it is stored."""
 
     to_store: Callable[[str], str]
 
@@ -47,7 +47,7 @@ class _TextsField(models.JSONField):
 
 
 class MessagesField(_TextsField):
-    """JSON in which values may be texts for people."""
+    """A JSON column with translatable texts among its values."""
 
     to_store = staticmethod(format_text)
 
@@ -56,13 +56,13 @@ class MessagesField(_TextsField):
 
 
 class EnglishField(_TextsField):
-    """JSON for programs and for the record: its texts are stored in English, whatever the language of the request."""
+    """A JSON column for programs and records. Its texts are stored in English, regardless of the request's language."""
 
     to_store = staticmethod(in_english)
 
 
 def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the value with every string changed, as deep as the values that our own code builds."""
+    """Return the JSON value with every string changed. Values come from the panel's code, so the depth is small."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

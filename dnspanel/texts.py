@@ -1,10 +1,10 @@
-"""Texts that people read, in the language of the reader of a page or mail.
+"""Translated texts for people, in the language of the reader of a page or mail.
 
-`gettext` and `ngettext` return the text at once, for a waiting reader. `gettext_lazy` translates each time that its
-text is shown, for texts made when a module is imported, such as labels of forms. `format_lazy` puts values into such a
+`gettext` and `ngettext` translate at once, for a reader who waits. `gettext_lazy` translates each time that its text is
+shown. It is for texts made when a module is imported, such as labels of forms. `format_lazy` puts values into such a
 text. All of them make a `Text`, which can be stored and shown to each reader in their language:
-`replication.message_texts` explains how, `text_fields` stores it. Outside of a page the language is English: APIs, the
-command line, logs, the audit log and tasks of workers.
+`replication.message_texts` explains how, and `text_fields` stores it. Outside of pages, the language is English: in the
+APIs, the command line, logs, the audit log and tasks of workers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ format_lazy = cast(Callable[..., str], text.format_lazy)
 
 
 def join_list(parts: Sequence[object]) -> str:
-    """Return one or more things as a list in a sentence: `a, b and c`."""
+    """Join one or more items as a list in a sentence: `a, b and c`."""
     if len(parts) == 1:
         return joined("", parts)
     return gettext("{first} and {last}").format(first=joined(", ", parts[:-1]), last=parts[-1])
@@ -57,7 +57,7 @@ def join_list(parts: Sequence[object]) -> str:
 
 @contextmanager
 def speaking(language: str) -> Iterator[None]:
-    """Set the language of texts within the block, by its code: for texts that are made, and texts that are read."""
+    """Set the language of texts within the block, by its code."""
     with translation.override(language):
         yield
 

@@ -1,4 +1,4 @@
-"""Time zones as people name them: `Europe/Berlin`, from the IANA database of the machine. Pure."""
+"""Time zones by name, such as `Europe/Berlin`, from the machine's IANA database. Pure."""
 
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -15,7 +15,7 @@ class UnknownTimeZone(Exception):
 
 
 def time_zone_named(name: str) -> ZoneInfo:
-    """Return the time zone of this name. Raise UnknownTimeZone."""
+    """Return the time zone with this name. Raise UnknownTimeZone."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
@@ -24,6 +24,6 @@ def time_zone_named(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=1)
 def offered_names() -> tuple[str, ...]:
-    """Return UTC, and the names of places (`Europe/Berlin`) in alphabetical order."""
+    """Return UTC, followed by the names of places (`Europe/Berlin`) in alphabetical order."""
     places = {name for name in available_timezones() if "/" in name and not name.startswith(_NOT_OFFERED)}
     return (UTC_NAME, *sorted(places))

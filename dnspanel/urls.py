@@ -1,4 +1,4 @@
-"""URLs of the panel."""
+"""The URL configuration of the panel."""
 
 from django.urls import include, path
 

@@ -1,7 +1,7 @@
-"""Workers are woken by tasks that carry an id or nothing: a task that is lost costs seconds, and never a change.
+"""Wakes workers with tasks that carry an id or nothing. A lost task delays work by seconds, but loses no change.
 
-PostgreSQL says what there is to do, and the beat schedule finds it again. So a
-caller need not know whether the broker answers, and must not fail if it does not.
+PostgreSQL has the list of pending work, and the beat schedule finds it again. So a caller need not know whether the
+broker answers, and must not fail if it does not.
 """
 
 import logging
@@ -28,9 +28,9 @@ _due: set[str] = set()  # names of tasks that the thread must send a message for
 
 
 def wake(task: "Task[..., Any]", *args: int | list[int], lifetime: float = LIFETIME, countdown: float = 0) -> bool:
-    """Enqueue a task, to be run after `countdown` seconds and forgotten `lifetime` seconds later.
+    """Enqueue a task that runs after `countdown` seconds. Workers drop it if it is `lifetime` seconds late.
 
-    False if the broker does not answer: that is logged, and is no error.
+    Return False if the broker does not answer. This is logged and isn't an error.
     """
     if instead is not None and instead(task, args, countdown):
         return True
@@ -43,26 +43,25 @@ def wake(task: "Task[..., Any]", *args: int | list[int], lifetime: float = LIFET
 
 
 def wake_each(task: "Task[..., Any]", ids: Iterable[int], *, countdown: float = 0) -> None:
-    """Enqueue a task for each id; a broker that does not answer is tried once, not once for each."""
+    """Enqueue a task for each id. Stop after the first failure, because the broker does not answer."""
     for one in ids:
         if not wake(task, one, countdown=countdown):
             return
 
 
 def answer_before_waking() -> None:
-    """Make `wake_soon` use a thread of this process, so that people do not wait for the broker.
+    """Make `wake_soon` use a thread of this process, so that responses do not wait for the broker.
 
-    For an edit by API the message to the broker was a sixth of the time until the answer, and a dead broker two
-    seconds.
+    For an edit by API, the message to the broker took a sixth of the response time, and a dead broker took two seconds.
     """
     global _by_thread
     _by_thread = True
 
 
 def wake_soon(task: "Task[..., Any]") -> None:
-    """Enqueue a task without arguments, maybe after this has returned; several requests may become one message.
+    """Enqueue a task without arguments, possibly after this function has returned.
 
-    What the caller has committed before this call, the task finds.
+    Several calls can become one message. The task sees everything that the caller committed before this call.
     """
     if not _by_thread:
         wake(task)
@@ -81,5 +80,5 @@ def _wake_now(task: "Task[..., Any]") -> None:
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """Create the thread at first use: processes that are forked afterwards have no thread of their parent."""
+    """Return the thread that sends messages. It is created at first use, because forked processes lose threads."""
     return ThreadPoolExecutor(1, thread_name_prefix="wake")

@@ -1,16 +1,16 @@
-"""Watches a process from beside it, and kills it when it hangs, so that its supervisor starts it again.
+"""Watches a process and kills it when it hangs, so that its supervisor starts it again.
 
     python -m dnspanel.watchdog push -- celery -A dnspanel worker -Q push …
 
-starts the watcher and becomes the command: the supervisor knows the process itself, by its own id. The process writes
-a life sign into a file every few seconds (`write_life_sign`); neither PostgreSQL nor Redis is needed for that. The
-watcher kills it with SIGKILL when the file is KILL_AFTER seconds old, when the process is stopped (SIGSTOP) for as
-long, or when it wrote no life sign within START_SECONDS. It kills the children with it: they would keep its sockets.
-supervisord, a container with a restart policy and systemd (`Restart=always`) all start again what died.
+starts the watcher and then becomes the command, so the supervisor sees the command's own process id. The process writes
+a life sign to a file every few seconds (`write_life_sign`), without PostgreSQL or Redis. The watcher kills the process
+with SIGKILL if the file is KILL_AFTER seconds old, if the process is stopped (SIGSTOP) for that long, or if it wrote no
+life sign within START_SECONDS. The watcher also kills the children, because they would keep the sockets. supervisord, a
+container with a restart policy, and systemd (`Restart=always`) start the process again.
 
     python -m dnspanel.watchdog --check push
 
-ends with status 0 if a process of that name has written a life sign in time; health checks of containers use it.
+exits with status 0 if a process with that name has written a recent life sign. Health checks of containers use this.
 """
 
 import contextlib
@@ -38,14 +38,14 @@ Child = tuple[int, str]  # its id and when it began: an id alone may be another 
 
 
 def write_life_sign() -> None:
-    """Write that this process is at work, for its watcher. Do nothing if it has none, or if the file is refused."""
+    """Write a life sign for this process's watcher. Do nothing if there is no watcher or the file cannot be written."""
     path = os.environ.get(_FILE)
     if path:
         _touch(Path(path))
 
 
 def signs_of(name: str) -> list[float]:
-    """Return when each process of this name on this machine wrote its last life sign, in Unix time."""
+    """Return the Unix times of the last life signs of all processes with this name on this machine."""
     found = []
     for path in _directory().glob(f"{name}-*.alive"):
         with contextlib.suppress(OSError):
@@ -54,12 +54,12 @@ def signs_of(name: str) -> list[float]:
 
 
 def is_alive(name: str) -> bool:
-    """Return True if a process of this name has written a life sign in time."""
+    """Return True if a process with this name has written a life sign within KILL_AFTER seconds."""
     return any(time.time() - at < KILL_AFTER for at in signs_of(name))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Start the watcher and become the command; or check, or be the watcher. Return the exit status."""
+    """Start the watcher and become the command, check for life signs, or run as the watcher. Return the exit status."""
     match arguments:
         case ["--check", name]:
             return 0 if is_alive(name) else 1
@@ -72,7 +72,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def watch(name: str, pid: int, process: int, path: Path, *, kill_after: float = KILL_AFTER) -> int:
-    """Watch a process, by its descriptor too, until it ends or hangs. Kill it then, and the children that it leaves."""
+    """Watch a process until it ends or hangs. If it hangs, kill it. Then kill the children that it leaves.
+
+    `process` is a pidfd of the process.
+    """
     ended = select.poll()
     ended.register(process, select.POLLIN)
     signs = _Signs(name, pid, path)
@@ -91,7 +94,7 @@ def watch(name: str, pid: int, process: int, path: Path, *, kill_after: float = 
 
 
 class _Signs:
-    """When a process last gave a life sign, by this machine's uptime: its clock may be set at any time."""
+    """The last life sign of a process, by the machine's uptime, because its clock can be set at any time."""
 
     def __init__(self, name: str, pid: int, path: Path) -> None:
         self._pid, self._path = pid, path
@@ -100,7 +103,7 @@ class _Signs:
         self._written: int | None = None  # the time in the file, in nanoseconds
 
     def silence(self, now: float) -> float:
-        """Return for how many seconds the process has given no sign; 0 while it may still be starting."""
+        """Return the number of seconds since the last life sign, or 0 while the process may still be starting."""
         if not _is_stopped(self._pid):
             self._ran_at = now
             if self._writes_none:
@@ -118,7 +121,7 @@ class _Signs:
 
 
 def begin(name: str) -> None:
-    """Start the watcher of this process. A process that cannot have one runs without it."""
+    """Start a watcher for this process. If that fails, the process runs without one."""
     pid = os.getpid()
     try:
         path = _directory() / f"{name}-{pid}.alive"
@@ -139,7 +142,7 @@ def _become(name: str, command: Sequence[str]) -> int:
 
 
 def _start_watcher(name: str, pid: int, path: Path) -> None:
-    """Start the watcher as no child of this process: programs are surprised by children that they did not start."""
+    """Start the watcher so that it is not a child of this process, because unknown children surprise programs."""
     process = os.pidfd_open(pid)
     between = os.fork()
     if between == 0:
@@ -151,7 +154,7 @@ def _start_watcher(name: str, pid: int, path: Path) -> None:
 
 
 def _directory() -> Path:
-    """Return where life signs are: a directory of this user alone. Raise OSError if it cannot be had."""
+    """Return the directory of life signs, which belongs to this user only. Raise OSError if it cannot be used."""
     given = os.environ.get("PANEL_RUN") or os.environ.get("RUNTIME_DIRECTORY")
     path = Path(given) if given else Path(tempfile.gettempdir()) / f"dnspanel-{os.geteuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
@@ -171,7 +174,7 @@ def _touch(path: Path) -> None:
 
 
 def _fields(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat behind the name, its state first; empty if the process is gone."""
+    """Return the fields of /proc/PID/stat from the state on. Return an empty list if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

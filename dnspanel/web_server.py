@@ -1,8 +1,8 @@
 """Life signs of gunicorn: `gunicorn --config python:dnspanel.web_server dnspanel.wsgi …`.
 
 gunicorn itself restarts a worker that hangs. The process that starts the workers has no loop to hook into, so a thread
-of it says that it is scheduled: to its watchdog by a file, and to the workers in memory that they share. Each worker
-writes the row of the web server in PostgreSQL for as long as that memory is fresh.
+in it reports that it runs: to its watchdog in a file, and to the workers in shared memory. While that memory is fresh,
+each worker updates the web server's row in PostgreSQL.
 """
 
 import mmap
@@ -21,13 +21,13 @@ _shared = mmap.mmap(-1, _SEEN.size)
 
 
 def when_ready(server: Any) -> None:
-    """Begin the life signs of the process that starts the workers."""
+    """Start the life signs of the process that starts the workers."""
     _mark()
     threading.Thread(target=_write_life_signs, name="life", daemon=True).start()
 
 
 def post_worker_init(worker: Any) -> None:
-    """Begin the life signs of the web server that this worker writes; the application is loaded."""
+    """Start the life signs that this worker writes for the web server. The application is already loaded."""
     from dnspanel.fleet.processes.alive import Alive
     from dnspanel.fleet.processes.process_roles import WEB
 
@@ -35,7 +35,7 @@ def post_worker_init(worker: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    """Delete the row: gunicorn was stopped in order."""
+    """Delete the web server's row after a regular stop of gunicorn."""
     from django.apps import apps
 
     if not apps.ready:  # without --preload only the workers have loaded the application

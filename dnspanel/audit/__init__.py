@@ -1,1 +1,1 @@
-"""The audit log outside of the panel. `accounts.audit` writes it, and `zones.audit` reads and proves it."""
+"""Copies of the audit log outside of the panel. `accounts.audit` writes it, and `zones.audit` verifies it."""

@@ -1,1 +1,1 @@
-"""Evidence: the audit log, sent to where others keep it: syslog over TLS, OpenTelemetry."""
+"""Evidence: sends the audit log to external servers, by syslog over TLS or OpenTelemetry."""

@@ -1,12 +1,12 @@
-"""An act of the audit log as a message of syslog (RFC 5424) and as a log record of OpenTelemetry. Pure.
+"""Encodes acts of the audit log as syslog messages (RFC 5424) and OpenTelemetry log records. Pure.
 
-Both carry the line of JSON that an export has for the act, and beside it what receivers look for.
+Both contain the JSON line that an export has for the act, and fields that receivers search.
 
     <PRI>1 TIMESTAMP HOSTNAME dnspanel - ACTION [dnspanel@32473 number="412" hash="…" …] {"action": …}
 
-The facility is 13, "log audit". 32473 is the enterprise number of documentation (RFC 5612). The line is ASCII, so that
-it needs no byte order mark. A message that is longer than LONGEST comes without its details, and says how many bytes
-they have: the hash is still that of the full act.
+The facility is 13, "log audit". 32473 is the enterprise number for documentation (RFC 5612). The line is ASCII, so it
+needs no byte order mark. In a message longer than LONGEST, the details are replaced by their size in bytes. The hash is
+still the hash of the full act.
 """
 
 import json
@@ -32,7 +32,7 @@ _OTLP = {_CRITICAL: (21, "FATAL"), _WARNING: (13, "WARN"), _INFORMATIONAL: (9, "
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Which panel sends: the host of its URL, the cluster's UUID, its version."""
+    """The identity of the sending panel: the host of its URL, the cluster's UUID, and its version."""
 
     host: str
     cluster: str
@@ -40,7 +40,7 @@ class Sender:
 
 
 def syslog_message(act: Act, sender: Sender) -> bytes:
-    """Encode the act as one message of RFC 5424, at most LONGEST bytes, ASCII or UTF-8."""
+    """Encode the act as one syslog message (RFC 5424) of at most LONGEST bytes, in ASCII or UTF-8."""
     head = (
         f"<{_AUDIT * 8 + _severity(act)}>1 {_timestamp(act.at)} {_printable(sender.host, _LONGEST_HOSTNAME)} {APP} - "
     )
@@ -50,12 +50,12 @@ def syslog_message(act: Act, sender: Sender) -> bytes:
 
 
 def frame_message(message: bytes) -> bytes:
-    """Frame the message for TLS by octet counting (RFC 5425)."""
+    """Frame the message for syslog over TLS, by octet counting (RFC 5425)."""
     return b"%d %s" % (len(message), message)
 
 
 def log_record(act: Act, observed: datetime) -> dict[str, Any]:
-    """Encode the act as a LogRecord of OTLP, in the JSON encoding of protobuf: 64-bit numbers are strings."""
+    """Return the act as an OTLP LogRecord in the JSON encoding of protobuf. 64-bit numbers are strings."""
     number, text = _OTLP[_severity(act)]
     return {
         "timeUnixNano": _nanoseconds(act.at),
@@ -85,7 +85,10 @@ def logs_request(records: Sequence[dict[str, Any]], sender: Sender) -> bytes:
 
 
 def json_line(act: Act, most: int) -> bytes:
-    """Encode the act as one line of ASCII, as an export has it. A long line loses its details, then its end."""
+    """Encode the act as one line of ASCII JSON, as in an export. Shorten it to at most `most` bytes.
+
+    First the details are replaced by their size, then the end of the line is cut off.
+    """
     line = _json(document_of(act))
     if len(line) > most:
         act = replace(act, details={"left_out_bytes": len(_json(act.details))})
@@ -101,7 +104,7 @@ def _json(value: Any) -> bytes:
 
 
 def _values(act: Act) -> Iterator[tuple[str, str | int]]:
-    """Yield the fields that receivers search, without empty ones."""
+    """Yield the fields that receivers search, except empty ones."""
     found: tuple[tuple[str, str | int | None], ...] = (
         ("number", act.number),
         ("hash", act.hash),
@@ -122,13 +125,13 @@ def _structured_data(act: Act) -> str:
 
 
 def _escape_value(text: str) -> str:
-    """Escape a PARAM-VALUE: three characters get a backslash, and control characters become spaces."""
+    r"""Escape a PARAM-VALUE: put a backslash before \, " and ], and replace control characters with spaces."""
     plain = "".join(character if character.isprintable() else " " for character in text[:_LONGEST_TEXT])
     return plain.replace("\\", "\\\\").replace('"', '\\"').replace("]", "\\]")
 
 
 def _printable(text: str, longest: int) -> str:
-    """Return a header field: printable ASCII without spaces, or "-"."""
+    """Return the text as a header field: printable ASCII without spaces, or "-" if it is empty."""
     return "".join(character if "!" <= character <= "~" else "-" for character in text)[:longest] or "-"
 
 
@@ -155,7 +158,7 @@ def _any_value(value: str | int) -> dict[str, str]:
 
 
 def batch(sizes: Iterable[int], most: int) -> int:
-    """Return how many of these fit into `most` bytes; at least one, unless there are none."""
+    """Return how many of the first messages fit into `most` bytes. At least one counts, even if it is larger."""
     total, count = 0, 0
     for size in sizes:
         total += size

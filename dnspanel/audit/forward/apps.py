@@ -1,10 +1,10 @@
-"""Evidence as a Django app."""
+"""The Django app `evidence`."""
 
 from django.apps import AppConfig
 
 
 class EvidenceConfig(AppConfig):
-    """Where the audit log is sent."""
+    """The app that sends the audit log to external servers."""
 
     name = "dnspanel.audit.forward"
     label = "evidence"

@@ -1,4 +1,4 @@
-"""Say what is wrong with destinations of the audit log."""
+"""Finds problems of audit log destinations, for alerts."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class EvidenceInputs:
-    """The destinations that are on."""
+    """The state of all active destinations."""
 
     destinations: tuple[DestinationHealth, ...] = ()
 
 
 def read_destinations(now: datetime, reading: Reading) -> EvidenceInputs:
-    """Read these: one query without any destination, at most five."""
+    """Read the state of all active destinations. Make one query if there are none, and at most five."""
     return EvidenceInputs(destinations_health())
 
 
 def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield the conditions of destinations. A failing destination is also behind: yield only the failure.
+    """Yield the problems of destinations. A failing destination is also behind, so yield only the failure.
 
     Rejected entries are a separate condition.
     """
@@ -63,7 +63,7 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
 
 
 def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
-    """Return True if the destination lacks an old act and was sent nothing for long, although it could have been."""
+    """Return True if an act has waited for BEHIND_FOR, and the destination got nothing since, without a failure."""
     times = (destination.oldest_at, destination.sent_at, destination.begun_at)
     is_slow = all(at is None or now - at >= BEHIND_FOR for at in times)
     return is_slow and destination.oldest_at is not None and destination.failing_since is None

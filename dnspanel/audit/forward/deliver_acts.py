@@ -1,7 +1,7 @@
-"""Sends each destination the acts that it lacks, in the order of the chain, at least once. Verbs.
+"""Sends each destination its missing acts, in the order of the chain, at least once. Verbs.
 
-A destination's position moves after it has confirmed a batch, and only if no one changed the destination since. A
-worker that is killed in between has sent acts that will be sent again, with the same numbers and hashes.
+A destination's position moves after the destination has confirmed a batch, and only if no one changed the destination
+since. If a worker is killed before that, the same acts are sent again, with the same numbers and hashes.
 """
 
 import logging
@@ -34,29 +34,29 @@ logger = logging.getLogger(__name__)
 
 
 class Send(Protocol):
-    """The type of `send.send` and its substitutes."""
+    """The type of the function `send.send` and of its replacements in tests."""
 
     def __call__(self, target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent: ...
 
 
 def last_number() -> int:
-    """Return the number of the newest act in the chain, or 0 before the first one."""
+    """Return the number of the newest act in the chain, or 0 for an empty chain."""
     return AuditLink.objects.aggregate(newest=Max("number"))["newest"] or 0
 
 
 def destinations_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of destinations that can be sent something now."""
+    """Return the ids of active destinations that lack acts and are not resting after a failure."""
     rested = Q(resting_until=None) | Q(resting_until__lte=now)
     behind = Destination.objects.filter(rested, active=True, sent_to__lt=last_number())
     return list(behind.order_by("pk").values_list("pk", flat=True))
 
 
 def deliver_next(*, destination_id: int, clock: Callable[[], datetime], send: Send = send) -> bool:
-    """Send the next batch and record the result. Return False if nothing is due, or the batch failed.
+    """Send the next batch and record the result. Return False if nothing is due or the batch failed.
 
     1. Read the acts after the destination's position, in the order of the chain.
     2. Send them, outside of any transaction.
-    3. Move the position. After a crash before this step they are sent again.
+    3. Move the position. After a crash before this step, the same acts are sent again.
     """
     now, begun = clock(), time.monotonic()
     row = Destination.objects.filter(pk=destination_id, active=True).first()
@@ -81,7 +81,7 @@ def deliver_next(*, destination_id: int, clock: Callable[[], datetime], send: Se
 
 
 def target_of(row: Destination) -> Target:
-    """Return the destination with its secrets, for a connection."""
+    """Return the destination with its decrypted secrets, for a connection."""
     return Target(
         kind=row.kind,
         address=row.address,
@@ -93,13 +93,13 @@ def target_of(row: Destination) -> Target:
 
 
 def sender() -> Sender:
-    """Return the identity of this panel for destinations."""
+    """Return this panel's identity for messages to destinations."""
     host = urlsplit(settings.PANEL_URL).hostname or ""
     return Sender(host, str(LogHead.objects.get().cluster), __version__)
 
 
 def _record_failure(row: Destination, exc: NotSent, now: datetime) -> None:
-    """Record the failure. The destination rests, longer each time, or as long as it asks."""
+    """Record the failure and let the destination rest: longer after each failure, or as long as it requests."""
     rest = max(RESTS[min(row.failures, len(RESTS) - 1)], min(timedelta(seconds=exc.retry_after), LONGEST_RETRY_AFTER))
     _as_it_was(row).update(
         failures=F("failures") + 1,
@@ -115,5 +115,5 @@ def _as_it_is(row: Destination) -> "QuerySet[Destination]":
 
 
 def _as_it_was(row: Destination) -> "QuerySet[Destination]":
-    """Select the destination, unless it was changed or its position moved since it was read."""
+    """Return a query for the destination. It is empty if the destination or its position changed since it was read."""
     return _as_it_is(row).filter(sent_to=row.sent_to)

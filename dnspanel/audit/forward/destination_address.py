@@ -1,4 +1,4 @@
-"""The address of a destination, and the headers for it, as people type them. Pure."""
+"""Parses the addresses and headers of destinations, as people type them. Pure."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ _OUR_HEADERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SyslogAddress:
-    """A host and a port; as text "logs.example:6514", "[2001:db8::1]:6514"."""
+    """A host and a port. Its text form is "logs.example:6514" or "[2001:db8::1]:6514"."""
 
     host: str
     port: int
@@ -39,7 +39,7 @@ class SyslogAddress:
 
 
 def parse_syslog_address(text: str) -> SyslogAddress:
-    """Parse a typed host and port. The default port is that of syslog over TLS. Raise ValueError."""
+    """Parse a host and an optional port. The default is the port of syslog over TLS. Raise ValueError."""
     text = text.strip()
     if "/" in text:
         raise ValueError(gettext("Give a host and a port, such as logs.example:6514, without a scheme or a path."))
@@ -68,7 +68,7 @@ def parse_syslog_address(text: str) -> SyslogAddress:
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Parse lines "Name: value" as headers of a request. Raise ValueError, without the values."""
+    """Parse lines of the form "Name: value" as request headers. Raise ValueError, whose message omits the values."""
     if len(text) > LONGEST_HEADERS:
         raise ValueError(gettext("At most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS))
     found: dict[str, str] = {}
@@ -88,5 +88,5 @@ def parse_headers(text: str) -> dict[str, str]:
 
 
 def format_headers(headers: dict[str, str]) -> str:
-    """Format headers for `parse_headers`."""
+    """Format headers as text that `parse_headers` can parse."""
     return "\n".join(f"{name}: {value}" for name, value in headers.items())

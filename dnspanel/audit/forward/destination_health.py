@@ -1,4 +1,4 @@
-"""How far destinations of the audit log are: for alerts and metrics. As many queries for five of them as for one."""
+"""Reads how far destinations of the audit log are, for alerts and metrics. The number of queries is constant."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from dnspanel.zones.models import AuditLink, Publication
 
 @dataclass(frozen=True, slots=True)
 class DestinationHealth:
-    """The state of an active destination: what it lacks, since when, its last confirmation, and its fault.
+    """The state of an active destination: the acts that it lacks, its last confirmation, and its failure.
 
-    `begun_at` is the last time at which it was created, changed or switched on. Before that nothing could be sent
-    to it.
+    `begun_at` is the last time that the destination was created, changed or switched on. Nothing could be sent before
+    it.
     """
 
     pk: int
@@ -30,7 +30,10 @@ class DestinationHealth:
 
 
 def destinations_health() -> tuple[DestinationHealth, ...]:
-    """Return every active destination, by name. One query if there are none; at most five."""
+    """Return the state of all active destinations, sorted by name.
+
+    Make one query if there are none, and at most five.
+    """
     rows = list(Destination.objects.filter(active=True).order_by("name"))
     last = last_number() if rows else 0
     oldest = _done_at({row.sent_to + 1 for row in rows if row.sent_to < last})
@@ -50,7 +53,7 @@ def destinations_health() -> tuple[DestinationHealth, ...]:
 
 
 def _done_at(numbers: Collection[int]) -> Mapping[int, datetime]:
-    """Return when the acts with these numbers were done. Deleted acts are left out."""
+    """Return the times of the acts with these numbers. Deleted acts are missing."""
     if not numbers:
         return {}
     links = list(AuditLink.objects.filter(number__in=numbers).values_list("number", "kind", "ref"))

@@ -1,4 +1,4 @@
-"""Certificates and keys of destinations, as people paste them, and the TLS contexts made from them."""
+"""Checks the certificates and keys of destinations, as people paste them, and makes TLS contexts from them."""
 
 import ssl
 from typing import Any
@@ -22,7 +22,7 @@ LONGEST_PEM = 64_000  # characters
 
 
 def canonical_certificates(text: str) -> str:
-    """Return the certificates in PEM, or "". Raise ValueError with a message for people."""
+    """Return the certificates in PEM, or "" for an empty text. Raise ValueError with a message for people."""
     found = certificates_in(text, beside_key=gettext("Give the certificate alone; a key has its own field."))
     pem = pem_of(found)
     try:
@@ -38,7 +38,7 @@ def canonical_certificates(text: str) -> str:
 
 
 def canonical_key(text: str, chain: str) -> bytes:
-    """Return the private key of the first certificate of `chain`, in PEM.
+    """Return the private key in PEM. It must belong to the first certificate of `chain`.
 
     Raise ValueError with a message for people.
     """
@@ -65,14 +65,17 @@ def canonical_key(text: str, chain: str) -> bytes:
 
 
 def fits(key: bytes, chain: str) -> bool:
-    """Return True if this is the key of the first certificate of the chain."""
+    """Return True if the private key belongs to the first certificate of the chain."""
     certificate = x509.load_pem_x509_certificate(chain.encode())
     public = load_pem_private_key(key, None).public_key()
     return _spki(public) == _spki(certificate.public_key())
 
 
 def client_context(*, ca: str, chain: str = "", key: bytes = b"") -> ssl.SSLContext:
-    """Return a context of TLS 1.2 or newer that trusts this CA, or those of the system, and shows this certificate."""
+    """Return a TLS context (1.2 or newer) with this client certificate.
+
+    The context trusts this CA, or those of the system if `ca` is "".
+    """
     context = ssl.create_default_context(cadata=ca or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca:

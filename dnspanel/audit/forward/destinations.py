@@ -1,4 +1,4 @@
-"""What administrators do to destinations of the audit log: make, change, try, switch, send again, delete. Verbs."""
+"""Creates, changes, tests, switches and deletes destinations of the audit log, for administrators. Verbs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ _ANEW = {**WELL, "rejected_at": None, "rejected": ""}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What an administrator says of a destination. Of a key and headers, "" leaves those that are stored."""
+    """The settings of a destination. An empty key or empty headers mean that the stored ones stay."""
 
     name: str
     address: str
@@ -49,14 +49,14 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class DestinationRow:
-    """A destination, and how many acts of the chain it does not have yet."""
+    """A destination with the number of acts that it lacks."""
 
     destination: Destination
     behind: int
 
     @property
     def word(self) -> str:
-        """off, failing, behind or working."""
+        """The state in one word: off, failing, behind or working."""
         if not self.destination.active:
             return "off"
         if self.destination.failing_since is not None:
@@ -65,7 +65,7 @@ class DestinationRow:
 
 
 def require_operator(by: Author) -> None:
-    """Raise Forbidden or GrantRefused unless this person, or a token's holder, may everything an administrator may."""
+    """Raise Forbidden or GrantRefused unless this person or token has all rights of an administrator."""
     if by is not None:
         access.require(by, Permission.NODES)
         access.require(by, Permission.AUDIT)
@@ -73,12 +73,12 @@ def require_operator(by: Author) -> None:
 
 
 def destination_rows() -> list[DestinationRow]:
-    """Return every destination, by name. Two queries."""
+    """Return all destinations, sorted by name. Make two queries."""
     return rows_of(Destination.objects.order_by("name")[:MOST_DESTINATIONS])
 
 
 def rows_of(found: Iterable[Destination]) -> list[DestinationRow]:
-    """Return these destinations with their progress. One query more than theirs."""
+    """Return these destinations with their progress. Make one more query than `found` does."""
     last = last_number()
     return [_row(each, last) for each in found]
 
@@ -92,9 +92,9 @@ def destination_row(pk: int) -> DestinationRow:
 
 
 def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -> Destination:
-    """Create a destination. Acts are sent there from now on, or from the beginning of the log.
+    """Create a destination. Send it acts from now on, or from the beginning of the log.
 
-    Raise Forbidden, GrantRefused, and DestinationRefused, also for an address that the panel does not connect to.
+    Raise Forbidden, GrantRefused, and DestinationRefused, which includes addresses that the panel must not connect to.
     """
     require_operator(by)
     columns = _columns_of_terms(kind, terms, None)
@@ -114,7 +114,7 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
 
 
 def change_destination(*, destination: Destination, terms: Terms, by: Author, now: datetime) -> None:
-    """Change the destination from the next batch on. Its position stays, unless the terms ask for a new start.
+    """Change the destination from the next batch on. Its position stays, unless the terms start from the beginning.
 
     Raise Forbidden, GrantRefused, DestinationUnknown, DestinationRefused.
     """
@@ -145,7 +145,7 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
 
 
 def switch_destination(*, destination: Destination, active: bool, by: Author, now: datetime) -> None:
-    """Switch the destination on or off. While it is off, acts wait for it. Raise Forbidden, GrantRefused."""
+    """Switch the destination on or off. Acts wait while it is off. Raise Forbidden, GrantRefused."""
     require_operator(by)
     with transaction.atomic(durable=True):
         rows = Destination.objects.filter(pk=destination.pk, active=not active)
@@ -155,7 +155,7 @@ def switch_destination(*, destination: Destination, active: bool, by: Author, no
 
 
 def delete_destination(*, destination: Destination, by: Author, now: datetime) -> None:
-    """Delete the destination. A second call changes nothing. Raise Forbidden, GrantRefused."""
+    """Delete the destination. If it is already deleted, change nothing. Raise Forbidden, GrantRefused."""
     require_operator(by)
     with transaction.atomic(durable=True):
         if Destination.objects.filter(pk=destination.pk).delete()[0]:
@@ -166,7 +166,8 @@ def delete_destination(*, destination: Destination, by: Author, now: datetime) -
 def try_destination(*, destination: Destination, by: Author, clock: Callable[[], datetime], send: Send = send) -> None:
     """Send a test message, which isn't an act of the chain. Record the result in the audit log.
 
-    Raise Forbidden, GrantRefused, and NotSent with the reason. A destination that works again is sent the waiting acts.
+    After a success, a destination that was failing gets the waiting acts. Raise Forbidden, GrantRefused, and NotSent
+    with the reason.
     """
     require_operator(by)
     now, user = clock(), user_of(by)
@@ -192,7 +193,7 @@ def _name_taken() -> DestinationRefused:
 
 
 def _columns_of_terms(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, Any]:
-    """Return the columns of these terms. Raise DestinationRefused with every fault."""
+    """Return the database columns for these settings. Raise DestinationRefused with all errors."""
     faults: dict[str, list[str]] = {}
 
     def try_check(name: str, check: Callable[[], Any]) -> Any:
@@ -223,7 +224,7 @@ def _name(text: str) -> str:
 
 
 def _address(kind: Kind, text: str) -> str:
-    """Return the canonical address. Raise ValueError if the panel does not connect to an address of its host."""
+    """Return the canonical address. Raise ValueError if the panel is not allowed to connect to the host."""
     if kind == Kind.OTLP:
         try:
             checked_addresses(parse_target(text.strip()), networks=NETWORKS)
@@ -253,7 +254,7 @@ def _key(terms: Terms, certificate: str, stored: Destination | None) -> bytes | 
 
 
 def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None) -> bytes | None:
-    """Return the encrypted headers. Stored headers stay only if the server stays, so that they are sent to no other."""
+    """Return the encrypted headers. Keep stored headers only for the same server, so that no other server gets them."""
     if terms.headers.strip():
         if kind == Kind.SYSLOG:
             raise ValueError(gettext("Syslog has no headers."))
@@ -266,5 +267,5 @@ def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None)
 
 
 def _columns_for_audit(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns for the audit log, with secrets as True or False."""
+    """Return the columns for the audit log. Secrets are replaced by True or False."""
     return {name: value if name not in ("key", "headers") else value is not None for name, value in columns.items()}

@@ -1,9 +1,9 @@
 """The errors of audit log destinations, as one tree. Every message can be shown to an administrator.
 
 EvidenceError
-├── DestinationRefused    a field of the destination is not acceptable
+├── DestinationRefused    a field of the destination is invalid
 ├── DestinationUnknown
-└── NotSent               the destination did not accept or not confirm it: it is sent again
+└── NotSent               the destination did not confirm a batch, which is sent again
 """
 
 from dnspanel.field_faults import FieldsRefused
@@ -11,11 +11,11 @@ from dnspanel.texts import gettext
 
 
 class EvidenceError(Exception):
-    """The base of errors about destinations. An administrator can read and fix each of them."""
+    """The base class of errors about destinations. An administrator can fix their causes."""
 
 
 class DestinationRefused(EvidenceError, FieldsRefused):
-    """The destination cannot be like this; `fields` maps each field to what is wrong with it."""
+    """The destination cannot be stored like this. `fields` maps each field to its errors."""
 
 
 class DestinationUnknown(EvidenceError):
@@ -26,7 +26,7 @@ class DestinationUnknown(EvidenceError):
 
 
 class NotSent(EvidenceError):
-    """The destination has not confirmed what it was sent. `retry_after`: the seconds that it wants to be left alone."""
+    """The destination did not confirm a batch. `retry_after` is the pause in seconds that it requests."""
 
     def __init__(self, reason: str, *, retry_after: int = 0) -> None:
         super().__init__(reason)

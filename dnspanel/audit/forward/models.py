@@ -1,4 +1,4 @@
-"""Destinations of the audit log, how far each is. Models store and constrain; `destinations` and `deliver` write."""
+"""The destinations of the audit log and their progress. `destinations` and `deliver_acts` write them."""
 
 from django.db import models
 
@@ -8,7 +8,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class Kind(models.TextChoices):
-    """In which form a destination takes the log."""
+    """The protocol of a destination."""
 
     SYSLOG = "syslog", gettext_lazy("Syslog over TLS")
     OTLP = "otlp", gettext_lazy("OpenTelemetry")
@@ -19,7 +19,7 @@ WELL = {"failing_since": None, "failures": 0, "resting_until": None, "error": ""
 
 
 class Destination(models.Model):
-    """A server that is sent every act of the audit log, in the order of the chain."""
+    """A server that gets every act of the audit log, in the order of the chain."""
 
     name = models.CharField(max_length=40, unique=True)
     kind = models.CharField(max_length=6, choices=Kind)

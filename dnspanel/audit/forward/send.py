@@ -1,8 +1,9 @@
-"""Sends acts to a destination over a checked address, and waits until it has confirmed them.
+"""Sends acts to a destination over a checked address, and waits for the confirmation.
 
-Syslog has no acknowledgement. The closest is the end of the connection (RFC 5425, 4.4): the panel says that it has sent
-everything, and a receiver that has read all of it closes. A receiver that was lost, refuses the panel, or died with
-unread bytes resets the connection or stays silent, and is sent the same again. OpenTelemetry answers each request.
+Syslog has no acknowledgement. The closest is the end of the connection (RFC 5425, section 4.4): the panel announces the
+end, and a receiver that has read everything closes the connection. A receiver that is lost, refuses the panel, or dies
+with unread bytes resets the connection or stays silent. Then the acts are sent again. OpenTelemetry answers each
+request.
 """
 
 import array
@@ -46,7 +47,7 @@ _LOOK_AGAIN = 0.005  # seconds, within the time that a packet takes
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A destination as it is connected to; secrets in plain text, for as long as that takes."""
+    """The address, certificates and secrets of a destination. Secrets are in plain text, only during the connection."""
 
     kind: str
     address: str
@@ -58,7 +59,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """How many of the acts were confirmed, the first ones; `rejected`: what the destination would not keep of them."""
+    """The result of a batch. `count` is the number of acts that were confirmed, from the first one on.
+
+    `rejected` is the destination's message about acts that it did not store.
+    """
 
     count: int
     rejected: str = ""
@@ -94,7 +98,7 @@ def _send_syslog(target: Target, acts: Sequence[Act], sender: Sender, context: s
 
 
 def addresses_of(address: SyslogAddress) -> Sequence[str]:
-    """Return the addresses of the host. The panel may connect to all of them. Raise NotSent."""
+    """Return the host's addresses. Raise NotSent if the panel is not allowed to connect to one of them."""
     try:
         return outbound.allowed_addresses(address.host, address.port, getattr(settings, NETWORKS))
     except outbound.NotReachable as exc:
@@ -106,7 +110,7 @@ def addresses_of(address: SyslogAddress) -> Sequence[str]:
 
 
 def _connect_tls(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Connect by TLS to the first address of the host that accepts. Raise NotSent."""
+    """Connect by TLS to the host's first address that accepts a connection. Raise NotSent."""
     failure: OSError | None = None
     for each in addresses_of(address)[:_MOST_ADDRESSES]:
         try:
@@ -131,12 +135,12 @@ def _write(stream: ssl.SSLSocket, content: bytes, deadline: float) -> None:
 
 
 def _end(stream: ssl.SSLSocket, deadline: float) -> None:
-    """Wait until the receiver has read every byte and closed. Raise OSError if it does not, also if it stays silent.
+    """Wait until the receiver has read every byte and closed the connection. Raise OSError if it does not.
 
-    1. Send the end of TLS and read theirs. An alert in its place is an error. Some leave it out and only close.
-    2. Send the end of the connection and read theirs. A receiver that closes with unread bytes resets it instead.
-    3. The receiver may have closed before all bytes arrived, as rsyslog does with a client without a certificate. Then
-       the kernel there has not acknowledged them, and resets the connection once they arrive.
+    1. Send the end of TLS and wait for the receiver's. An alert instead is an error. Some receivers only close.
+    2. Send the end of the connection and wait for the receiver's. A receiver with unread bytes resets it instead.
+    3. Some receivers close before all bytes have arrived, for example rsyslog with a client without a certificate. Then
+       their kernel has not acknowledged the bytes, and resets the connection when they arrive. So wait for that too.
     """
     stream.settimeout(_seconds_left(deadline))
     with suppress(ssl.SSLEOFError):
@@ -153,7 +157,7 @@ def _end(stream: ssl.SSLSocket, deadline: float) -> None:
 
 
 def _count_unacknowledged(stream: socket.socket) -> int:
-    """Return the number of bytes that the other kernel has not acknowledged. Raise OSError if it never will."""
+    """Return the number of bytes that the receiver's kernel has not acknowledged. Raise OSError on failure."""
     _raise_error_of(stream)
     count = array.array("i", [0])
     fcntl.ioctl(stream.fileno(), termios.TIOCOUTQ, count)
@@ -198,7 +202,7 @@ def _fault_of(answer: Answer) -> str:
 
 
 def _message_of_rejected(answer: Answer) -> str:
-    """Return the message of a partial success in an ExportLogsServiceResponse, or "" for a full one."""
+    """Return the message of a partial success in an ExportLogsServiceResponse. Return "" for a full success."""
     try:
         partial = json.loads(answer.body or b"{}").get("partialSuccess") or {}
         count, told = int(partial.get("rejectedLogRecords") or 0), str(partial.get("errorMessage") or "")

@@ -1,7 +1,7 @@
-"""Evidence's work: `celery worker -Q push --pool=threads`.
+"""Celery tasks that send the audit log, run by `celery worker -Q push --pool=threads`.
 
-Tasks carry nothing, or a destination's id, and send whatever it does not have; beat enqueues them again. Nothing of
-this is on the way of an act, or of the chain.
+Tasks carry at most a destination's id, and send everything that it lacks. Celery beat enqueues them again. Writing an
+act never waits for these tasks.
 """
 
 import threading
@@ -23,14 +23,14 @@ _places = threading.BoundedSemaphore(2)
 
 @shared_task(ignore_result=True)
 def drive_evidence() -> None:
-    """Start a sender for each destination that is behind. Runs every few seconds."""
+    """Start a task for each destination that is behind. This task runs every few seconds."""
     with while_postgresql_answers():
         wake_each(deliver_evidence, deliver_acts.destinations_with_due(now=timezone.now()))
 
 
 @shared_task(ignore_result=True)
 def deliver_evidence(destination_id: int) -> None:
-    """Send what one destination does not have, batch by batch. Twice, late or never does no harm."""
+    """Send one destination its missing acts, batch by batch. It is harmless to run this twice, late or never."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again when there is a place
     try:
@@ -41,7 +41,7 @@ def deliver_evidence(destination_id: int) -> None:
 
 
 def _deliver(destination_id: int) -> None:
-    """Send to one destination. A lock allows one sender each, so that acts arrive in order."""
+    """Send batches to one destination. A lock allows one sender per destination, so that acts arrive in order."""
     with hold_lock(Lock.EVIDENCE, destination_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until:
