@@ -131,7 +131,7 @@ def release(conn: Any, lock: Lock, key: int = 0) -> None:
 
 
 def locked_keys(*locks: Lock) -> list[tuple[Lock, int]]:
-    """Return which of these locks are held by any session, with the second halves of their keys."""
+    """Return the locks among these that any session holds, with the second halves of their keys."""
     with connection.cursor() as cursor:
         cursor.execute(_LOCKED, [list(map(int, locks))])
         return [(Lock(kind), key) for kind, key in cursor.fetchall()]

@@ -61,7 +61,7 @@ def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 @register(OWN)
 def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the defaults of new zones (E005, E006)."""
+    """Check the default name servers (E005) and the default hostmaster (E006) of new zones."""
     found: list[CheckMessage] = []
     if not settings.DEFAULT_NAMESERVERS or not all(map(_is_name, settings.DEFAULT_NAMESERVERS)):
         hint = "Give names with commas between them, such as ns1.example.net.,ns2.example.net."

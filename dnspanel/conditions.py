@@ -18,7 +18,7 @@ Inputs = TypeVar("Inputs")
 
 
 class Severity(models.TextChoices):
-    """How urgent a condition is."""
+    """The urgency of a condition."""
 
     WARNING = "warning", gettext_lazy("warning")
     CRITICAL = "critical", gettext_lazy("critical")

@@ -95,7 +95,7 @@ def passes_rules(under: SystemRight | None) -> bool:
 def actor_of(person: Person) -> Actor | None:
     """Return the actor for this person, or None for anonymous users and closed accounts.
 
-    One query for each `User` object.
+    Make one query for each `User` object. The result is stored in the object.
     """
     if isinstance(person, Actor):
         return person
@@ -137,7 +137,7 @@ def can(person: Person, permission: Permission) -> bool:
 
 
 def user_of(author: Author) -> User | None:
-    """Return the person behind an author."""
+    """Return the person behind an author, or None for the panel itself."""
     return author.user if isinstance(author, Actor) else author
 
 

@@ -109,7 +109,7 @@ def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
 
 
 def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in: bool = True) -> None:
-    """Give the person what the rules give now, and remove what the rules gave before and no longer give.
+    """Give the person the role and teams that the rules give now, and remove those that the rules no longer give.
 
     The rules' role replaces a role set by hand. The last administrator stays an administrator, and the audit log
     records that. If `signs_in` is True, store the time of the sign-in in the link.

@@ -55,7 +55,7 @@ def directory_by_id(pk: int) -> ScimDirectory:
 
 
 def directory_of(actor: Actor) -> ScimDirectory:
-    """Return the directory whose token the actor has. Raise DirectoryUnknown."""
+    """Return the directory that the actor's token belongs to. Raise DirectoryUnknown."""
     directory = ScimDirectory.objects.filter(account=actor.user).first()
     if directory is None:
         raise DirectoryUnknown

@@ -1,7 +1,7 @@
 """Gives a directory's people the roles and teams of their groups, and takes them back. Verbs.
 
-As with sign-in providers, rules define what a group gives. A group without a rule is a team, if the directory's
-settings say so.
+As with sign-in providers, rules define the role or team of a group. A group without a rule is a team, if the
+directory's settings say so.
 """
 
 import json

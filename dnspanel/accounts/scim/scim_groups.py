@@ -53,7 +53,7 @@ def members_of(group: ScimGroup) -> frozenset[int]:
 
 
 def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now: datetime) -> ScimGroup:
-    """Create a group and give its members what the group gives.
+    """Create a group and give its members the group's roles and teams.
 
     Raise AccountRefused, TeamRefused, Taken, DirectoryFull, PersonUnknown, OutOfReach, DirectoryUnknown.
     """
@@ -107,7 +107,10 @@ def change_group(
 def delete_group(
     *, directory: ScimDirectory, pk: int, check: Callable[[ScimGroup], None], by: Author, now: datetime
 ) -> None:
-    """Delete a group and take back what it gave. Its team stays, because zones can belong to it. Raise GroupUnknown."""
+    """Delete a group and take back the roles and teams that it gave. Raise GroupUnknown.
+
+    The group's own team stays, because zones can belong to it.
+    """
     with transaction.atomic(durable=True):
         row = locked_directory(directory)
         group = group_of(row, pk)
@@ -164,7 +167,7 @@ def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, n
 def _set_members(
     directory: ScimDirectory, group: ScimGroup, before: frozenset[int], after: frozenset[int], by: Author, now: datetime
 ) -> None:
-    """Set the group's members. Give new members what the group gives, and take it back from those who leave."""
+    """Set the group's members. Give the group's roles and teams to new members, and take them back from leavers."""
     added, removed = after - before, before - after
     if not added and not removed:
         return

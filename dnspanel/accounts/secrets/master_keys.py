@@ -52,7 +52,7 @@ def is_readable(token: bytes) -> bool:
 
 
 def decrypts(master_key: str, token: bytes) -> bool:
-    """Return True if the token was encrypted with this key."""
+    """Return True if this key decrypts the token."""
     try:
         fernet(master_key).decrypt(token)
     except InvalidToken:

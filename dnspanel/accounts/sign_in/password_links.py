@@ -57,7 +57,7 @@ def make_password_link(*, user: User, by: Author, now: datetime) -> str:
 
 
 def person_of_link(link: str) -> User:
-    """Return the person whose password the link sets. Raise LinkDead."""
+    """Return the person whose password this link can set. Raise LinkDead if the link is invalid."""
     pk, _, token = link.partition("-")
     people = User.objects.filter(is_active=True, is_service=False)
     try:

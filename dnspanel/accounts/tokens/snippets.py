@@ -25,7 +25,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """One configuration text. `language` selects the syntax highlighting. `note` explains what to check before use."""
+    """One configuration text. `language` selects the syntax highlighting. `note` is advice for people."""
 
     tool: str
     language: str  # sh, ini, yaml, hcl

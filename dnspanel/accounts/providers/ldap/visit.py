@@ -70,7 +70,7 @@ class Entry:
 
 
 class Visit:
-    """One connection to a provider's server, bound with the panel's own name and secret."""
+    """One connection to a provider's server, authenticated with the panel's own name and secret."""
 
     def __init__(self, provider: SignInProvider, connection: Any) -> None:
         self.terms = Terms(provider.group_claim, provider.attributes)

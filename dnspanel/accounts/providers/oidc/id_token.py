@@ -106,7 +106,10 @@ def _verify_token(
 
 
 def _key(id_token: str, keys: Mapping[str, Any]) -> Any:
-    """Return the key that the token names, or the only key if it names none. Raise PyJWTError, KeyError, ValueError."""
+    """Return the key that the token names, or the only key if it names none.
+
+    Raise PyJWTError, KeyError or ValueError.
+    """
     found = jwt.PyJWKSet.from_dict(dict(keys)).keys
     usable = [key for key in found if key.public_key_use in {None, "sig"}]
     named = jwt.get_unverified_header(id_token).get("kid")

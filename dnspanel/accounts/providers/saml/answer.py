@@ -1,8 +1,8 @@
 """Verifies a SAML provider's answer as a whole and accepts it once. Verbs.
 
-Sources: saml-core-2.0-os; saml-profiles-2.0-os, section 4.1.4. python3-saml verifies the signatures and their scope,
-but accepts assertions with missing elements. This module requires that the signed assertion contains the audience, the
-recipient, the id of the request and the end of the confirmation.
+The sources are saml-core-2.0-os and section 4.1.4 of saml-profiles-2.0-os. python3-saml verifies the signatures and
+their scope, but accepts assertions with missing elements. This module requires that the signed assertion contains the
+audience, the recipient, the id of the request and the end of the confirmation.
 """
 
 import hashlib
