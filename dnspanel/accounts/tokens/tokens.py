@@ -195,11 +195,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
 
 
 def _refuse_wider(by: Author, token: Token) -> None:
-    """Raise NotYours or TokenRefused if the author must not get this token's secret.
-
-    The author must own the token or manage its service account. A token must not get the secret of a token with more
-    rights or wider limits.
-    """
+    """Raise NotYours unless the author manages the token, and TokenRefused for a token with fewer rights or limits."""
     refuse_tokens_of_another(owner=token.owner, by=by)
     mine = by if isinstance(by, Actor) else None
     if mine is None or mine.token is None or mine.token.pk == token.pk:
@@ -298,10 +294,7 @@ def _is_part_of(token: Token, grants: Collection[Grant], permissions: Collection
 
 
 def _line_of(token: Token) -> Iterator[set[int]]:
-    """Yield sets of ids of the tokens that are revoked together with this one, beginning with the token itself.
-
-    Each set has the rotations of the tokens before, and all tokens made with any of their forms.
-    """
+    """Yield sets of ids of the tokens to revoke together: the token, then its rotations and the tokens it made."""
     seen, ending = set[int](), {token.pk}
     while ending:
         yield ending

@@ -134,10 +134,7 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def forget_scan(*, piece: ImportPiece) -> None:
-    """Delete the results of a scan except people's choices, so that the piece is scanned again.
-
-    Runs in the caller's transaction.
-    """
+    """Delete the results of a scan except people's choices, so that the piece is scanned again. Needs a transaction."""
     zones = ImportZone.objects.filter(job_id=piece.job_id, piece=piece.number)
     choices = dict(zones.exclude(choice="").values_list("name", "choice"))
     zones.delete()

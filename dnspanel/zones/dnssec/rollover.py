@@ -189,13 +189,7 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
 
 
 def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
-    """Return the first step of a rollover.
-
-    `new` are keys to add to the zone, or keys that the parent's DS must name.
-
-    On the way to insecure, CDS and CDNSKEY ask the parent to delete the DS (RFC 8078 section 4). While they would name
-    the wrong keys, the zone has none.
-    """
+    """Return the first step of a rollover. `new` are keys to add, or keys that the parent's DS must name."""
     stage = (EMERGENCY if emergency else STAGES)[kind][0]
     if kind is Kind.INSECURE:
         state = replace(state, cds=DELETE, cdnskey=True)  # parents that follow one of them, or either

@@ -186,9 +186,7 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 
 
 def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
-    """Rename a draft of the person. Raise DraftRefused for an invalid name, and DraftUnknown if the draft is another
-    person's.
-    """
+    """Rename a draft of the person. Raise DraftRefused for an invalid name; DraftUnknown if they don't own it."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         before, draft.name = draft.name, _clean(name)
@@ -198,10 +196,7 @@ def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
 
 
 def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
-    """Delete a named draft of the person, even if it is open in an editor. Return the number of lost changes.
-
-    Raise DraftUnknown if the draft is another person's.
-    """
+    """Delete the person's named draft, even if it is open. Return the number of lost changes. Raise DraftUnknown."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         lost = Operation.objects.filter(draft=draft).count()
@@ -240,9 +235,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
 
 
 def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> None:
-    """Delete a share, and close the draft in the recipient's editor. Raise DraftUnknown if the draft is another
-    person's.
-    """
+    """Delete a share, and close the draft in the recipient's editor. Raise DraftUnknown for another's draft."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         found = DraftShare.objects.select_related("user", "team").filter(draft=draft, pk=share_id).first()
@@ -253,9 +246,7 @@ def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> 
 
 
 def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime) -> None:
-    """Allow or forbid reading the draft by its link. Readers must be able to see one of its zones.
-    Raise DraftUnknown.
-    """
+    """Allow or forbid reading by link, for people who can see a zone of the draft. Raise DraftUnknown."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         if draft.is_by_link != is_open:
@@ -310,17 +301,12 @@ def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) 
 
 
 def operations_seen(reader: Drafter, draft: Draft) -> QuerySet[Operation]:
-    """Select the operations of a draft that the reader sees: those in visible zones. A token needs
-    visible RRsets, too.
-    """
+    """Select the operations that the reader sees: in visible zones, and for a token on visible RRsets."""
     return _seen_by(reader, Operation.objects.filter(draft=draft)).filter(zone__in=access.zones_visible_to(reader))
 
 
 def refuse_requested(draft: Draft) -> None:
-    """Raise DraftRefused if the draft waits for approval, since only its request can publish it.
-
-    Needs one query, or none for a draft without a name.
-    """
+    """Raise DraftRefused if the draft waits for approval, since only its request can publish it."""
     if draft.name and PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
         raise DraftRefused(gettext("This draft waits for approval: its request publishes it, or is withdrawn first."))
 
@@ -332,9 +318,7 @@ def forget_if_empty(draft: Draft) -> None:
 
 
 def people_known_to(sharer: Drafter) -> QuerySet[User]:
-    """Select the people that the sharer can share with: everyone if the sharer sees all zones, else members of their
-    teams.
-    """
+    """Select the people to share with: everyone if the sharer sees all zones, else members of their teams."""
     people = User.objects.filter(is_active=True).exclude(pk=person(sharer).pk).order_by("username")
     return (
         people if _knows_everybody(sharer) else people.filter(memberships__team__in=teams_known_to(sharer)).distinct()
@@ -375,9 +359,7 @@ def _named_draft_of(draft: Draft, reader: Drafter, teams: set[int], counts: Mapp
 
 
 def _seen_by(reader: Drafter, operations: QuerySet[Operation]) -> QuerySet[Operation]:
-    """Select the operations that the reader sees. A person sees all of them, and a token only those
-    within its scope.
-    """
+    """Select the operations that the reader sees: for a person all, for a token those within its scope."""
     actor = actor_of(reader)
     if actor is None or actor.scope is None:
         return operations
@@ -464,9 +446,7 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """Move operations, and the list of their editors, to the draft. Raise DraftRefused if both change
-    the same RRset.
-    """
+    """Move operations and their editors to the draft. Raise DraftRefused if both change the same RRset."""
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))
