@@ -272,8 +272,7 @@ def ending_with(token: Token) -> int:
 def _refuse_above(by: Author, token: Token) -> None:
     """Raise AboveYou if a token would revoke a token that does not belong to it.
 
-    A token can revoke itself, the tokens that it made, and tokens of its owner within its own scope. For other tokens,
-    `refuse_at_or_above` decides.
+    A token can revoke itself, its own tokens, and its owner's tokens within its scope. Else see `refuse_at_or_above`.
     """
     mine = by if isinstance(by, Actor) and by.token is not None else None
     if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):

@@ -1,1 +1,1 @@
-"""Verbs that publish changes of zones and RRsets."""
+"""Publishing of changes to zones and RRsets."""

@@ -1,1 +1,1 @@
-"""Verbs that change how zones are signed. The package `dnssec` has the reads and the pure parts."""
+"""Changes of how zones are signed. The package `dnssec` has the reads, and the parts without a database."""

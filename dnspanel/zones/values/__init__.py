@@ -1,1 +1,1 @@
-"""Pure functions on texts of zones and their records, which all other packages can use."""
+"""Functions on texts of zones and their records, which all other packages can use."""
