@@ -265,7 +265,7 @@ def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> 
 
 
 def leave_other_sets(template: ZoneTemplate, zone_ids: Collection[int]) -> None:
-    """If this template is a set of name servers, unlink these zones from other such sets."""
+    """Unlink these zones from other sets of name servers, if this template is one."""
     if template.kind == TemplateKind.SERVERS:
         others = TemplateLink.objects.filter(zone__in=zone_ids, template__kind=TemplateKind.SERVERS)
         others.exclude(template=template).delete()
