@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 MARKERS = re.compile(
     r"\b(whom|whoever|of which|by which|for which|from which|(?<!there )(?-i:is none)|is to be|are to be|anew|"
-    r"no more\b(?! than)|but for|that there (is|are)|somebody|nobody|everybody|stands|lies|as it was|as they were|so many|besides|"
-    r"meanwhile|lately|told|mend(s|ed)?|for want of|by and by)\b|"
+    r"no more\b(?! than)|but for|that there (is|are)|somebody|nobody|everybody|stands|lies|as it was|as they were|"
+    r"so many|besides|meanwhile|lately|told|mend(s|ed)?|for want of|by and by)\b|"
     r"(^|[.;:,] |\b(of|by|for|to|from|with|and) )who\b",
     re.IGNORECASE,
 )
