@@ -126,11 +126,12 @@ def _place(fault: Mapping[str, Any]) -> str:
 
 
 def _sides(conflict: Mapping[str, Any]) -> list[str]:
-    """Return lines with the current and the wanted state of an RRset that someone else changed."""
-    theirs = _rdata(conflict.get("theirs"))
-    return [
-        f"  {conflict.get('name')} {conflict.get('type')}: it is {theirs} by now, not {_rdata(conflict.get('base'))}"
-    ]
+    """Return the present and the expected state of an RRset that changed since."""
+    theirs, base = conflict.get("theirs"), conflict.get("base")
+    now, then, what = _rdata(theirs), _rdata(base), "it"
+    if now == then and theirs and base and theirs.get("ttl") != base.get("ttl"):
+        now, then, what = theirs.get("ttl"), base.get("ttl"), "its TTL"
+    return [f"  {conflict.get('name')} {conflict.get('type')}: {what} is {now} by now, not {then}"]
 
 
 def _rdata(rrset: Mapping[str, Any] | None) -> str:

@@ -87,6 +87,9 @@ def test_undoing_what_others_changed_since_is_refused_with_what_they_made_of_it(
     refused = run("zones", "undo", "example.test", "2")
     assert refused.code == 1
     assert "www.example.test. A: it is 192.0.2.2 by now, not 192.0.2.1" in refused.err
+    run("records", "set", "example.test", "mail", "A", "192.0.2.1", "--ttl", "300")
+    run("records", "set", "example.test", "mail", "A", "192.0.2.1", "--ttl", "600")
+    assert "mail.example.test. A: its TTL is 600 by now, not 300" in run("zones", "undo", "example.test", "4").err
 
 
 def test_what_is_wrong_is_said_in_words_with_the_field(run: Run) -> None:
