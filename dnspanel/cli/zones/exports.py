@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shutil import copyfileobj
-from typing import IO, Any, cast
+from typing import IO, Any, NoReturn, cast
 
 import click
 
@@ -18,6 +18,7 @@ from dnspanel.cli.errors import Refused
 from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.zone_paths import zone_path
 
 POLL_SECONDS = 0.5
 _SUFFIXES = {"bind": "tar.gz", "json": "jsonl.gz", "csv": "csv.gz"}
@@ -85,6 +86,8 @@ def export(
     body: dict[str, Any] = {"format": format_, "zones": list(zones), "q": search}
     job = session.client.send("POST", "/exports", body | passphrase_in(keys_passphrase_file))
     job = _wait_for_export(session, job)
+    if zones and job["zones_done"] < len(job["zones"]):
+        _refuse_missing(session, job["zones"])
     with tempfile.TemporaryFile() as compressed:
         session.client.download(f"/exports/{job['id']}/file", compressed)
         compressed.seek(0)
@@ -111,6 +114,14 @@ def _wait_for_export(session: Session, job: Mapping[str, Any]) -> Mapping[str, A
     if job["state"] != "done":
         raise Refused({"code": "export-failed", "detail": f"The export is {job['state']}: {job['failure']}"})
     return job
+
+
+def _refuse_missing(session: Session, zones: Sequence[str]) -> NoReturn:
+    """Raise Refused with the first named zone that does not exist, because the file would lack that zone."""
+    session.way_on = ""
+    for zone in zones:
+        session.client.get(zone_path(zone))
+    raise Refused({"code": "export-failed", "detail": "The export lacks some of the zones. Start it again."})
 
 
 @contextmanager

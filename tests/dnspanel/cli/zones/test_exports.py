@@ -1,4 +1,4 @@
-"""`dnspanel export` and `import` of files that have private keys, sealed under a passphrase.
+"""`dnspanel export` of missing zones; `export` and `import` of files with private keys, sealed under a passphrase.
 
 Tests `cli.passphrase` too. The rest of both commands is in the flow tests.
 """
@@ -95,6 +95,15 @@ def test_keys_go_out_and_come_back(run: Run, erin: Any, administrator: str, tmp_
     assert done.code == 0, done.err
     [after] = queries.keys_of(Zone.objects.get(name=zone.name, deleted_at=None))
     assert after.dnskey == before.dnskey
+
+
+def test_a_named_zone_that_does_not_exist_is_not_left_out(run: Run, erin: Any, tmp_path: Path) -> None:
+    zone_maker(erin)("www 300 A 192.0.2.1", name="exported.test.")
+    file = tmp_path / "zones.tar.gz"
+    refused = run("export", "exported.test", "nowhere.test", "-o", str(file))
+    assert (refused.code, file.exists()) == (1, False)
+    assert "There is no zone nowhere.test" in refused.err
+    assert run("export", "exported.test", "EXPORTED.test.", "-o", str(file)).code == 0
 
 
 def test_a_passphrase_is_one_line_and_for_json(run: Run, erin: Any, tmp_path: Path) -> None:
