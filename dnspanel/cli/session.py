@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,11 +72,20 @@ class Session:
             click.echo(output.plain(message))
 
     def ask(self, question: str) -> None:
-        """Ask a question, and raise Abort unless the answer is yes. Raise UsageError if the output is JSON."""
+        """Ask a question, and raise Abort unless the answer is yes.
+
+        Raise UsageError if the output is JSON, or if standard input ends without an answer, as in a scheduled job.
+        """
         if self.is_json:
             raise click.UsageError(f"Add --yes: with --output json no question is asked. ({question})")
         self.way_on = "Nothing was changed."
-        click.confirm(question, abort=True, err=True)
+        try:
+            click.confirm(question, abort=True, err=True)
+        except click.Abort as exc:
+            if isinstance(exc.__context__, EOFError) and not sys.stdin.isatty():
+                click.echo(err=True)
+                raise click.UsageError("Add --yes: standard input has no answer. Nothing was changed.") from exc
+            raise
         self.way_on = ""
 
     def show(self, value: Mapping[str, Any], details: Mapping[str, Any] | None = None) -> None:

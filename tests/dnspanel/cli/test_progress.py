@@ -140,6 +140,9 @@ def test_a_question_that_is_answered_with_no_is_130(run: Run) -> None:
     declined = run("zones", "delete", "example.test", input="n\n")
     assert (declined.code, declined.out) == (130, "")
     assert declined.err.endswith("Stopped. Nothing was changed.\n")
+    unanswered = run("zones", "delete", "example.test")
+    assert unanswered.code == 2
+    assert unanswered.err.endswith("Error: Add --yes: standard input has no answer. Nothing was changed.\n")
     as_json = run("zones", "delete", "example.test", "--output", "json")
     assert (as_json.code, json.loads(as_json.err)["code"]) == (2, "usage")
     assert "Add --yes" in as_json.err
