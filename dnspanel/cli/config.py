@@ -58,7 +58,10 @@ def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: 
     found_url = _checked_url(url or configured)
     source, token = next(((source, found) for source in sources if (found := _token(source))), ({}, ""))
     if not token:
-        raise click.UsageError(f"No token configured. Set DNSPANEL_TOKEN or DNSPANEL_TOKEN_FILE, or token in {path}.")
+        raise click.UsageError(
+            f"No token configured. Set DNSPANEL_TOKEN or DNSPANEL_TOKEN_FILE, or token in {path}. "
+            f"To create a token: {found_url}/tokens/"
+        )
     if not token.isascii() or not token.isprintable() or " " in token:
         raise click.UsageError(
             "The token contains characters that tokens do not have. Copy the full token, and nothing else."

@@ -94,7 +94,8 @@ def test_a_file_with_a_token_that_others_can_read_is_refused(home: Path) -> None
 def test_what_is_missing_or_wrong_is_said(home: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     assert "DNSPANEL_URL" in refused(empty)
-    assert "DNSPANEL_TOKEN" in refused(empty, DNSPANEL_URL="https://dns.test")
+    assert "DNSPANEL_TOKEN" in (missing := refused(empty, DNSPANEL_URL="https://dns.test"))
+    assert missing.endswith("To create a token: https://dns.test/tokens/")
     assert "does not exist" in refused(empty, "lab")
     for url in ("dns.test", "ftp://dns.test", "https://", "https://dns.test/?x=1", "https://dns.test:port"):
         assert "is not the address of a panel" in refused(home, DNSPANEL_URL=url)
