@@ -119,7 +119,7 @@ def set_records(
     """Set the records at NAME and TYPE.
 
     All present records at NAME and TYPE are replaced. Without --ttl, the present TTL stays. New records get the default
-    TTL of the zone, or 3600 s.
+    TTL of the zone, or 3600 s. `dnspanel records change` changes a TTL without the values.
 
     \b
     Examples:
@@ -256,6 +256,7 @@ def change(
     \b
     Examples:
       dnspanel records change -q 'type:a ttl:<300' --set-ttl 300 --dry-run
+      dnspanel records change --at example.net www A --set-ttl 5m
       dnspanel records change -q has:192.0.2.7 --find 192.0.2.7 --replace-with 198.51.100.7 --wait
       dnspanel records change -q 'type:mx old.example.net' --pattern --find '* *.old.example.net.' \\
         --replace-with '* *.new.example.net.'
