@@ -37,6 +37,11 @@ class Client:
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
         self._pool = urllib3.PoolManager(timeout=timeout, retries=False)
 
+    @property
+    def url(self) -> str:
+        """The address of the panel, without a slash at the end."""
+        return self._config.url
+
     def close(self) -> None:
         """Close all connections."""
         self._pool.clear()

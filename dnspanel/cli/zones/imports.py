@@ -137,9 +137,11 @@ def import_files(
 ) -> None:
     """Import zone files, folders or archives.
 
-    - is standard input. Every import starts with a dry run; --apply publishes the result. Exit code 1 means that some
-    zones were not imported; the other zones were. With --wait, the zones that were not imported include zones that
-    were taken back, because the name servers could not answer with them.
+    - is standard input. Every import starts with a dry run; --apply publishes the result. The dry run prints how many
+    RRsets change; the page of the import in the panel shows the changes of each zone.
+
+    Exit code 1 means that some zones were not imported; the other zones were. With --wait, the zones that were not
+    imported include zones that were taken back, because the name servers could not answer with them.
 
     \b
     Examples:
@@ -265,6 +267,7 @@ def _conclude(
                 _tell_faults(session, number, "taken-back")
     _show(session, job)
     if not apply:
+        output.tell(f"To see the changes of each zone: {session.client.url}/imports/{number}/")
         output.tell(f"Nothing was written. To publish the import: dnspanel imports apply {number}")
     if (job["plan"] or {}).get("failed"):
         raise click.exceptions.Exit(Refused.exit_code)

@@ -1,4 +1,4 @@
-"""`dnspanel export` of missing zones; `export` and `import` of files with private keys, sealed under a passphrase.
+"""`dnspanel export` of missing zones, a dry run of `import`, and both with sealed private keys.
 
 Tests `cli.passphrase` too. The rest of both commands is in the flow tests.
 """
@@ -104,6 +104,17 @@ def test_a_named_zone_that_does_not_exist_is_not_left_out(run: Run, erin: Any, t
     assert (refused.code, file.exists()) == (1, False)
     assert "There is no zone nowhere.test" in refused.err
     assert run("export", "exported.test", "EXPORTED.test.", "-o", str(file)).code == 0
+
+
+def test_a_dry_run_of_an_import_says_where_the_changes_are(run: Run, panel: str, erin: Any, tmp_path: Path) -> None:
+    zone_maker(erin)("www 300 A 192.0.2.1", name="imported.test.")
+    file = tmp_path / "imported.test.zone"
+    assert run("export", "imported.test", "-o", str(file)).code == 0
+    file.write_text(file.read_text().replace("192.0.2.1", "192.0.2.2"))
+    planned = run("import", str(file), "--existing", "replace")
+    assert planned.code == 0, planned.err
+    number = ImportJob.objects.get().pk
+    assert f"To see the changes of each zone: {panel}/imports/{number}/\n" in planned.err
 
 
 def test_a_passphrase_is_one_line_and_for_json(run: Run, erin: Any, tmp_path: Path) -> None:
