@@ -133,7 +133,7 @@ class Raw:
             thread = threading.Thread(target=self._serve, args=(listener, context, pieces), daemon=True)
             thread.start()
             self.client = NodeClient("127.0.0.1", port, authority.client_context(), answer_seconds=5)
-            self.client.connection = self.client._connected()
+            self.client.connection = self.client._open_connection()
 
     def _serve(self, listener: socket.socket, context: ssl.SSLContext, pieces: tuple[bytes, ...]) -> None:
         plain, _ = listener.accept()

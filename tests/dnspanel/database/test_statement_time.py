@@ -218,7 +218,7 @@ def test_other_requests_of_api_v1_are_503(make_caller: MakeCaller, monkeypatch: 
 @pytest.mark.parametrize(
     ("path", "slow"),
     [
-        ("/zones?q=example", "zones._filtered"),
+        ("/zones?q=example", "zones._filter_zones"),
         ("/search?q=example", "search.zones_fitting"),
         ("/zones/example.test./rrsets?q=www", "rrsets.last_compared"),
     ],

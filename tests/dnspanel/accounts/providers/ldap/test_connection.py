@@ -36,7 +36,7 @@ def test_a_certificate_that_does_not_count_ends_it_before_any_name_is_told(
     certificates = {"public": "", "another": own_certificate("127.0.0.1").certificate}.get(trusted, at_ldap.certificate)
     if trusted == "of another host":
         host = "ldap.elsewhere.test"
-        monkeypatch.setattr(module.outbound, "resolved", lambda host, port: ["127.0.0.1"])
+        monkeypatch.setattr(module.outbound, "resolve_host", lambda host, port: ["127.0.0.1"])
     before = at_ldap.log.count(" BIND ")
     with pytest.raises(ProviderAway, match="certificate"):
         open_connection(f"{scheme}://{host}:{port}", certificates, seconds=10)
@@ -49,7 +49,7 @@ def test_the_address_that_was_checked_is_the_one_of_the_connection(
     settings.OIDC_NETWORKS = []
     with pytest.raises(ProviderAway, match="PANEL_OIDC_NETWORKS"):
         open_connection(at_ldap.uri, at_ldap.certificate, seconds=10)
-    monkeypatch.setattr(module.outbound, "resolved", lambda host, port: ["127.0.0.1", "10.0.0.1"])
+    monkeypatch.setattr(module.outbound, "resolve_host", lambda host, port: ["127.0.0.1", "10.0.0.1"])
     settings.OIDC_NETWORKS = ["127.0.0.0/8"]
     with pytest.raises(ProviderAway, match="not a public address"):
         open_connection("ldaps://ldap.work.test", at_ldap.certificate, seconds=10)

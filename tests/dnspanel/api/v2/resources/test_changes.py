@@ -62,7 +62,7 @@ def test_every_fault_is_pointed_at_and_nothing_is_written(call: Caller, zone: Zo
         ("/changes/1/rdata/1", "bad-rdata"),
         ("/changes/2/op", "invalid-choice"),
         ("/changes/3/name", "bad-name"),
-        ("/changes/4/comment", "invalid"),
+        ("/changes/4/comment", "not-together"),
         ("/changes/4/rdata", "too-few"),
         ("/changes/5/x~1y", "unknown"),
         ("/changes/5/type", "bad-type"),
