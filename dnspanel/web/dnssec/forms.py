@@ -1,4 +1,4 @@
-"""Forms for signing a zone. They check only the shape; the verbs check the rest."""
+"""Forms for signing a zone. They check only the shape; `zones` checks the rest."""
 
 from collections.abc import Sequence
 from typing import Any
