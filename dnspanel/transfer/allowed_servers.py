@@ -1,10 +1,10 @@
-"""Restrict the servers that the panel contacts for imports and comparisons.
+"""The check of servers that people's imports and comparisons connect to.
 
 People choose these servers, but the panel's network can have servers that they must not reach. So people's jobs only
 connect to public addresses and the networks of PANEL_SOURCE_NETWORKS, on the ports that such servers use. The verbs
-that create jobs check the server, so that the error appears at its field. Each connection checks the server again and
-uses the address that was checked. Jobs that the operator creates at the command line in the panel's own name can reach
-any server: a person with a shell can do that anyway.
+that create jobs check the server, so that the error appears at the server's field. Each connection checks the server
+again and uses the address that was checked. Jobs that the operator creates at the command line in the panel's own name
+can reach any server: a person with a shell can do that anyway.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,16 +39,16 @@ _ONLY_FOR_EDITORS_OF_ALL = gettext_noop(
 
 
 def may_read_servers(author: Author) -> bool:
-    """Return True if this author is allowed to name a server to import from.
+    """Return True if this author is allowed to choose a server to import from.
 
-    Allowed are the panel itself and people with the right to add records to every zone.
+    The panel itself is allowed, and so are people with the right to add records to every zone.
     """
     actor = None if author is None else actor_of(author)
     return author is None or (actor is not None and actor.may_everywhere(Right.ADD))
 
 
 def refuse_servers(author: Author) -> None:
-    """Raise Forbidden unless the author is allowed to name a server to import from."""
+    """Raise Forbidden unless the author is allowed to choose a server to import from."""
     if not may_read_servers(author):
         raise Forbidden(Permission.EDIT, gettext(_ONLY_FOR_EDITORS_OF_ALL))
 
@@ -93,7 +93,7 @@ def addresses_for(author: Author) -> Addresses | None:
 def every_address(host: str, port: int) -> Sequence[str]:
     """Return all addresses of a host without checking whether they are allowed.
 
-    Raise SourceAway if it has none.
+    Raise SourceAway if the host has no address.
     """
     try:
         return outbound.resolve_host(host, port)

@@ -1,7 +1,7 @@
-"""The data that an import passes on: documents from a source, parsed zones, and faults. Pure.
+"""The data that flows through an import: documents from a source, parsed zones, and faults. Pure.
 
-Every source yields zone-file text, and one parser reads all of it. So a value from a CSV file passes the same checks as
-a value in a zone file.
+Every source yields zone-file text, which one parser reads. So a value from a CSV file passes the same checks as a value
+in a zone file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ __all__ = [
 class Document:
     """The text of one zone, as the source had it.
 
-    `zone` is the zone's canonical name if the source knows it, or "" if the text has to name it. `lines` maps line
+    `zone` is the zone's canonical name if the source knows it, or "" if the text has to contain it. `lines` maps line
     numbers of the text to line numbers of the file `path`, where they differ (CSV). Its entry 0 is for the first line.
     """
 
@@ -42,10 +42,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SourceFault:
-    """An error or a notable thing at a place of a source.
+    """An error, a warning or a notable fact at a place in a source.
 
     `line` and `column` count from 1; 0 means the file as a whole. `source` is the faulty text, at most 200 characters.
-    `fix` is text that could replace the whole line, or "". `code` is a stable name of the kind.
+    `fix` is text that could replace the whole line, or "". `code` is a stable name for this kind of fault.
     """
 
     path: str
@@ -60,16 +60,16 @@ class SourceFault:
 
     @property
     def is_loss(self) -> bool:
-        """True if the line is left out of the zone.
+        """True if the fault leaves the line out of the zone.
 
-        An import reports that and continues; an edit must be refused.
+        An import reports such a fault and continues; an edit must be refused.
         """
         return self.severity is Severity.ERROR or self.code == "out-of-zone" or self.code.endswith("-left-out")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Data from a source that zones here cannot hold yet.
+    """Data from a source that zones in the panel cannot hold yet.
 
     `kind` is a `models.KeptKind`, and `value` can be secret.
     """
@@ -156,7 +156,7 @@ SERVER_SET = "server_set"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The way an import reads zones and applies them. A zone can have its own choice.
+    """The options of an import: how it reads and applies zones. A person can choose `new` and `existing` for each zone.
 
     `new` is `create` or `skip`. `existing` is `union` (the values of both), `rrsets` (RRsets of the source replace the
     zone's, and the others stay), `replace` (the zone becomes what the source has) or `skip`.
@@ -190,9 +190,9 @@ class Options:
 
 
 class Source(Protocol):
-    """The place that an import reads from.
+    """A source of an import, such as files or a server.
 
-    It is deterministic: a source always yields the same items in the same order.
+    A source is deterministic: it always yields the same items in the same order.
     """
 
     @property
@@ -213,10 +213,10 @@ class Source(Protocol):
 
 @runtime_checkable
 class ServerSource(Source, Protocol):
-    """A source that waits for another operator's server."""
+    """A source that reads from another operator's server."""
 
     def cut(self) -> None:
-        """Make every wait for the server fail. Called from another thread."""
+        """Make every read from the server fail. Called from another thread."""
 
 
 Item = Document | SourceFault | Kept

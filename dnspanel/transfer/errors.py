@@ -46,7 +46,7 @@ class ServerRefused(SourceRefused):
 
 
 class QuotaExceeded(TransferError):
-    """The author or one of the author's teams has as many imports, or as many bytes of files, as the quota allows."""
+    """The author or one of the author's teams has reached the quota of imports or of bytes of files."""
 
 
 class PassphraseRefused(TransferError):

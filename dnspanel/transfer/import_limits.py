@@ -1,4 +1,4 @@
-"""All limits of an import, under the names that errors show."""
+"""All limits of an import, with the names that errors use for them."""
 
 from types import MappingProxyType
 
@@ -32,7 +32,7 @@ MOST_READ_SECONDS = 6 * 3600.0
 
 
 def generated_title(most: int) -> str:
-    """Return the text of the limit on records that one `$GENERATE` makes."""
+    """Return the text that describes the limit on records from one `$GENERATE`."""
     return gettext(_GENERATED).format(most=most)
 
 
@@ -57,6 +57,6 @@ _TITLES = MappingProxyType(
 
 
 def title(limit: str) -> str:
-    """Return the text of the limit in the current language."""
+    """Return the text that describes the limit, in the current language."""
     message, most = _TITLES[limit]
     return gettext(message).format(most=most)

@@ -1,4 +1,4 @@
-"""Check quotas of running imports and their files, and count what a person or a team uses of each quota."""
+"""The quotas of unfinished imports and of their files, and the usage of each quota by a person or a team."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,7 @@
-"""Read compressed files as streams of chunks.
+"""A reader that unpacks compressed files as streams of chunks.
 
-Bytes are counted while they are unpacked, because the size in a header cannot be trusted. The first bytes of a file
-decide its format, never its name.
+Bytes are counted while they are unpacked, because the size in a header cannot be trusted. A file's format is detected
+from its first bytes, never from its name.
 """
 
 import bz2
@@ -27,7 +27,7 @@ class Damaged(UploadRefused):
 
 
 class EntryKind(Enum):
-    """The kind of an archive's entry. Only files have content."""
+    """The kind of an archive entry. Only files have content."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -42,7 +42,7 @@ class EntryKind(Enum):
 
 
 class Entry(NamedTuple):
-    """One entry of an archive. The path is unchanged."""
+    """One entry of an archive. `path` is as the archive has it, not normalized."""
 
     path: bytes
     kind: EntryKind
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 class Meter:
-    """A counter of the bytes read from disk and unpacked, which refuses archive bombs."""
+    """A counter of the bytes read from disk and the bytes unpacked, which refuses archive bombs."""
 
     def __init__(self, size: int) -> None:
         self.read = 0
@@ -58,7 +58,7 @@ class Meter:
         self._most = min(MOST_UNPACKED_BYTES, max(RATIO_FREE_BYTES, MOST_RATIO * size))
 
     def count(self, unpacked: int) -> None:
-        """Add unpacked bytes to the count.
+        """Add to the number of unpacked bytes.
 
         Raise UploadRefused (limit `unpacked` or `ratio`) if the total is too large.
         """

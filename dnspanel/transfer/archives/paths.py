@@ -1,6 +1,6 @@
-"""Normalize or refuse the paths in uploads and archives.
+"""The normalization of paths in uploads and archives, which also refuses unsafe ones.
 
-Paths are only labels: the panel never opens a file by them.
+Paths are only labels: the panel never uses them to open a file.
 """
 
 import fnmatch
@@ -66,7 +66,9 @@ def _refusal_of_path(path: str, reason: str) -> UploadRefused:
 
 
 class PathIndex:
-    """An index of all paths of an upload, which finds a file by its name in a zone file or a configuration."""
+    """An index of all paths of an upload, which finds a file by the name that a zone file or a configuration has for
+    it.
+    """
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_name: dict[str, list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Read an uploaded text file, compressed or not, line by line as UTF-8.
+"""A reader of uploaded text files, compressed or not, line by line as UTF-8.
 
 Bytes that are not UTF-8 are reported by offset.
 """

@@ -1,4 +1,4 @@
-"""Read the files of an upload, packed or not: the path and content of each file, one at a time, in a fixed order."""
+"""A reader of uploads, packed or not, which yields the path and content of each file in a fixed order."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -58,9 +58,10 @@ class Contents:
         return self._is_alone and path in self._own_names
 
     def walk(self, meter: Meter) -> Iterator[Content | SourceFault]:
-        """Yield (path, content) for every file, and a SourceFault for each file that cannot be opened.
+        """Yield (path, content) for every file, or a SourceFault for a file that cannot be opened.
 
-        Raise UploadRefused if a limit is broken or an archive is cut off, because the missing files are unknown.
+        Raise UploadRefused if the upload exceeds a limit or an archive is cut off, because the missing files are
+        unknown.
         """
         count = 0
         for path, name in self._uploads:
@@ -73,7 +74,7 @@ class Contents:
     def chunks(self, meter: Meter) -> Iterator[bytes]:
         """Yield the raw content of all files with archive headers, for a search that ignores file boundaries.
 
-        Stop early where an archive is damaged. Raise UploadRefused for an archive bomb.
+        Skip the rest of a damaged archive. Raise UploadRefused for an archive bomb.
         """
         for path, _ in self._uploads:
             for file in _files_below(path) if path.is_dir() else (path,):

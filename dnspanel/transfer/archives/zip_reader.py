@@ -1,4 +1,4 @@
-r"""Read zip archives. Entries come in the order of the central directory, and each is compared with its own header.
+r"""A reader of zip archives, in the order of the central directory. Each entry is checked against its own header.
 
     central directory entry              local header                 end of the directory
     offset  size                         offset  size                 offset  size
@@ -10,7 +10,7 @@ r"""Read zip archives. Entries come in the order of the central directory, and e
     28      6     of path, extra, note
     38      8     attributes, offset
 
-All numbers are little-endian. Zip64 moves numbers that do not fit into extra fields.
+All numbers are little-endian. Zip64 moves numbers that are too large into extra fields.
 
 Why not `zipfile`: it reads the whole directory into memory before the entries can be counted. That takes 56 MiB for
 100,000 entries and 1.1 GiB for the highest number that we accept. It lets entries share bytes, which is how a small
@@ -93,7 +93,7 @@ class _ZipReader:
             yield Entry(path, EntryKind.DAMAGED) if content is None else Entry(path, EntryKind.FILE, content)
 
     def _directory(self) -> tuple[int, int, int]:
-        """Return the number of entries, and the offsets of the start and the end of their directory."""
+        """Return the number of entries, and the offsets where their directory starts and ends."""
         tail_at = max(0, self._size - (1 << 16) - _END.size)
         tail = os.pread(self._descriptor, self._size - tail_at, tail_at)
         found = tail.rfind(b"PK\5\6")
@@ -181,7 +181,7 @@ class _ZipReader:
         return EntryKind.TOO_LARGE if central.unpacked > self._most_content else EntryKind.FILE
 
     def _content(self, central: _Central) -> bytes | None:
-        """Return the content of the entry, or None if the directory's size, checksum or header does not match it."""
+        """Return the entry's content, or None if its header, size or checksum doesn't match the directory."""
         header = os.pread(self._descriptor, _LOCAL.size + len(central.path), central.offset)
         if len(header) < _LOCAL.size:
             return None
@@ -250,7 +250,7 @@ def _decompress_bzip2(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -> tuple[int, int, int]:
-    """Return the sizes and the offset, with the numbers that did not fit taken from the zip64 extra field."""
+    """Return the sizes and the offset, and take numbers that are too large from the zip64 extra field."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)
@@ -267,7 +267,7 @@ def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -
 
 
 def _utf8(path: bytes) -> bytes:
-    """Return the path in UTF-8. A path that is not UTF-8 is read as code page 437 of the first PCs."""
+    """Return the path in UTF-8. A path that is not UTF-8 is read as code page 437, the encoding of the first PCs."""
     try:
         path.decode()
     except UnicodeDecodeError:

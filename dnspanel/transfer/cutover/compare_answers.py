@@ -1,4 +1,4 @@
-"""Compare the answers of an old server and of our nodes before a zone's delegation moves. No models here.
+"""The comparison of an old server's answers with our nodes' before a zone's delegation moves. No models here.
 
 Both sides are asked for every name and type that the zone has here. A few more questions at the apex and at a made-up
 name reveal a signed zone or a wildcard that is missing here.
@@ -43,7 +43,7 @@ class Difference:
 
 
 def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
-    """Return the questions about a zone: each name and type once.
+    """Return the questions to compare for a zone, each name and type once.
 
     Disabled records are included, because the old server can still serve them.
     """
@@ -60,7 +60,7 @@ def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
 def compare_zones(
     zones: Sequence[tuple[str, Sequence[Question]]], old: Server, new: Sequence[Server]
 ) -> Iterator[Difference]:
-    """Yield the differences between the old server's answers and each new server's answers about these zones.
+    """Yield each difference between the old server's answer and a new server's answer about these zones.
 
     Each zone is a pair (name, questions).
     """
@@ -113,7 +113,7 @@ def _in_zone(zone: str, answer: Answer) -> tuple[Found, ...]:
 
 
 def _leaves(zone: str, name: str, old: Answer, new: Answer) -> bool:
-    """Return True if the aliases in both answers point out of the zone. Data from outside is not compared."""
+    """Return True if the aliases in both answers point out of the zone. Data outside the zone is not compared."""
     return all(_end_of_chain(name, answer) is not None for answer in (old, new)) and all(
         not names.is_within(_end_of_chain(name, answer) or zone, zone) for answer in (old, new)
     )

@@ -1,7 +1,7 @@
-"""Make a checklist of the steps before and after a zone's delegation moves to our nodes.
+"""The checklist of steps before and after a zone's delegation moves to our nodes.
 
-The checklist is made from the zone, the old server and the parent's own servers, which a resolver finds. A point that
-could not be checked is marked so, not guessed.
+The checklist is made from the zone, the old server, and the parent's own servers, which a resolver finds. A point that
+could not be checked is marked as not asked.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _MOST_LISTED = 20
 
 
 class Verdict(StrEnum):
-    """The result of one point of the checklist: fine, something to do, or not asked."""
+    """The result of one point of the checklist: fine, to do, or not asked."""
 
     FINE = "fine"
     TO_DO = "to do"
@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A zone as both sides have it: our rows, the old server's SOA, and the number of answers that differ."""
+    """A zone on both sides: our rows, the old server's SOA, and the number of answers that differ."""
 
     zone: str
     rows: Sequence[Row]
@@ -74,7 +74,7 @@ def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: da
 
 
 def text_of(zone: str, points: Iterable[Point]) -> str:
-    """Return the checklist as text that people can send by mail."""
+    """Return the checklist as text for an email."""
     lines: list[str] = [gettext("Delegation checklist of {zone}").format(zone=zone)]
     for point in points:
         lines.append(f"{_MARKS[point.verdict]} {point.message}")
@@ -249,5 +249,5 @@ def _ds(sides: Sides, delegation: Delegation | None) -> Point:
 
 
 def _texts(rows: Iterable[Row], name: str, type: int) -> list[str]:
-    """Return the rdata of one RRset that is served (not disabled)."""
+    """Return the rdata of one RRset without its disabled records."""
     return [text for row in rows if row[0] == name and row[1] == type for text in row[3] if text not in row[4]]

@@ -1,7 +1,7 @@
-"""Ask several DNS servers many questions at once.
+"""A DNS client that asks several servers many questions at once.
 
 Questions go over UDP with EDNS. A lost question is sent again, and a truncated answer is fetched over TCP. The number
-of open questions is limited, so that a comparison does not overload a server in service.
+of open questions is limited, so that a comparison does not overload a production server.
 """
 
 import contextlib
@@ -51,13 +51,13 @@ class Server:
     is_described: bool = True
 
     def silence(self, reason: str) -> "Answer":
-        """Return an answer for a server that did not answer. It has the reason only if `is_described`."""
+        """Return the answer that represents silence from this server, with the reason only if `is_described`."""
         return Answer(None, failure=reason if self.is_described else gettext(_SILENCE))
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One RRset of an answer, with rdata in canonical wire form."""
+    """One RRset in an answer, with rdata in canonical wire form."""
 
     name: str
     type: int
@@ -96,7 +96,7 @@ def ask(
 
 
 class _Line:
-    """One server with the questions that it has not answered yet, and the packets it sent."""
+    """The queries to one server: the questions that are not answered yet, and the packets received."""
 
     def __init__(self, server: Server, questions: Sequence[Question]) -> None:
         self.server = server
@@ -162,7 +162,7 @@ class _Line:
                 self.packets[sent[0]] = packet
 
     def _fits(self, packet: bytes, number: int) -> bool:
-        """Return True if a packet answers this question and not one of an earlier round.
+        """Return True if a packet answers this question rather than one from an earlier round.
 
         A packet without a question also fits: the server could not read the question.
         """

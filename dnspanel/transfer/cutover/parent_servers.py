@@ -1,4 +1,4 @@
-"""Look up a zone's delegation at the parent's own servers, which a resolver finds."""
+"""A resolver that looks up a zone's delegation at the parent's own servers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ _USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """The parent's side of a delegation.
+    """A zone's delegation as the parent has it.
 
-    Without name servers there is no delegation. `ds` is None if the parent could not be asked for it.
+    `nameservers` is empty if the zone is not delegated. `ds` is None if the parent could not be asked for the DS.
     """
 
     parent: str
@@ -43,9 +43,9 @@ class Resolver:
     """A resolver, which also finds the servers of parent zones. Every method returns None after the resolver stops
     answering.
 
-    `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. Only addresses that
-    pass `allows` are returned or asked, because people choose the resolver and the zone's name servers, and so where
-    these lead. Safe to use from several threads.
+    `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. People choose the
+    resolver and the zone's name servers, so only addresses that pass `allows` are returned or asked. Safe to use from
+    several threads.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Resolver:
         return self._addresses[name]
 
     def delegation(self, zone: str) -> Delegation | None:
-        """Return the delegation that the parent's servers have for the zone, or None if none could be asked."""
+        """Return the delegation that the parent's servers have for the zone, or None if no server could be asked."""
         parent = names.parent(zone)
         if parent is None:
             return None

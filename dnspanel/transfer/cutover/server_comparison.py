@@ -1,4 +1,4 @@
-"""Create, run and cancel comparisons of an old server with our nodes. Verbs.
+"""Comparisons of an old server with our nodes, which people create and cancel and workers run. Verbs.
 
 Zones are read, compared and recorded in batches. No DNS query is sent while a transaction is open. If a worker dies,
 the next one continues after the last zone that was recorded.
@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """Raised when a person has cancelled the comparison."""
+    """The error raised when a person has cancelled the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> Non
 
 
 def unfinished_checks() -> list[int]:
-    """Return the ids of the comparisons that have not ended and need a worker."""
+    """Return the ids of the comparisons that have not ended."""
     return list(CutoverCheck.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
 
 

@@ -1,10 +1,10 @@
-"""Write zones as BIND zone files, single or in a tar with the lists that BIND, NSD and Knot DNS use to load them.
+"""The writer of BIND zone files, single or in a tar with the lists that BIND, NSD and Knot DNS use to load them.
 
 Each line is one record with its TTL, so that a zone file can be searched and compared line by line. Nothing is lost. A
 disabled record is the comment `;!disabled name ttl IN TYPE rdata`. An RRset's comment ends its first line. An RRset's
 tags and the comments of its values are a comment after it (`transfer.noted`). Types that only PowerDNS knows are
-written in the form of RFC 3597, after a comment line with their readable form. A zone that is served with the
-signatures of its source ends with the NSEC or NSEC3 records that they cover, so that any server can serve the file
+written in the form of RFC 3597, after a comment line with their readable form. A zone that is served with its source's
+signatures ends with the NSEC or NSEC3 records that these signatures cover, so that any server can serve the file
 unchanged.
 """
 
@@ -49,7 +49,7 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 
 
 def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
-    """Return the complete lines of an RRset with `owner` as their owner.
+    """Return the complete lines of an RRset, each beginning with `owner`.
 
     Types in `generic` use the form of RFC 3597.
     """
@@ -121,9 +121,9 @@ def _quoted_name(zone: str) -> str:
 
 
 def named_conf(zones: Iterable[str]) -> Iterator[str]:
-    """Yield statements for BIND's named.conf.
+    """Yield zone statements for BIND's named.conf.
 
-    They make BIND only warn about names that it would refuse for hosts.
+    They make BIND only warn about invalid host names, which it would otherwise refuse.
     """
     yield f"// Zones for BIND 9: include this file in named.conf. {LISTS_HELP}\n"
     for zone in zones:
@@ -131,7 +131,7 @@ def named_conf(zones: Iterable[str]) -> Iterator[str]:
 
 
 def nsd_conf(zones: Iterable[str]) -> Iterator[str]:
-    """Yield clauses for NSD's nsd.conf."""
+    """Yield zone clauses for NSD's nsd.conf."""
     yield f"# Zones for NSD: include this file in nsd.conf, with zonesdir set. {LISTS_HELP}\n"
     for zone in zones:
         yield f'zone:\n    name: "{_quoted_name(zone)}"\n    zonefile: "{_path(zone)}"\n'
@@ -148,9 +148,9 @@ LISTS = {"named.conf": named_conf, "nsd.conf": nsd_conf, "knot.conf": knot_conf}
 
 
 class ZoneArchive:
-    """A tar writer for zone files.
+    """A writer of tar archives with zone files.
 
-    It keeps at most one zone in memory, and of a large zone only the beginning.
+    It keeps at most one zone in memory, and only the beginning of a large zone.
     """
 
     def __init__(self, out: Out, mtime: int) -> None:
@@ -195,7 +195,7 @@ def _join_lines(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
 
 
 def _header(path: str, size: int, mtime: int) -> bytes:
-    """Return a tar header (ustar) like that of `tarfile`, but without its slow checks of the fields."""
+    """Return a tar header (ustar) as `tarfile` makes it, but without its slow checks of the fields."""
     fields = (
         path.encode().ljust(100, b"\0"),
         b"0000644\0",

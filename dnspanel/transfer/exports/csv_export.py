@@ -1,9 +1,9 @@
-r"""Write zones as CSV: one line per record, in UTF-8, quoted as in RFC 4180.
+r"""The writer of CSV exports: one line per record, in UTF-8, quoted as in RFC 4180.
 
     zone,name,type,ttl,value,disabled,comment,value_comment,tags
 
-A spreadsheet reads a cell that begins with `= + - @`, a tab or a carriage return as a formula. These rules keep the
-text of a TXT record from being run by its reader's spreadsheet, and still let an import restore the exact value:
+A spreadsheet reads a cell that begins with `= + - @`, a tab or a carriage return as a formula. These rules keep a
+spreadsheet from running the text of a TXT record, and still let an import restore the exact value:
 
 - In names, and in values that begin with a name, such a first character is written as the `\DDD` escape of zone files.
   Any reader of names reads the same name. The same is done for `#`, because many CSV readers skip such a line.
@@ -41,7 +41,7 @@ def header() -> str:
 
 
 def zone_lines(zone: ExportedZone) -> Iterator[str]:
-    """Yield the zone's lines, some hundred at a time."""
+    """Yield the zone's lines in batches of several hundred."""
     out = io.StringIO(newline="")
     write = csv.writer(out).writerow
     apex = _safe_name(zone.name)

@@ -1,4 +1,4 @@
-"""Create, write, keep (for a day) and delete exports. Verbs.
+"""Exports, which people create, workers write, and the panel deletes after a day. Verbs.
 
 The job has the request and its progress. The file gets its final name when it is complete. If a worker dies, the next
 one writes the file from the beginning.
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """Raised when a person has cancelled the export."""
+    """The error raised when a person has cancelled the export."""
 
 
 def exports_directory() -> Path:
@@ -111,7 +111,7 @@ def create_export(
 
 
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
-    """Cancel an export, which then leaves no file. Raise WrongState if it has ended."""
+    """Cancel an export, which then writes no file. Raise WrongState if it has already ended."""
     if not _unfinished_job(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
         raise WrongState(gettext("This export has ended already."))
 
@@ -136,7 +136,7 @@ def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
 
 
 def unfinished_exports() -> list[int]:
-    """Return the ids of the exports that have not ended and need a worker."""
+    """Return the ids of the exports that have not ended."""
     return list(ExportJob.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
 
 
@@ -185,7 +185,7 @@ def _unfinished_job(job_id: int) -> "QuerySet[ExportJob]":
 
 
 def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
-    """Return True if no other worker writes this export.
+    """Lock the export for this worker. Return False if another worker writes it.
 
     The lock is held until the connection's transaction or the process ends.
     """
@@ -251,9 +251,9 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
 
 
 def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
-    """Mark the export as done, and record an export of keys in the audit log with the person who gets them.
+    """Mark the export as done. Record an export of keys in the audit log, with the person who receives them.
 
-    Return False if it was cancelled first.
+    Return False if the export was cancelled first.
     """
     counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
     keyed = {"keyed_zones": tally.keyed}

@@ -1,4 +1,4 @@
-"""Write the NSEC or NSEC3 records of a zone that is exported with the signatures of its source.
+"""The NSEC or NSEC3 records of a zone that is exported with the signatures of its source.
 
 PowerDNS computes these records, so they are not among the zone's RRsets. Each record has the original TTL from its
 signature.
@@ -15,9 +15,9 @@ from replication.dns import names, rdata, rdtypes
 
 
 class Chain:
-    """The NSEC or NSEC3 chain that a presigned zone is served with, and its other chains.
+    """The NSEC or NSEC3 chain of a presigned zone, and the zone's other chains.
 
-    Each name needs some hundred bytes.
+    Each name needs several hundred bytes.
     """
 
     def __init__(self, zone: str, state: SigningState) -> None:
@@ -29,7 +29,7 @@ class Chain:
         self._ttl_of_parameters: int | None = None
 
     def take(self, row: Row) -> None:
-        """Add an RRset. RRsets must come in the order of their owners."""
+        """Add an RRset to the chain. RRsets must come in the order of their owners."""
         name, type_, _, texts, disabled, *_ = row
         served = [text for text in texts if text not in disabled] if disabled else texts
         if not served:

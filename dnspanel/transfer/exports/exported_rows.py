@@ -1,4 +1,4 @@
-"""Read zones from PostgreSQL for an export with one query, for any number of zones, through a server-side cursor.
+"""The reader of zones for an export: one query for any number of zones, through a server-side cursor of PostgreSQL.
 
 Zones are ordered by name, and their RRsets are in canonical order with the SOA first. One zone can have millions of
 RRsets, so nothing is collected here.
@@ -28,13 +28,13 @@ _number = count(1)
 
 
 class Out(Protocol):
-    """The one method of a file that an export writes to."""
+    """A file or stream that an export writes to."""
 
     def write(self, data: bytes, /) -> Any: ...
 
 
 class ExportedZone(NamedTuple):
-    """A zone and its rows, which can only be read once and before the next zone is fetched.
+    """A zone to export. Its rows can only be read once, and only before the next zone is fetched.
 
     `presigned` is the zone's signing state if it is served with the signatures of its source.
     """
@@ -71,7 +71,7 @@ def zone_names(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
 
 
 def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iterator[ExportedZone]:
-    """Yield these zones by name, as of one moment. The connection must be in a transaction."""
+    """Yield these zones in the order of their names, as of one moment. The connection must be in a transaction."""
     with suppress(EmptyResultSet):
         chosen, parameters = zones.order_by().values_list("id", "name", "serial", "rrset_count").query.sql_with_params()
         sql = f"""
@@ -88,7 +88,7 @@ def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
 
 
 def fetch_rows(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a query, some thousand at a time."""
+    """Yield the rows of a query, which are fetched a few thousand at a time."""
     with conn.cursor(f"export-{next(_number)}", binary=True) as cursor:
         cursor.itersize = _FETCHED_ROWS
         cursor.execute(sql.encode(), parameters)
@@ -96,7 +96,7 @@ def fetch_rows(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[A
 
 
 def soa_first(zone: str, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows with the SOA before the apex's types of lower numbers, as in zone files."""
+    """Yield the rows with the SOA first, before apex types with lower type numbers, as in zone files."""
     pending: list[Row] = []
     for row in rows:
         if row[0] == zone and row[1] < rdtypes.SOA:

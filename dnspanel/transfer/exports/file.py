@@ -1,4 +1,4 @@
-"""Write zones as a file in one of the export formats."""
+"""The writer of export files, in any export format."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +28,7 @@ _SUFFIXES = {
 
 
 def suffix(export_format: str) -> str:
-    """Return the file name suffix of an export format, without the suffix of a compression."""
+    """Return the file name suffix of an export format, without `.gz`."""
     return _SUFFIXES[ExportFormat(export_format)]
 
 
@@ -36,7 +36,8 @@ def suffix(export_format: str) -> str:
 class Tally:
     """The progress of an export.
 
-    `records` counts lines in a query file. `keys` counts the sealed private keys, which belong to the `keyed` zones.
+    `records` counts lines if the export is a query file. `keys` counts the sealed private keys, and `keyed` has the ids
+    of their zones.
     """
 
     zones: int = 0

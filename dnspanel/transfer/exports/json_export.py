@@ -1,4 +1,4 @@
-"""Write zones as JSON: one line with one object per zone, with RRsets in the form of PowerDNS's API.
+"""The writer of JSON exports: one line with one object per zone, with RRsets in the form of PowerDNS's API.
 
     {"zone": name, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled", "comment"}],
                                "comments": [{"content"}], "tags": […]}],
@@ -24,7 +24,7 @@ _member = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def zone_line(zone: ExportedZone, dnssec: dict[str, Any] | None = None) -> Iterator[str]:
-    """Yield the zone's line in pieces. `dnssec` is the zone's value from `signings.Signings`."""
+    """Yield the zone's line in pieces. `dnssec` is the zone's `dnssec` member from `signings.Signings`."""
     opening = f'{{"zone":{_quoted(zone.name)},"rrsets":['
     for name, type_, ttl, texts, disabled, comment, notes in zone.rows:
         noted = parse_notes(notes)

@@ -1,8 +1,8 @@
-"""Make query files for dnsperf and queryperf from zones: `name TYPE` per line.
+"""The writer of query files for dnsperf and queryperf, with lines `name TYPE` from zones.
 
 Only data that nodes serve is queried. Disabled records are left out. An ALIAS or LUA record that computes addresses
-becomes A and AAAA. A wildcard becomes a made-up label. Random choices come from the seed: the same zones and options
-make the same file.
+becomes A and AAAA. A wildcard label becomes a made-up label. Random choices come from the seed: the same zones and
+options make the same file.
 """
 
 import heapq

@@ -1,4 +1,4 @@
-"""Read the DNSSEC state of exported zones with one query for any number of zones.
+"""The reader of the DNSSEC state of exported zones, with one query for any number of zones.
 
 Zones and signings are both ordered by name, so only the signing of the zone being written is in memory.
 """
@@ -30,7 +30,7 @@ class _Key(NamedTuple):
 
 
 class _Signing(NamedTuple):
-    """The signing state of a zone. `keys` are by id."""
+    """The signing state of a zone. `keys` maps ids to keys."""
 
     zone_id: int
     zone: str

@@ -1,4 +1,4 @@
-"""Store documents between a source and the parser, in files of some thousand documents each.
+"""The spool between a source and the parser: files of several thousand documents each.
 
     offset  size  entry
     0       4     bytes of the path

@@ -39,13 +39,13 @@ CREATE TABLE IF NOT EXISTS file (number INTEGER PRIMARY KEY AUTOINCREMENT, name 
 
 
 class Stream(Protocol):
-    """A stream that chunks are read from, such as a request or a file."""
+    """A stream that chunks are read from, such as a request body or a file."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 class Uploaded(NamedTuple):
-    """A file of an upload. `name` is the uploader's name, with folders, normalized."""
+    """A file of an upload. `name` is the normalized path that the uploader gave it."""
 
     name: str
     size: int
@@ -53,7 +53,7 @@ class Uploaded(NamedTuple):
 
 
 class WrongOffset(UploadRefused):
-    """A chunk does not begin at the end of the file. `offset` is the right place for the next chunk."""
+    """A chunk does not begin at the end of the file. `offset` is where the next chunk must begin."""
 
     def __init__(self, name: str, offset: int) -> None:
         super().__init__(
@@ -148,7 +148,7 @@ def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> No
 
 
 class _Room(NamedTuple):
-    """The number of bytes that are still allowed, and the error for a larger file."""
+    """The number of bytes that an upload can still add, and the error for exceeding it."""
 
     bytes: int
     refusal: TransferError
@@ -203,7 +203,7 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
 
 
 def _quota_refusal(author: Author, left: int) -> TransferError:
-    """Return the error for exceeding the author's quota by one byte."""
+    """Return the error to raise when an upload exceeds the author's quota."""
     try:
         with transaction.atomic():
             import_quotas.refuse_bytes(author, left + 1, now=timezone.now())
