@@ -9,7 +9,8 @@ from dnspanel.accounts.actors.actors import Author
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """The author, channel, time and reason of an act. A form submitted twice takes effect once (`form_id`)."""
+    """The author, channel, time and reason of an act. `form_id` keeps a form that is submitted twice from acting twice.
+    """
 
     author: Author
     channel: str

@@ -1,4 +1,4 @@
-"""Alert conditions of publications, requests, hooks and zones, as stored in the panel."""
+"""Alert conditions for publications, requests, hooks and zones, from what the panel's database contains."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class HookInputs:
-    """A publish hook that does not respond, since when, and whether it blocks the publications of its zones."""
+    """A publish hook that does not respond: the start of its outage, and whether it blocks its zones' publications."""
 
     hook_id: int
     called: str

@@ -4,9 +4,9 @@
     hash(n) = SHA-256 of hash(n-1) · number as 8 bytes · kind and id as text with a zero byte between · content
     hash(0) = SHA-256 of "dnspanel audit " and the cluster's UUID
 
-An attacker who changes, removes or inserts an act must change every hash from there on. Nothing here is secret: with
-write access to the database one can compute a new chain. An earlier hash that is stored elsewhere proves that no one
-did: in an export, in the logs, on paper.
+An attacker who changes, removes or inserts an act must change every later hash too. The hashes contain no secret, so
+anyone with write access to the database can compute a new chain. An earlier hash stored elsewhere (in an export, in the
+logs, on paper) proves that this did not happen.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ ENTRY, PUBLICATION = "entry", "publication"
 
 
 def first_hash(cluster: UUID) -> bytes:
-    """Return the start value of the chain, which the hash of the first act follows."""
+    """Return hash(0), the start value of the chain."""
     return hashlib.sha256(b"dnspanel audit " + str(cluster).encode()).digest()
 
 

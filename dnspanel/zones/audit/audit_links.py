@@ -33,9 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 def link_new_acts() -> int:
-    """Link all committed acts to the chain. Return the number of linked acts, or 0 if another worker
-    is linking them.
-    """
+    """Link all committed acts to the chain. Return their number, or 0 if another worker is already linking."""
     linked = 0
     with hold_lock(Lock.AUDIT_CHAIN) as is_mine:
         for _ in range(MOST_BATCHES if is_mine else 0):

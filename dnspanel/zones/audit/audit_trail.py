@@ -109,7 +109,7 @@ BEGINNING = Place()
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """A filter of acts by action (exact, or a prefix such as `token.`), person and time.
+    """Filters for acts: action (exact, or a prefix such as `token.`), person, time, texts and address.
 
     Each of `texts` must occur in a shown column (person, token, action, target, reason or other details), or be a full
     request id. `address` is an address or the beginning of one.
@@ -294,10 +294,10 @@ def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Pub
 
 
 def _changed_zones(word: str) -> Q:
-    """Select publications that changed a zone whose stored or displayed name contains this word.
+    """Select publications that changed a zone with this word in its stored or displayed name.
 
-    If few zones match, look up their revisions. If many match, read the publications backwards, since a match is found
-    soon.
+    If few zones match, look up their revisions. If many match, read publications backwards, because matches are
+    frequent.
     """
     by_name = in_zone_name(word)
     few = list(Zone.objects.filter(by_name).values_list("pk", flat=True)[: _FEW_ZONES + 1])

@@ -24,7 +24,7 @@ OWN = 0  # instead of the id of another zone: about its own zone alone
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some or all RRsets of a zone. For each name in it, all RRsets at the name are included."""
+    """Some or all names of a zone, with all RRsets at each of these names."""
 
     zone: Zone
     rrsets: Sequence[RRset]
@@ -35,7 +35,7 @@ class Piece:
 
 
 def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Key, int], str]]:
-    """Return the worst complaint for each zone id, RRset, and other zone that it refers to (or OWN).
+    """Return the worst complaint by zone id, then by RRset and the other zone that the complaint is about (or OWN).
 
     Each zone has one piece. The number of queries does not depend on the number of zones.
     """

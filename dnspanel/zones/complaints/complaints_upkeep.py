@@ -1,9 +1,9 @@
 """Upkeep of the stored complaints about published RRsets, so that searches find them. Verbs.
 
-After a publication, its zones are checked. Small zones are checked completely. In large zones, the changed RRsets are
-checked, RRsets that point at them, and RRsets with a complaint. RRsets of other zones that point at changed names are
-checked too. A daily walk over all RRsets finds what changed in other ways. After an upgrade, `search.warned_zones`
-refuses to answer until the first walk has ended.
+After a publication, its zones are checked. Small zones are checked completely. In large zones, the check covers changed
+RRsets, RRsets that point at them, and RRsets with complaints. RRsets of other zones that point at changed names are
+checked too. A daily walk over all RRsets finds complaints that have other causes. After an upgrade,
+`search.warned_zones` refuses to answer until the first walk has ended.
 """
 
 import logging
@@ -204,7 +204,7 @@ class _Again:
             self.names.setdefault(zone_id, set()).add(relative_key(rrset.name, names[zone_id]))
 
     def add_leading_into(self, zone_ids: Collection[int]) -> None:
-        """Add the RRsets of other zones with complaints that refer to these zones."""
+        """Add RRsets of other zones whose complaints refer to these zones."""
         rows = Complaint.objects.filter(into__in=zone_ids).exclude(into=0).values_list("zone_id", "owner_key")
         for zone_id, key in rows[:_MOST_COMPLAINTS]:
             self.names.setdefault(zone_id, set()).add(bytes(key))

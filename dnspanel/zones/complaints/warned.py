@@ -1,8 +1,8 @@
-"""Records of a zone with complaints: the search `has:warning` in the records table.
+"""The search `has:warning` in a zone's records table, which finds records with complaints.
 
 Complaints about a record depend on other records, so they are not stored with the record. The review's checks run on a
 limited number of records per page, in table order, as if these records were just added. So a page costs the same in a
-zone of any size, and it says up to which record it searched.
+zone of any size. The page contains the name of the last record that was checked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ class WarnedPage:
 def warned_rrset_page(
     *, zone: Zone, author: User, filters: RRsetFilter, now: datetime, after: str = "", limit: int = 100
 ) -> WarnedPage:
-    """Return rows that match the other search terms and have a warning or an error. With `-`, return rows without.
+    """Return rows that match the other search terms and have a warning or an error. For `-has:warning`, invert this.
 
     At most 25 queries. At most MOST_CHECKED RRsets are checked, and the page has the last name checked.
     """

@@ -1,4 +1,4 @@
-"""Publications that a person allowed although they break the validation of a zone. Verbs."""
+"""Publications that a person allowed although they break a zone's DNSSEC validation. Verbs."""
 
 from datetime import datetime
 

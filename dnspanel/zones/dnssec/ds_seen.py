@@ -1,4 +1,4 @@
-"""Store when the DS of a key appeared at the parent and when it disappeared, as the parent answered. Verbs."""
+"""The times when the DS of a key appeared in the parent's answers and disappeared from them. Verbs."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -13,7 +13,7 @@ def note_ds(*, found: Mapping[int, Collection[Collection[str]]], now: datetime) 
     """Store for each key whether all servers of the parent have its DS, or none has it any longer.
 
     `found` has, by zone id, the DS RRset of each server that answered. Return the number of changed keys. Two queries
-    if nothing changes. A DS on only some servers changes nothing: it is still on its way.
+    if nothing changes. A DS on only some servers changes nothing, because the servers are not in sync yet.
     """
     looks = {zone_id: sets for zone_id, sets in found.items() if sets}
     names = dict(Zone.objects.filter(pk__in=list(looks)).values_list("pk", "name"))

@@ -1,4 +1,4 @@
-"""BIND's two files of a key: `K<zone>+<algorithm>+<tag>.key`, its DNSKEY record, and `.private`. Pure.
+"""BIND's two files for a key: `K<zone>+<algorithm>+<tag>.key`, its DNSKEY record, and `.private`. Pure.
 
     ; This is a key-signing key, keyid 4711, for example.test.
     example.test. 3600 IN DNSKEY 257 3 13 <Base64, in one or more parts>
@@ -74,7 +74,7 @@ def read_public(text: str) -> PublicKey:
 
 
 def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
-    """Return the flags of a public key. Raise BadPublicKey if it isn't of this zone or of this pair."""
+    """Return the flags of a public key. Raise BadPublicKey if it belongs to another zone or another key pair."""
     if public.owner != zone_name:
         raise BadPublicKey(
             gettext("It is a key of {owner}, not of {zone_name}.").format(

@@ -112,7 +112,7 @@ def generate(algorithm: int, bits: int | None = None) -> KeyPair:
 def read(text: str) -> KeyPair:
     """Parse a private-key text in the form of PowerDNS's `export-zone-key` or of BIND's `.private` file.
 
-    Raise BadKey, whose message contains nothing of the text except the names of its fields.
+    Raise BadKey. Its message quotes only field names from the text, so it contains no secrets.
     """
     fields = _fields(text)
     word = fields.get("algorithm", "").split(" ", 1)[0]

@@ -1,4 +1,4 @@
-"""Compare a zone with its DNSSEC policy: required changes, keys that are too old, choice of the policy. Pure."""
+"""The comparison of a zone with its DNSSEC policy: required changes, keys that are too old, choice of policy. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -117,7 +117,7 @@ def choose(
 ) -> tuple[int, str] | None:
     """Return the id of a zone's policy and its origin, or None.
 
-    The zone's own policy comes first, then that of its first tag, that of its team, and the default.
+    The zone's own policy has precedence, then its first tag's policy, its team's policy, and the default.
     """
     own = next((each for each in attachments if each.zone_id == zone_id), None)
     if own is not None:
@@ -138,8 +138,8 @@ def differences(
     """Return the differences between a zone and its policy.
 
     If the act of a difference is REFUSED, the zone does not change, and the message has the reason. `is_rolling`: a
-    rollover of the zone's keys is in progress, and the policy waits for it. `awaits_ds`: the policy sets the first DS
-    automatically, and that has not begun.
+    rollover of the zone's keys is in progress, and the policy waits for it. `awaits_ds`: the policy will set the first
+    DS automatically but has not begun.
     """
     if is_rolling:
         return [Difference(Act.REFUSED, gettext(ROLLING))]

@@ -1,4 +1,4 @@
-"""Read DNSSEC policies: all policies, the policy of a zone with its origin, and the zones of a policy."""
+"""Queries for DNSSEC policies: all policies, the policy of a zone with its origin, and the zones of a policy."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ def policies() -> "QuerySet[DnssecPolicy]":
 
 
 def policies_visible_to(person: Person) -> "QuerySet[DnssecPolicy]":
-    """Return the policies that this person can see, by name: those of visible zones and of the person's teams.
+    """Return the policies of visible zones and of the person's teams, by name.
 
     People who can see every zone see all policies.
     """

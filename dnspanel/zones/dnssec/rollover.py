@@ -1,4 +1,4 @@
-"""The state machine of key rollovers: decide the next act and its time from the known facts. Pure.
+"""The state machine of key rollovers, which computes the next act and its time from the known facts. Pure.
 
 A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage defines how the old and the new
 keys are used. It ends when all of these conditions are met:
@@ -9,8 +9,8 @@ keys are used. It ends when all of these conditions are met:
 3. Before old keys become unused in a zone with other signers, every name server of the zone has the new keys in its
    DNSKEY RRset, and has had them for as long as caches keep others (RFC 8901 section 6.1).
 
-All times here are those of the rollover's own clock (`steady`): if the system clock jumps forward, it moves only a
-little.
+All times here come from the rollover's own clock (`steady`), which moves only a little if the system clock jumps
+forward.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -92,7 +92,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A step to take: publish `state` unless the zone is signed so already. The rollover is then at `step`."""
+    """A step to take: publish `state` unless the zone is already in this state. The rollover is then at `step`."""
 
     state: SigningState
     step: Step
@@ -201,7 +201,8 @@ def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[
 
 
 def has_cds_again(kind: Kind, step: Step) -> bool:
-    """Return True if, from this step on, the zone has the CDS and CDNSKEY settings again that the rollover changed."""
+    """Return True if the zone's CDS and CDNSKEY settings, which the rollover changed, are restored from this step on.
+    """
     return (kind is Kind.INSECURE and step is Step.UNDONE) or (kind in WITHOUT_CDS and step in CDS_AGAIN)
 
 
@@ -267,7 +268,7 @@ def breakage(kind: Kind, ttls: Ttls) -> str:
 
 
 def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: Sequence[str]) -> frozenset[Goal]:
-    """Return the goals that every server of the parent meets. `sets` has the DS RRset of each, as canonical texts."""
+    """Return the goals that every server of the parent meets. `sets` has each server's DS RRset as canonical texts."""
     if not sets:
         return frozenset()
     old, new = _marks(old_ds), _marks(new_ds)

@@ -1,4 +1,4 @@
-"""Read rollovers, for pages and APIs."""
+"""Queries for rollovers, for pages and APIs."""
 
 from collections.abc import Collection
 
@@ -21,7 +21,7 @@ def rolling_zones(zone_ids: Collection[int]) -> set[int]:
 
 
 def under_way(person: Person, *, after: int = 0, limit: int) -> tuple[list[Rollover], bool]:
-    """Return rollovers in progress in zones that this person can see, oldest first; and whether more follow.
+    """Return rollovers in progress in zones that this person can see, oldest first, and True if more follow.
 
     `after` is the id of the last rollover of the previous page.
     """
@@ -32,7 +32,7 @@ def under_way(person: Person, *, after: int = 0, limit: int) -> tuple[list[Rollo
 
 
 def of_zone(zone: Zone, *, before: int | None = None, limit: int) -> tuple[list[Rollover], bool]:
-    """Return the zone's rollovers, newest first; and whether more follow.
+    """Return the zone's rollovers, newest first, and True if more follow.
 
     `before` is the id of the last rollover of the previous page.
     """

@@ -1,4 +1,4 @@
-"""The TTLs of a zone's recent answers: caches may hold an old answer for this time after a change."""
+"""The TTLs of a zone's recent answers. After a change, caches may hold an old answer for this long."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def served_ttls(zone: Zone, *, now: datetime) -> ServedTtls:
 
 
 def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, ServedTtls]:
-    """Return the known TTLs of zones (by id), raised by later changes. One query.
+    """Return the known TTLs of zones (by id), raised if later changes have larger ones. One query.
 
     A zone that was restored since the known revision is read again.
     """

@@ -57,9 +57,9 @@ class SigningState:
     """The signing of a zone. Without keys the zone is unsigned, unless it is `presigned`.
 
     A `presigned` zone is served with its original signatures, and has no keys here. `nsec3` is None for NSEC. A
-    `paused` state gives no proof of non-existence (`paused_denial`). The way from one NSEC3 chain to another leads
-    through NSEC: on the way, `due_nsec3` is the target (`due_denial`). The signer of a presigned zone may have made
-    several chains: PowerDNS serves the one in `nsec3`; `other_nsec3` are only in transfers of the whole zone.
+    `paused` state gives no proof of non-existence (`paused_denial`). A change from one NSEC3 chain to another goes
+    through NSEC. Until it ends, `due_nsec3` is the new chain (`due_denial`). The signer of a presigned zone may have
+    made several chains: PowerDNS serves the one in `nsec3`; `other_nsec3` are only in transfers of the whole zone.
 
     `cds` lists the digest types of the CDS records; it is empty if the zone has none. DELETE asks the parent to delete
     its DS (RFC 8078); CDNSKEY then asks for the same.

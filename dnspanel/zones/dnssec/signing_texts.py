@@ -1,4 +1,4 @@
-"""Describe changes of a zone's signing, for the zone's history. Pure."""
+"""Descriptions of changes to a zone's signing, for the zone's history. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,7 +9,7 @@ from replication.codec.dnssec import Nsec3
 
 
 def describe_change(before: SigningState, after: SigningState, tags: Mapping[int, int]) -> list[str]:
-    """Describe each part of a change of signing. `tags` has key tags by key id."""
+    """Describe each part of a signing change. `tags` has key tags by key id."""
     return [
         *_of_state(before, after),
         *_of_keys(before, after, tags),

@@ -1,4 +1,4 @@
-"""Check whether the DS records at a parent lead to the keys of zones in this panel, as validating resolvers do."""
+"""The check that a parent's DS records lead to the keys of zones in this panel, as validating resolvers do it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -56,7 +56,7 @@ def reason_against(
 ) -> str:
     """Return why a zone with this signing does not validate with the DS records, as half a sentence, or "".
 
-    `public` has the public parts of its keys by their ids. `others` are keys of other signers, or of a presigned zone.
+    `public` has the public parts of the zone's keys by id. `others` are keys of other signers, or of a presigned zone.
     """
     if not ds:
         return ""

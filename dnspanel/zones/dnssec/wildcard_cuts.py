@@ -1,4 +1,4 @@
-"""Delegations at a wildcard, which a zone that the panel signs must not have.
+"""Delegations at a wildcard. A zone that the panel signs must not contain any.
 
 PowerDNS answers every name below with the NS records, without a proof that the delegation is unsigned. Validating
 resolvers treat such answers as forged. RFC 4592 section 4.2 leaves the meaning of such records undefined.
@@ -35,7 +35,7 @@ def wildcard_cuts(zone_ids: Collection[int]) -> dict[int, str]:
 
 
 def refuse_to_sign(zone: Zone, wildcards: Mapping[int, str] | None = None) -> None:
-    """Raise DnssecRefused if the zone delegates a wildcard. Pass `wildcards` (of `wildcard_cuts`) if they are known."""
+    """Raise DnssecRefused if the zone delegates a wildcard. Pass `wildcards` if `wildcard_cuts` was already called."""
     found = (wildcard_cuts([zone.pk]) if wildcards is None else wildcards).get(zone.pk)
     if found is not None:
         raise DnssecRefused(

@@ -1,4 +1,4 @@
-"""Discarded drafts: they are stored for a while and can be restored. Verbs."""
+"""Discarded drafts, which are stored for a while and can be restored. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
