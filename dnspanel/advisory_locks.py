@@ -1,7 +1,8 @@
 """All PostgreSQL advisory locks of the panel: their numbers, and functions that take them.
 
-A lock ends with its session or transaction. So a killed process leaves none behind, and no process waits for a lease to
-end. The numbers must not change: during an upgrade, old and new processes exclude each other by them.
+A lock ends with its session or transaction. So a killed process leaves no locks behind, and no process waits for a
+lease to expire. The numbers must not change, because they make old and new processes exclude each other during an
+upgrade.
 """
 
 from collections.abc import Iterator
@@ -80,7 +81,7 @@ class SqlLock(IntEnum):
 def hold_lock(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]:
     """Hold a session lock within the block. Yield False if another session holds it and `wait` is False.
 
-    In a rehearsal, a caller that waits holds the lock until the rollback instead. A session lock would stay after a
+    In a rehearsal with `wait`, hold the lock until the rollback instead, because a session lock would remain after a
     failed statement.
     """
     if wait and rehearsal.under_way():

@@ -26,11 +26,11 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 
 class PanelTask(Task):
-    """A task that starts on a live connection, and that does not fail if PostgreSQL is away."""
+    """A task that starts on a live connection, and that does not fail if PostgreSQL is unreachable."""
 
     @with_room
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the task. Return None if PostgreSQL is away."""
+        """Run the task. Return None if PostgreSQL is unreachable."""
         with while_postgresql_answers():
             return super().__call__(*args, **kwargs)
         return None
@@ -69,16 +69,17 @@ def refuse_another_master_key(**signal: object) -> None:
 
 @worker_init.connect
 def begin_with_a_small_heap(**signal: object) -> None:
-    """Exclude loaded modules from garbage collection, after all tasks are imported and before workers start."""
+    """Exclude loaded modules from garbage collection. Called after all tasks are imported and before workers start."""
     leave_out_what_is_loaded()
 
 
 @contextmanager
 def while_postgresql_answers() -> Iterator[None]:
-    """Run a task on a live connection. If PostgreSQL is away, end the task quietly and leave its work to beat.
+    """Run a task on a live connection. If PostgreSQL is unreachable, leave the work to beat without an error.
 
-    The worker logs one line when PostgreSQL goes away and one line when it is back, no matter how many tasks beat sends
-    in between. A statement that exceeds its time limit is also left to beat, and its traceback is logged.
+    The worker logs one line when PostgreSQL becomes unreachable and one line when it is back, no matter how many tasks
+    beat sends in between. Beat also repeats a task whose statement exceeded its time limit, and the traceback is
+    logged.
     """
     from dnspanel.database import database_away, statement_time
 
@@ -101,14 +102,14 @@ def while_postgresql_answers() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """The PostgreSQL problem that a task met without raising it: a statement over its time limit, or no answer."""
+    """The PostgreSQL error that ended a task without being raised: over its time limit, or no connection."""
 
     error: BaseException | None
     was_away: bool
 
 
 def take_met() -> Met:
-    """Return the problem that the last task of this thread met, and clear it."""
+    """Return the PostgreSQL error that ended the last task of this thread, and clear it."""
     found = Met(getattr(_met, "error", None), getattr(_met, "was_away", False))
     _met.__dict__.clear()
     return found

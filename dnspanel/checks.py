@@ -1,6 +1,6 @@
-"""Refuses to start with an invalid setting, and explains the fix.
+"""System checks: with an invalid setting the panel does not start, and the message explains the fix.
 
-E: the panel does not start. W: it starts, but the operator should know. An id never changes its meaning.
+E: the panel does not start. W: it starts, but the operator should know. The meaning of an id never changes.
 """
 
 import os

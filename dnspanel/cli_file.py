@@ -1,4 +1,4 @@
-"""Builds the command line as a single file, which matches this panel's version and needs only Python."""
+"""The command line as a single file, which matches this panel's version and needs only Python."""
 
 import io
 import zipfile
@@ -35,7 +35,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 class NotPure(Exception):
-    """A package cannot be in the file, because it has compiled code or its list of files is missing."""
+    """A package cannot be included in the file, because it has compiled code or its list of files is missing."""
 
     def __init__(self, distribution: str) -> None:
         super().__init__(f"{distribution} is not installed as a package of Python code only.")
@@ -70,7 +70,7 @@ def _files(panel_url: str) -> dict[str, bytes]:
 
 
 def _files_of(distribution: str) -> dict[str, bytes]:
-    """Return the code and licenses of an installed package, keyed by path. Raise NotPure."""
+    """Return the code and licenses of an installed package, keyed by path. Raise NotPure if it can't be included."""
     installed = metadata.distribution(distribution)
     if not installed.files or "Root-Is-Purelib: true" not in (installed.read_text("WHEEL") or ""):
         raise NotPure(distribution)
@@ -78,7 +78,7 @@ def _files_of(distribution: str) -> dict[str, bytes]:
 
 
 def _belongs(path: PurePosixPath) -> bool:
-    """Return True if the archive needs this file of an installed package: Python code, or a license."""
+    """Return True if this file of an installed package belongs in the archive: Python code, or a license."""
     if ".." in path.parts:  # programs in bin/
         return False
     return path.suffix == ".py" or "LICENSE" in path.name.upper()

@@ -1,7 +1,7 @@
 """Conditions (problems that are reported as alerts), and the registry of the apps that find them.
 
-Each app has a module `conditions` about its own problems: it reads the state and judges it. The app registers this as a
-`Subject` when it is ready. `alerts` reads and judges all subjects without knowing any of them by name.
+The module `conditions` of each app reads the app's state and finds its problems. Each app registers its module as a
+`Subject` at startup. `alerts` goes through all registered subjects without knowing any app by name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -83,7 +83,7 @@ class Reading:
         return cast(Inputs, self._inputs[kind])
 
     def zones(self, kind: str) -> NamedZones:
-        """Return the zones with this kind of condition, from the queries in `Subject.zones`."""
+        """Return the zones with this kind of condition, as found by the queries in `Subject.zones`."""
         return self._zones.get(kind, NO_ZONES)
 
 
@@ -92,7 +92,7 @@ class Subject(Generic[Inputs]):
     """The conditions that one app watches: their kinds, and the functions that read and judge their inputs.
 
     `read` also gets the inputs that subjects of lower apps have read. `zones` are SELECTs of (zone_id, kind, since,
-    nodes) for `UNION ALL`, with `times` as parameters. One query names the zones of all subjects.
+    nodes) with the parameters `times`. The SELECTs of all subjects are joined with `UNION ALL` into one query.
     """
 
     inputs: type[Inputs]

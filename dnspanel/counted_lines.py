@@ -1,4 +1,4 @@
-"""Limits the number of lines in texts that people send, before the texts are parsed. Pure.
+"""Limits for the number of lines in texts that people send, checked before the texts are parsed. Pure.
 
 A text of two megabytes can have a million lines. Parsing them would take many seconds of a web worker, so a text with
 too many lines is refused before its first line is parsed.

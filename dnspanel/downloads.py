@@ -46,7 +46,7 @@ def file_response(
 
 
 def _requested_part(request: HttpRequest, size: int, tag: str) -> range | None:
-    """Return the requested range of bytes, or None for all. If it is out of bounds, it begins at `size`."""
+    """Return the requested range of bytes, or None for all bytes. A range out of bounds begins at `size`."""
     match = _RANGE.fullmatch(request.headers.get("Range", ""))
     if match is None or request.headers.get("If-Range", f'"{tag}"') != f'"{tag}"':
         return None

@@ -1,4 +1,4 @@
-"""Reads environment variables by type. Raises ImproperlyConfigured for an invalid value."""
+"""Readers of environment variables, one for each type. They raise ImproperlyConfigured for an invalid value."""
 
 import os
 from ipaddress import ip_network

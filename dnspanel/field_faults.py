@@ -1,4 +1,4 @@
-"""The base error for invalid fields, which the errors of all apps share. Pure."""
+"""The base class of errors about invalid fields, used by all apps. Pure."""
 
 
 class FieldsRefused(Exception):

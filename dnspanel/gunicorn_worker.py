@@ -1,11 +1,11 @@
 """The gunicorn worker of the web processes: a thread pool, plus two threads for health checks.
 
-All threads of a web process can be blocked at once, by a PostgreSQL that hangs or by nodes. A health check must not
-wait for them. Otherwise, a supervisor kills a healthy process, or a load balancer removes a panel that is only busy. So
-requests for the health paths go to separate threads. The worker recognizes them by the first bytes that arrive.
+A hanging PostgreSQL or hanging nodes can block all threads of a web process at once. A health check must not wait for
+those threads. Otherwise, a supervisor kills a healthy process, or a load balancer removes a panel that is only busy. So
+requests for the health paths go to separate threads. The worker recognizes such requests by their first bytes.
 
 If gunicorn refuses a request before the panel sees it, the worker answers in the form of the APIs (`malformed`), not in
-HTML: such requests come from programs, not from browsers.
+HTML, because such requests come from programs, not from browsers.
 """
 
 import json
@@ -75,7 +75,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def _problem(status: int, reason: str, fault: str) -> bytes:
-    """Return a complete HTTP response, as `api.v2.http.problems` makes them. `error` is for clients of API v1."""
+    """Return a complete HTTP response in the format of `api.v2.http.problems`. Clients of API v1 read its member
+    `error`.
+    """
     detail = f"The request is not valid HTTP: {fault[:_LONGEST_DETAIL]}"
     problem = {
         "type": "/api/v2/problems/malformed",

@@ -1,9 +1,9 @@
-"""Limits the addresses that the panel connects to on a person's request to public ones and the operator's networks.
+"""Restriction of requested connections to public addresses and the operator's networks.
 
-A request from the panel's own network is valuable to an attacker: it reaches other services on the host, the cloud's
+If people can make the panel connect to any address, an attacker can reach other services on the host, the cloud's
 metadata, and internal networks. So this module resolves a name and checks each of its addresses, and the caller
-connects to one of them. A second, different DNS answer then has no effect. Webhooks, imports, comparisons and
-secondaries use this module.
+connects to one of the checked addresses. A second, different DNS answer then has no effect. Webhooks, imports,
+comparisons and secondaries use this module.
 """
 
 import re
@@ -60,7 +60,7 @@ _NEVER = tuple(
 
 
 class OutboundError(Exception):
-    """The panel does not connect to this host. The message is for the person who named it, or for the operator."""
+    """The panel does not connect to this host. The message is for the person who entered the host, or the operator."""
 
 
 class BadHost(OutboundError):
@@ -124,7 +124,7 @@ def is_allowed(address: str, networks: Sequence[str]) -> bool:
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """Return the system resolver's addresses of a host, in its order.
+    """Return the addresses of a host in the system resolver's order.
 
     Raise NoAddress with the reason, for the operator.
     """

@@ -1,4 +1,4 @@
-"""Parses certificates in PEM that people paste into a form. Pure."""
+"""The parser of PEM certificates that people paste into a form. Pure."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]
 
 
 def pem_of(certificates: Iterable[x509.Certificate]) -> str:
-    """Return the certificates as PEM text, without anything else."""
+    """Return the certificates as PEM text without any other content."""
     return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
 
 

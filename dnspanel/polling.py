@@ -1,4 +1,4 @@
-"""Polls a condition with increasing pauses. No database connection is held during long pauses."""
+"""Polling of a condition with increasing pauses. No database connection is held during long pauses."""
 
 from collections.abc import Callable
 
@@ -18,10 +18,10 @@ def poll(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> bool:
-    """Return True if the condition becomes true within this number of seconds. If `ask` returns None, stop polling.
+    """Wait for a condition, at most this number of seconds. Return True if it became true.
 
-    Raise what `ask` raises. Do not call this function in a transaction, because it closes the connection in long
-    pauses.
+    Stop early if `ask` returns None. Raise what `ask` raises. Do not call this function in a transaction, because it
+    closes the connection in long pauses.
     """
     end, pause = clock() + seconds, _FIRST_PAUSE
     while True:

@@ -7,7 +7,7 @@ from dnspanel.texts import gettext
 
 
 def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
-    """Return the error of quiet hours that lack a beginning or an end, keyed by the missing field."""
+    """Return an error if only the beginning or only the end of quiet hours is given, keyed by the missing field."""
     if (begin is None) == (end is None):
         return {}
     missing = "quiet_from" if begin is None else "quiet_until"
@@ -15,9 +15,10 @@ def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
 
 
 def quiet_until(begin: time | None, end: time | None, zone: str, now: datetime) -> datetime | None:
-    """Return the end of the current quiet hours, in this time zone. Return None outside of them.
+    """Return when the current quiet hours end, in this time zone. Return None outside of quiet hours.
 
-    An end before the beginning is on the next day. If one is missing or both are equal, there are no quiet hours.
+    An end before the beginning is on the next day. Without a beginning or an end, or if they are equal, there are no
+    quiet hours.
     """
     if begin is None or end is None or begin == end:
         return None

@@ -1,7 +1,7 @@
 """Rehearsals: a verb runs to its end and is rolled back, so that the caller learns its effect or its refusal.
 
-A rehearsal is one transaction with all rows, the log and the audit log. Effects outside of the database do not happen:
-workers are only woken after a commit, publish hooks are not called, and nothing waits for nodes.
+A rehearsal is one transaction for all writes, including the log and the audit log. It has no effects outside of the
+database: workers are only woken after a commit, publish hooks are not called, and nothing waits for nodes.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass
 class Rehearsal:
-    """The notes of a rehearsed act: plans, revisions, and refusals that a person can confirm."""
+    """The results of a rehearsed action: plans, revisions, and refusals that a person can override."""
 
     notes: list[object] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ def rehearse() -> Iterator[Rehearsal]:
 
 
 def under_way() -> Rehearsal | None:
-    """Return the current rehearsal, or None if writes are real."""
+    """Return the current rehearsal, or None outside of a rehearsal."""
     return _under_way.get()
 
 
@@ -56,7 +56,9 @@ def note(*notes: object) -> None:
 
 
 def hold(refusal: Exception) -> None:
-    """Raise a refusal that a person can confirm. In a rehearsal, note it and continue, to find all refusals."""
+    """Raise this refusal, which a person can override. In a rehearsal, note it and continue, so that all refusals are
+    found.
+    """
     if _under_way.get() is None:
         raise refusal
     note(refusal)

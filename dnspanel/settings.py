@@ -339,7 +339,7 @@ SPECTACULAR_SETTINGS = {
 def _segments_storage() -> dict[str, Any]:
     """Return the storage settings of segments.
 
-    It is a bucket of an S3-compatible service if PANEL_SEGMENTS_S3_BUCKET is set. Otherwise, it is a directory.
+    The storage is a bucket of an S3-compatible service if PANEL_SEGMENTS_S3_BUCKET is set, otherwise a directory.
     """
     bucket = envstr("PANEL_SEGMENTS_S3_BUCKET", "")
     if not bucket:

@@ -1,4 +1,4 @@
-"""A cache with a limit on its memory, for functions of texts. Pure.
+"""A cache with a memory limit, for functions whose arguments are texts. Pure.
 
 `functools.lru_cache` limits the number of entries, but not their size: 65,536 texts of 64 KiB are four gigabytes, and
 every editor of a zone can write such texts.
@@ -24,7 +24,8 @@ class Cached(Protocol[_Answer]):
 
 
 def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answer]], Cached[_Answer]]:
-    """Cache the last results of a function. Skip calls whose texts have more than `longest` characters in total.
+    """Decorate a function so that its last results are cached. Calls with more than `longest` characters are not
+    cached.
 
     Arguments are texts, tuples of texts, and numbers.
     """
@@ -54,7 +55,7 @@ def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answe
 
 
 class _NotKept(Exception):
-    """Carries a result that must not be cached out of `lru_cache`, which caches every returned value."""
+    """An exception with a result that must not be cached, because `lru_cache` caches every returned value."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

@@ -41,7 +41,8 @@ def read_suffixes(rules: tuple[str, ...], path: str) -> Suffixes:
 def parse_suffixes(rules: Iterable[str]) -> Suffixes:
     """Parse the rules, in any order. Raise BadName for an invalid rule.
 
-    As in the Public Suffix List, a rule ends at the first space. `.` is the root, which that list does not have.
+    As in the Public Suffix List, a rule ends at the first space. `.` is the root, which isn't in the Public Suffix
+    List.
     """
     exact, parents, exceptions = set(), set(), set()
     for line in rules:

@@ -2,7 +2,7 @@
 
 A stored text has no language (`replication.message_texts.format_text`). It is translated when it is read. Strings that
 are not `Text`, such as values stored before `Text` existed, do not change. The columns are those of Django's own
-fields, so no migration is needed. SQL statements call `format_text` and `parse_text` themselves.
+fields, so no migration is needed. Code that writes SQL statements must call `format_text` and `parse_text` itself.
 """
 
 from collections.abc import Callable
@@ -56,13 +56,15 @@ class MessagesField(_TextsField):
 
 
 class EnglishField(_TextsField):
-    """A JSON column for programs and records. Its texts are stored in English, regardless of the request's language."""
+    """A JSON column for programs and logs. Its texts are stored in English, regardless of the request's language."""
 
     to_store = staticmethod(in_english)
 
 
 def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the JSON value with every string changed. Values come from the panel's code, so the depth is small."""
+    """Return the JSON value with every string changed. The recursion is safe, because the panel's own code makes the
+    values.
+    """
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

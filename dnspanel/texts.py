@@ -1,8 +1,8 @@
 """Translated texts for people, in the language of the reader of a page or mail.
 
-`gettext` and `ngettext` translate at once, for a reader who waits. `gettext_lazy` translates each time that its text is
-shown. It is for texts made when a module is imported, such as labels of forms. `format_lazy` puts values into such a
-text. All of them make a `Text`, which can be stored and shown to each reader in their language:
+`gettext` and `ngettext` translate at once, into the current reader's language. `gettext_lazy` translates each time that
+its text is shown. It is for texts made when a module is imported, such as labels of forms. `format_lazy` puts values
+into such a text. All of them make a `Text`, which can be stored and shown to each reader in their language:
 `replication.message_texts` explains how, and `text_fields` stores it. Outside of pages, the language is English: in the
 APIs, the command line, logs, the audit log and tasks of workers.
 """

@@ -1,7 +1,7 @@
-"""Wakes workers with tasks that carry an id or nothing. A lost task delays work by seconds, but loses no change.
+"""Waking of workers with tasks that carry an id or nothing. A lost task delays work by seconds, but loses no change.
 
-PostgreSQL has the list of pending work, and the beat schedule finds it again. So a caller need not know whether the
-broker answers, and must not fail if it does not.
+PostgreSQL has the list of pending work, and the beat schedule finds that work again. So a caller need not know whether
+the broker answers, and must not fail without the broker.
 """
 
 import logging
@@ -28,9 +28,9 @@ _due: set[str] = set()  # names of tasks that the thread must send a message for
 
 
 def wake(task: "Task[..., Any]", *args: int | list[int], lifetime: float = LIFETIME, countdown: float = 0) -> bool:
-    """Enqueue a task that runs after `countdown` seconds. Workers drop it if it is `lifetime` seconds late.
+    """Enqueue a task that runs after `countdown` seconds. Workers drop a task that is `lifetime` seconds late.
 
-    Return False if the broker does not answer. This is logged and isn't an error.
+    If the broker does not answer, log that and return False. This isn't an error.
     """
     if instead is not None and instead(task, args, countdown):
         return True
@@ -50,7 +50,7 @@ def wake_each(task: "Task[..., Any]", ids: Iterable[int], *, countdown: float = 
 
 
 def answer_before_waking() -> None:
-    """Make `wake_soon` use a thread of this process, so that responses do not wait for the broker.
+    """Make `wake_soon` send from a thread of this process, so that responses do not wait for the broker.
 
     For an edit by API, the message to the broker took a sixth of the response time, and a dead broker took two seconds.
     """
@@ -59,7 +59,7 @@ def answer_before_waking() -> None:
 
 
 def wake_soon(task: "Task[..., Any]") -> None:
-    """Enqueue a task without arguments, possibly after this function has returned.
+    """Enqueue a task without arguments, possibly only after this function has returned.
 
     Several calls can become one message. The task sees everything that the caller committed before this call.
     """

@@ -1,8 +1,8 @@
-"""Life signs of gunicorn: `gunicorn --config python:dnspanel.web_server dnspanel.wsgi …`.
+"""Heartbeats of gunicorn: `gunicorn --config python:dnspanel.web_server dnspanel.wsgi …`.
 
 gunicorn itself restarts a worker that hangs. The process that starts the workers has no loop to hook into, so a thread
-in it reports that it runs: to its watchdog in a file, and to the workers in shared memory. While that memory is fresh,
-each worker updates the web server's row in PostgreSQL.
+in that process reports that it runs: to its watchdog in a file, and to the workers in shared memory. While that memory
+is fresh, each worker updates the web server's row in PostgreSQL.
 """
 
 import mmap
@@ -21,13 +21,13 @@ _shared = mmap.mmap(-1, _SEEN.size)
 
 
 def when_ready(server: Any) -> None:
-    """Start the life signs of the process that starts the workers."""
+    """Start the heartbeats of the process that starts the workers."""
     _mark()
     threading.Thread(target=_write_life_signs, name="life", daemon=True).start()
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the life signs that this worker writes for the web server. The application is already loaded."""
+    """Start the heartbeats that this worker writes for the web server. The application is already loaded."""
     from dnspanel.fleet.processes.alive import Alive
     from dnspanel.fleet.processes.process_roles import WEB
 

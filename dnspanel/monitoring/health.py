@@ -38,7 +38,7 @@ NOT_OF_THE_PANEL = frozenset({"nodes"})
 
 
 def ready() -> Found:
-    """Return the health of what serving needs: PostgreSQL with the migrations of this code."""
+    """Return the health of the part that serving needs: PostgreSQL, with all migrations of this code."""
     return _postgresql.wait_for_answer()
 
 
@@ -55,7 +55,7 @@ def health() -> Found:
 
 
 def faults(found: Found) -> list[str]:
-    """Return the names of the parts whose fault makes the panel unhealthy."""
+    """Return the names of the parts that make the panel unhealthy."""
     return [name for name, part in found.items() if part.state is State.FAULT and name not in NOT_OF_THE_PANEL]
 
 
@@ -82,7 +82,7 @@ def _ask_postgresql() -> Found:
 
 @cache
 def _migrations() -> frozenset[tuple[str, str]]:
-    """Return (app, name) of each migration of this code. They come from file names, so no migration is loaded."""
+    """Return (app, name) of each migration in this code, from the file names, so that no migration is loaded."""
     found = set()
     for app in apps.get_app_configs():
         names = (path.name for path in (Path(app.path) / "migrations").glob("*.py"))
@@ -127,7 +127,7 @@ def _publisher() -> Part:
 
 
 def _processes(now: datetime) -> Part:
-    """Return the processes that are not working, by the rules of the alerts. Redis is a separate part."""
+    """Return the processes that are not working, judged by the rules for alerts. Redis is a separate part."""
     state = processes_now()
     found = process_conditions(state, now, redis_answers=True)
     faults_found = [str(each.message) for each in found if each.severity is Severity.CRITICAL]

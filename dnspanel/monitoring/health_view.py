@@ -1,8 +1,8 @@
 """`/livez`, `/readyz` and `/healthz`, for supervisors, load balancers and people with curl.
 
-All answer within a second, even if other services hang, and before every other middleware: without the Host header,
-sessions or Django's connections to PostgreSQL. Everyone can see the names of faulty parts, which the documentation
-lists. Only clients that are allowed to read the metrics can see reasons.
+All three answer within a second, even if other services hang. They are answered before every other middleware, without
+the Host header, sessions or Django's connections to PostgreSQL. Everyone can see the names of faulty parts, which the
+documentation lists. Only clients that are allowed to read the metrics can see reasons.
 """
 
 import time
@@ -34,7 +34,7 @@ _LEAST_SECONDS = 0.1
 
 @require_safe
 def livez(request: HttpRequest) -> HttpResponse:
-    """Answer 200: this process accepts requests and answers. Nothing else is checked."""
+    """Answer 200, because this process accepts requests and answers. Nothing else is checked."""
     return _no_store(JsonResponse({"ok": True, "faults": []}))
 
 
@@ -86,7 +86,7 @@ def _answer_details(request: HttpRequest) -> HttpResponse:
 
 
 class HealthMiddleware:
-    """The first middleware of all, which answers the paths in `views` before everything else."""
+    """The outermost middleware, which answers the paths in `views` before everything else."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

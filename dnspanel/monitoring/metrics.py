@@ -1,7 +1,7 @@
 """Metrics of the fleet and the panel for Prometheus. A scrape needs the same number of queries for any number of nodes.
 
-Counters of a node are sums of all its samples, so they continue after a restart of its PowerDNS. They only restart if
-Redis was emptied. An unknown value is omitted, because a zero would look like a measurement.
+A node's counters are sums over all its samples, so they continue after its PowerDNS restarts. They start again at zero
+only if Redis was emptied. An unknown value is omitted, because a zero would look like a measurement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -166,7 +166,7 @@ def _of_traffic(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
 
 
 def _of_fronts(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
-    """Yield metrics of the nodes behind each front, as dnsdist counts them since its start."""
+    """Yield metrics of the nodes behind each front, as dnsdist has counted them since it started."""
     rotation = _gauge("front_backend_in_rotation", "Whether dnsdist asks the node, and it answers", "node", "backend")
     queries = _counter("front_backend_queries", "Questions that dnsdist sent the node", "node", "backend")
     drops = _counter("front_backend_drops", "Questions that the node left without an answer", "node", "backend")
@@ -220,7 +220,7 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
-    """Yield the time and place of the oldest publication that some nodes do not answer with yet."""
+    """Yield the time and the delay of the oldest publication that some nodes do not answer with yet."""
     oldest = _gauge(
         "oldest_unproved_publication_timestamp_seconds",
         "When the oldest publication was published that the last nodes do not answer with",

@@ -1,4 +1,4 @@
-"""The check that the proxy in front of the web processes answers. It is foreign software and writes no life signs."""
+"""The check that the proxy in front of the web processes answers. The proxy is foreign software without heartbeats."""
 
 import http.client
 import ssl
@@ -13,7 +13,7 @@ _PATH = "/livez"
 
 
 class ProxyProbe:
-    """A writer of life signs for the proxy at an address. The process that probes the proxy runs it."""
+    """A prober of the proxy at an address. It writes the proxy's heartbeats as long as the proxy answers."""
 
     def __init__(self, url: str) -> None:
         self._url = urlsplit(url)
@@ -22,8 +22,8 @@ class ProxyProbe:
     def answers(self) -> bool:
         """Return True if the proxy answers with any status, even an error page.
 
-        For a proxy on this machine, also ask its watchdog, because child processes still answer if the main process is
-        stopped.
+        For a proxy on this machine, also ask its watchdog, because its child processes still answer after its main
+        process was stopped.
         """
         if watchdog.signs_of(PROXY) and not watchdog.is_alive(PROXY):
             return False

@@ -51,12 +51,12 @@ class MetricsView(APIView):
     renderer_classes = (PlainText,)
 
     def perform_content_negotiation(self, request: Request, *, force: bool = False) -> tuple[BaseRenderer, str]:
-        """Return plain text, whatever format the request asks for."""
+        """Return plain text, regardless of the format that the request asks for."""
         return PlainText(), PlainText.media_type
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse a scrape within a second while PostgreSQL is away. Prometheus would otherwise wait
-        until its timeout.
+        """Refuse a scrape within a second if PostgreSQL is unreachable. Prometheus would otherwise wait until its
+        timeout.
         """
         if "postgresql" in faults(ready()):
             raise OperationalError("PostgreSQL does not answer")

@@ -1,1 +1,1 @@
-"""Code shared by all processes of the panel: the broker, their start, and their work without the broker."""
+"""Code for all processes of the panel: the broker, checks at startup, and operation without the broker."""

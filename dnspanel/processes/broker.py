@@ -24,7 +24,7 @@ _Channel: Any = redis.Channel
 
 
 class QoS(_Noted):  # type: ignore[misc]
-    """kombu's QoS, but messages of WAKING_QUEUES are lost if their worker dies or rejects them.
+    """kombu's QoS, except that messages of WAKING_QUEUES are lost if their worker dies or rejects them.
 
     They still count toward the number of messages that a worker can have at a time.
     """
@@ -62,11 +62,11 @@ class QoS(_Noted):  # type: ignore[misc]
 
 
 class Channel(_Channel):  # type: ignore[misc]
-    """kombu's Channel, but without a connection it raises an error that makes workers connect again.
+    """kombu's Channel, except that a missing connection raises an error that makes workers connect again.
 
-    A worker that loses Redis twice within moments closes channels whose connection is closed already. kombu then reads
-    the host name of a missing connection, and an AttributeError ended the worker. Older releases had reports of the
-    same error: celery/kombu#582, celery/kombu#970.
+    A worker that loses Redis twice within moments closes channels whose connection is already closed. kombu then reads
+    the host name of a missing connection, and the AttributeError ended the worker. The same error was reported for
+    older releases: celery/kombu#582, celery/kombu#970.
     """
 
     QoS = QoS

@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
 
 def without_bodies_for_head(application: "WSGIApplication") -> "WSGIApplication":
-    """Wrap a WSGI application so that its answers to HEAD have no body.
+    """Wrap a WSGI application so that its answers to HEAD requests have no body.
 
-    Django leaves that to the server. gunicorn also drops the body, but logs a warning each time, and the health checks
-    of load balancers send HEAD every few seconds.
+    Django leaves this to the server. gunicorn also drops the body, but logs a warning each time, and load balancers
+    send HEAD requests as health checks every few seconds.
     """
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:

@@ -1,4 +1,4 @@
-"""The check at the start of web processes, workers and beat that the master key is the database's key."""
+"""The check at startup of web processes, workers and beat that PANEL_MASTER_KEY is the database's key."""
 
 import logging
 

@@ -30,7 +30,7 @@ def redis_problem() -> RedisProblem | None:
 
 
 def explained_problem() -> tuple[RedisProblem | None, str]:
-    """Like `redis_problem`, together with the message of Redis or the connection."""
+    """Return the current problem like `redis_problem`, with the message of Redis or the connection."""
     try:
         _connection(settings.REDIS_URL).set(_KEY, "1", ex=_KEY_SECONDS)
     except ResponseError as exc:

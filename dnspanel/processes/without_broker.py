@@ -1,9 +1,8 @@
 """Delivery without a broker: the workers that deliver run the beat schedule of their queues themselves.
 
 If Redis is stopped, full or unreachable, or beat hangs, no task arrives. A thread in the workers `publish` and `push`
-detects this and calls the functions that beat would otherwise trigger with messages. Each function reconciles a
-difference that it finds in PostgreSQL, under the same advisory locks. So running it twice is harmless, even at the
-moment when Redis returns.
+notices this and calls the functions that beat would otherwise trigger with messages. Each function finds its work in
+PostgreSQL, under the same advisory locks. So running it twice is harmless, even when Redis returns at that moment.
 """
 
 import logging
@@ -121,6 +120,6 @@ def use() -> None:
 
 
 def begin(instance: Any, **_: object) -> None:
-    """Start the poller of a worker that delivers. Other workers wait for messages."""
+    """Start the poller if this worker delivers. Other workers wait for messages."""
     if queues := WAKING_QUEUES & set(instance.app.amqp.queues.consume_from):
         Poller(instance.app, queues).start()
