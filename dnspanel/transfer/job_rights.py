@@ -1,4 +1,4 @@
-"""Check the rights of an import, export or comparison.
+"""The rights of imports, exports and comparisons.
 
 A job can only do what its author is allowed to do, and each step checks that again.
 """
@@ -34,7 +34,7 @@ NOBODY = gettext_noop("Whoever made this may not do it any more: the account is 
 class ImportRights:
     """The rights of an import.
 
-    The panel's own imports and imports by editors of all zones can do everything, and their `actor` is None.
+    Imports by the panel itself or by editors of all zones can do everything, and their `actor` is None.
     """
 
     author: Author
@@ -44,20 +44,20 @@ class ImportRights:
     rules: Rules = NO_RULES  # of approval, and freezes: of all zones
 
     def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
-        """Return the zones that the import is allowed to see, by id, with their teams. None means all of them."""
+        """Return by id the zones that the import is allowed to see, with their teams. None means all of them."""
         if self.actor is None:
             return None
         return access.zones_visible_to(self.actor).select_related("team").in_bulk(zone_ids)
 
     @property
     def may_refuse_names(self) -> bool:
-        """True if rights, rules or locks could refuse new names. Otherwise the import's names need no check."""
+        """True if rights, rules or locks can refuse names of new zones. Otherwise the names need no check."""
         return self.actor is not None or bool(self.rules) or Lock.objects.exists()
 
     def refused_names(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
-        """Return by name the faults of new zones that other people's zones or rules forbid.
+        """Return by name a fault for each new zone that other people's zones or rules forbid.
 
-        Such zones are below or above other people's zones, or below a zone with rules. This takes a few queries in
+        Such zones are below or above other people's zones, or below a zone with rules. This takes several queries in
         total.
         """
         refused = nesting.refusals_by_others(zone_names=new_names, author=self.actor)
@@ -213,17 +213,17 @@ def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | N
 
 
 def not_yours(zone: str) -> SourceFault:
-    """Return the fault of an existing zone that the author is not allowed to see."""
+    """Return the fault for an existing zone that the author is not allowed to see."""
     return _fault(zone, gettext("The zone exists already, and you may not see it."))
 
 
 def may_not_create(zone: str) -> SourceFault:
-    """Return the fault of a new zone whose author is not allowed to create zones."""
+    """Return the fault for a new zone whose author is not allowed to create zones."""
     return _fault(zone, gettext("You may not create zones."))
 
 
 def too_many_rrsets(zone: str, reason: str) -> SourceFault:
-    """Return the fault of a zone with more RRsets than its author or team is allowed to have in one zone."""
+    """Return the fault for a zone with more RRsets than its author or team is allowed to have in one zone."""
     return SourceFault("", 0, 0, "", reason, "too-many-rrsets", zone=zone)
 
 

@@ -256,9 +256,9 @@ class ExportFormat(models.TextChoices):
 
 
 class ExportJob(models.Model):
-    """One export to a file, which is kept for a day.
+    """An export to a file, which is kept for a day.
 
-    `exports.export_jobs` writes it, and stores the file in `exports_directory`.
+    `exports.export_jobs` writes this row, and stores the file in `exports_directory`.
     """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
@@ -301,7 +301,7 @@ class ExportJob(models.Model):
 
 
 class CutoverCheck(models.Model):
-    """One comparison of an old server's answers with those of our nodes.
+    """A comparison of an old server's answers with those of our nodes.
 
     `cutover.server_comparison` writes it.
     """
@@ -336,7 +336,7 @@ class CutoverCheck(models.Model):
 
 
 class CutoverZone(models.Model):
-    """One zone of a comparison, and its delegation checklist."""
+    """A zone in a comparison, with its numbers of questions and differences, and its delegation checklist."""
 
     check_run = models.ForeignKey(CutoverCheck, on_delete=models.CASCADE, related_name="compared")
     name = models.TextField(db_collation="C")
@@ -351,7 +351,7 @@ class CutoverZone(models.Model):
 
 
 class DifferenceKind(models.TextChoices):
-    """The kind of a difference. A cut-over is expected to cause SERIAL and NAMESERVERS."""
+    """The kind of a difference. The kinds SERIAL and NAMESERVERS are expected in a cut-over."""
 
     RCODE = "rcode", gettext_lazy("other response code")
     RECORDS = "records", gettext_lazy("other records")

@@ -1,9 +1,9 @@
-"""Store tags and comments of values in zone files, as a comment line that other programs ignore. Pure.
+"""The tags and value comments of RRsets, as comment lines in zone files that other programs ignore. Pure.
 
     ;!noted www A {"tags": ["shop"], "value_comments": {"192.0.2.1": "first rack"}}
 
-Owner and type name the RRset, whose lines can be anywhere in the file. Several such lines of one RRset are combined. An
-export writes the line after the RRset.
+Owner and type identify the RRset, whose lines can be anywhere in the file. If an RRset has several such lines, they are
+combined. An export writes the line after the RRset.
 """
 
 import json
@@ -19,7 +19,7 @@ NOTED = ";!noted "
 
 
 def noted_line(owner: str, type: str, notes: str) -> str:
-    """Return the comment line for an RRset with this stored text of notes, or "" if people noted nothing."""
+    """Return the comment line for an RRset with these notes as stored, or "" if people noted nothing."""
     noted = notes_without_spellings(notes)
     return f"{NOTED}{owner} {type} {noted}\n" if noted else ""
 

@@ -1,7 +1,7 @@
-"""Share the workers fairly between people, rather than between jobs.
+"""The fair distribution of workers to people, rather than to jobs.
 
 Nothing is stored. The advisory locks show which jobs have workers, and end with them. Beat retries a job that had to
-wait. Two jobs that ask at the same moment can both start, for one turn.
+wait. Two jobs that ask for a worker at the same moment can both start, for one turn.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ Person = int | None  # id; None for the panel's own jobs
 
 
 def may_read(person: Person) -> bool:
-    """Return True if a worker can read another source or make another comparison for this person.
+    """Return True if another worker can read a source or make a comparison for this person.
 
     The number of such workers per person is limited, because they mostly wait for servers.
     """
@@ -39,7 +39,7 @@ def may_read(person: Person) -> bool:
 def may_compute(person: Person) -> bool:
     """Return True if another worker can work for this person.
 
-    Each person gets an equal share while others wait.
+    While several people wait, each person gets an equal share of the workers.
     """
     waiting = _people_waiting() | {person}
     return is_fair(_people_at_work()[person], people=len(waiting), places=settings.TRANSFER_PROCESSES)

@@ -1,22 +1,21 @@
-"""Seal private DNSSEC keys with a passphrase, so that an exported file can hold them. Pure.
+"""The sealing of private DNSSEC keys with a passphrase, so that an exported file can hold them. Pure.
 
 Each key becomes one text:
 
     text = Base64 of
-    offset  size  what
-    0       1     version: 1
-    1       16    salt of scrypt; one for all keys of a file
-    17      12    nonce of AES-256-GCM; random, of this key alone
-    29      …     the private-key text (UTF-8), encrypted
-    −16     16    tag of AES-256-GCM
-
+        offset  size  what
+        0       1     version: 1
+        1       16    salt of scrypt; one for all keys of a file
+        17      12    nonce of AES-256-GCM; random, of this key alone
+        29      …     the private-key text (UTF-8), encrypted
+        −16     16    tag of AES-256-GCM
     key of AES = scrypt(passphrase in UTF-8 and form NFC, salt, n = 2^15, r = 8, p = 1), 32 bytes
     additional data = the zone's name and the DNSKEY's rdata, both in wire form
 
 This protects the keys from people who have the file without the passphrase. They cannot read a key. A key that they
-changed, or moved to another zone or DNSKEY, is not opened. Each guess of a passphrase costs 32 MiB and about a tenth of
-a second, so a long passphrase is safe and a poor one is not. The rest of the file is not protected: records, the choice
-of active keys, and missing keys. Nor are the keys protected from the panel's operator, who has the original keys.
+changed, or moved to another zone or DNSKEY, is refused. Each guess of a passphrase costs 32 MiB and about a tenth of a
+second, so a long passphrase is safe and a poor one is not. The rest of the file is not protected: records, the choice
+of active keys, and missing keys. The keys are also not protected from the panel's operator, who has the original keys.
 """
 
 import base64
@@ -49,7 +48,7 @@ _MOST_TEXT = 32 << 10
 
 
 class KeyLock(StrEnum):
-    """The reason why a private key cannot be used. Its value is part of the name of the kept key."""
+    """The reason why a private key cannot be used. Its value is part of the name under which the key is stored."""
 
     ABSENT = "absent"
     SEALED = "sealed"
@@ -94,9 +93,9 @@ class Sealer:
         self._cipher = _cipher(passphrase, self._salt)
 
     def seal(self, private_text: str, *, zone: str, dnskey: str) -> str:
-        """Return a text that has the private key and that only the passphrase opens.
+        """Return the private key as a text that only the passphrase can open.
 
-        The key is bound to the zone and to this DNSKEY (rdata).
+        The text is bound to the zone and to this DNSKEY (rdata).
         """
         nonce = self._chance(_NONCE_SIZE)
         encrypted = self._cipher.encrypt(nonce, private_text.encode(), _additional(zone, dnskey))
@@ -139,7 +138,7 @@ def _cipher(passphrase: str, salt: bytes) -> AESGCM:
 
 
 def _additional(zone: str, dnskey: str) -> bytes:
-    """Return the additional data.
+    """Return the additional data of a key, which binds the key to its zone and DNSKEY.
 
     A name in wire form ends with its root label, so two different pairs never give equal bytes.
     """

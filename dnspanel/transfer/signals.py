@@ -1,4 +1,4 @@
-"""Signals that the job with this id, of the sender's model, has work.
+"""The signals that wake workers: the job or template run with this id has work.
 
 A lost signal only costs seconds, because beat finds the work.
 """

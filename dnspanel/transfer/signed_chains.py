@@ -1,8 +1,8 @@
-"""Restore the additional NSEC3 chains of a zone that another signer signs. Pure.
+"""The additional NSEC3 chains of a zone that another signer signs, computed from its records. Pure.
 
 A signer that changes from one NSEC3 chain to another has both for a while, with an NSEC3PARAM record for each. PowerDNS
 serves only the chain in its metadata. A transfer or export of the whole zone needs all chains: one signature covers
-both NSEC3PARAM records, and each of these promises that its chain is complete (RFC 5155 section 7.3).
+both NSEC3PARAM records, and each of these records promises that its chain is complete (RFC 5155 section 7.3).
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from replication.dns import rdata, rdtypes
 
 
 class ChainRecord(NamedTuple):
-    """A record of a chain: its owner's relative key, type, TTL and presentation format."""
+    """A record of a chain, with its owner's relative key, its type, its TTL and its rdata as text."""
 
     owner: bytes
     type: int
@@ -24,7 +24,10 @@ class ChainRecord(NamedTuple):
 
 
 class SignedChains:
-    """The records of these chains. It keeps some hundred bytes per name, but nothing without chains."""
+    """A collector of a zone's owners and types, from which it makes the records of these chains.
+
+    It needs several hundred bytes per name, but none without chains.
+    """
 
     def __init__(self, zone: str, chains: Sequence[Nsec3]) -> None:
         self._zone, self._chains = zone, chains

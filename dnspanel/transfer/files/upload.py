@@ -1,10 +1,10 @@
-"""Receive the files of an import in chunks, if necessary over hours, safe from crashes. Verbs.
+"""The upload of an import's files in chunks, which can take hours and survives crashes. Verbs.
 
     <import>/upload/manifest    SQLite: number, name and size of each file
     <import>/upload/0001 …      their bytes
 
-A file on disk never has its uploader's name. Its valid size is in the manifest: the next chunk overwrites any bytes
-that an interrupted chunk left after that.
+A file on disk never has the name that the uploader gave it. Its valid size is in the manifest: the next chunk
+overwrites any bytes that an interrupted chunk left after that.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
-"""Publish the changes that the dry run found for a piece. Verbs.
+"""Publishing of the changes that the dry run found for a piece. Verbs.
 
-New zones and changed zones are two publications. The piece's row records the sequence of each in its transaction. If
-only one of them was published, the next attempt publishes the other.
+New zones and changed zones are two publications. Each transaction records its publication's sequence in the piece's
+row. If only one of them was published, the next attempt publishes the other.
 """
 
 import logging
@@ -50,7 +50,7 @@ def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
 
 
 def finish_apply(*, job: ImportJob, seconds: float, now: datetime) -> None:
-    """Mark the job as done. Every piece is applied, and only waiting zones are left."""
+    """Mark the job as done. By now every piece is applied, and only waiting zones are left."""
     ImportJob.objects.filter(pk=job.pk, state=State.APPLYING).update(
         state=State.DONE, apply_seconds=seconds, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
@@ -88,7 +88,7 @@ class _Staged(NamedTuple):
 def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
     """Create the piece's new zones. Return False if the stage file is lost.
 
-    Zones whose names are taken or refused since the dry run wait for another dry run, which reports the reason.
+    A zone whose name was taken or refused since the dry run waits for another dry run, which reports the reason.
     """
     creating = ImportZone.objects.filter(job=job, piece=piece.number, action=Action.CREATE).order_by("zone_id")
     zones = list(map(_Staged._make, creating.values_list(*_Staged._fields)))
@@ -148,9 +148,9 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
 
 
 def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
-    """Store the LMDB rows for the publisher.
+    """Store the zones' LMDB rows for the publisher.
 
-    Return None if the storage is away, and the publisher then makes them itself.
+    Return None if the storage can't be reached. The publisher then makes the rows itself.
     """
     try:
         return put_prepared(
@@ -226,7 +226,8 @@ def _pause(
 ) -> list[int]:
     """Pause denial for the zones whose NSEC or NSEC3 chain changes, in a revision that belongs to the import.
 
-    If the piece is started again, it finds these zones paused and continues. `chains` and the result use zone ids.
+    If the piece is started again, it finds these zones paused and continues. `chains` has zone ids as keys. Return the
+    ids of the paused zones.
     """
     states = signing_of_zones(list(chains))
     pausing = {

@@ -1,4 +1,4 @@
-"""Create, configure, start, pause, cancel, undo and retry imports, as people request. Verbs.
+"""Actions on imports that people request: create, configure, start, pause, cancel, undo and retry. Verbs.
 
 Each verb moves the job from an expected state to the next with one conditional UPDATE. WrongState means that the job's
 state has changed since the page was loaded.
@@ -63,10 +63,10 @@ def create_job(  # noqa: PLR0913  # the fields of an import
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import. It waits for its files, or starts to read its server. A form sent twice creates one import.
+    """Create an import, which waits for its files or starts to read its server.
 
-    Raise Forbidden or ServerRefused if the panel must not connect to that server for this author. Raise QuotaExceeded
-    if the author has reached the quota of unfinished imports.
+    A form sent twice creates one import. Raise Forbidden or ServerRefused if the panel must not connect to that server
+    for this author. Raise QuotaExceeded if the author has reached the quota of unfinished imports.
     """
     if first := _job_of_form(form_id):
         return first
@@ -100,7 +100,7 @@ def create_paste(  # noqa: PLR0913  # the fields of an import
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import of one pasted zone file. `zone` is its canonical name, or "" if the text has it."""
+    """Create an import of one pasted zone file. `zone` is its canonical name, or "" if the text contains it."""
     if first := _job_of_form(form_id):
         return first
     documents = [Document(path="pasted text", text=text, zone=zone)]
@@ -215,7 +215,7 @@ def _team_of(author: Author) -> Team | None:
 
 
 def start_scan(*, job: ImportJob, now: datetime) -> None:
-    """Start reading the source. All its files have arrived."""
+    """Start reading the source. All files of the upload have arrived."""
     _move(job, (State.UPLOADING,), State.SCANNING, now)
 
 
@@ -246,9 +246,9 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
     faulty: bool = False,
     existing: bool | None = None,
 ) -> int:
-    """Set the choice of these zones, or of all matching zones, and return their number.
+    """Set people's choice for these zones, or for all matching zones, and return the number of zones.
 
-    "" means the job's options apply.
+    The choice "" means that the job's options apply.
     """
     if choice not in CHOICES:
         raise ValueError(choice)
@@ -320,7 +320,7 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """Start another dry run for the zones that changed since the last one. Raise WrongState or QuotaExceeded."""
+    """Start another dry run for the zones that changed since the first one. Raise WrongState or QuotaExceeded."""
     with transaction.atomic(durable=True):
         import_quotas.refuse_import(job_rights.actor_of_job(job))
         _move(job, (State.DONE,), State.PLANNING, now, ended_at=None)
@@ -348,7 +348,7 @@ def resume(*, job: ImportJob, now: datetime) -> None:
 
 
 def cancel(*, job: ImportJob, now: datetime) -> None:
-    """Cancel the import after the current pieces. Published zones stay, and can be undone."""
+    """Cancel the import after the current pieces. Published zones stay, and can still be undone."""
     states = [state for state in State if state not in ENDED_STATES and state != State.UNDOING]
     _move(job, states, State.CANCELLED, now, ended_at=now, secret=None)
 

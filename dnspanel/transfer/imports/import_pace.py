@@ -1,8 +1,8 @@
-"""Slow down imports and large changes, so that edits reach the nodes quickly.
+"""The pace of imports and large changes, which wait so that edits reach the nodes quickly.
 
-The log has one order, so an edit waits for everything that was published before it. Few publications on their way keep
-that wait short. A node that makes no progress does not count, nor does a PowerDNS that has new zones in its files but
-not yet in its list.
+The log has one order, so an edit waits for everything that was published before it. That wait is short if few
+publications are on their way. A node that makes no progress does not count, nor does a PowerDNS that has new zones in
+its files but not yet in its list.
 """
 
 import time
@@ -57,15 +57,15 @@ def wait_for_room(goes_on: Callable[[], bool]) -> bool:
 
 
 def give_way(**_: object) -> bool:
-    """Wait for room for a piece of a large change from the APIs, as an import does.
+    """Wait until a piece of a large change from the APIs can be published, as an import does.
 
-    Return False if there was none in time.
+    Return False if too many publications were still on their way at the end.
     """
     return rehearsal.under_way() is not None or wait_for_room(lambda: True)
 
 
 def publications_under_way() -> int:
-    """Return how many publications the publisher or the slowest node is behind the head.
+    """Return how many publications the publisher or the slowest node is behind the newest one.
 
     Nodes without progress do not count.
     """

@@ -1,4 +1,4 @@
-"""Make the dry run: decide and count what publishing would do to each zone. Verbs.
+"""The dry run, which decides and counts what publishing would do to each zone. Verbs.
 
 The scan has already prepared new zones, so that only their names have to be checked again. Existing zones are compared
 RRset by RRset.
@@ -75,7 +75,7 @@ def begin_plan(*, job: ImportJob) -> None:
 def _undecide_refused_names(job: ImportJob) -> set[int]:
     """Clear the action of new zones with refused names, so that `plan_piece` refuses them.
 
-    Return their pieces.
+    Return the numbers of these zones' pieces.
     """
     allowed = job_rights.rights_of(job)
     if not allowed.may_create or not allowed.may_refuse_names:
@@ -118,7 +118,7 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """Set the action of every zone in the piece. Return False if another process was faster.
 
-    A zone to create that still existed when it was scanned is not staged. Then the piece is scanned again, and the
+    If a zone existed at the scan and has to be created now, it is not staged. Then the piece is scanned again, and the
     result is also False.
     """
     options = Options.from_json(job.options)
@@ -182,9 +182,9 @@ def effects(
 
 
 def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool) -> SourceFault | None:
-    """Return a fault if an existing zone cannot take the source's signatures, or cannot be without them.
+    """Return a fault if an existing zone cannot take the source's signatures or cannot lose its own.
 
-    Otherwise None.
+    Otherwise return None.
     """
     if is_presigned == (parsed.signatures is not None) and (action == Action.REPLACE or not is_presigned):
         return None
@@ -243,7 +243,7 @@ def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, 
 def _broken_rules(
     parsed: ParsedZone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
 ) -> Iterator[SourceFault]:
-    """Yield faults for rules that the zone's current and imported RRsets only break together."""
+    """Yield faults for rules that only the combination of the zone's current and imported RRsets breaks."""
     after = {**current, **{key: rrset for key, rrset in changes.items() if rrset is not None}}
     changed = [key for key, rrset in changes.items() if rrset is not None]
     below = neighbourhood.names_below(parsed.name, after.values())

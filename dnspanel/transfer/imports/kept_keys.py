@@ -1,8 +1,8 @@
-"""Keep DNSSEC keys from a source, so that new zones stay signed with them. Verbs.
+"""DNSSEC keys from a source, which keep new zones signed with the same keys. Verbs.
 
-The DS at the zones' parents then stay valid. Some keys cannot be used: unknown algorithms, records that were signed in
-advance (unless the import keeps signatures), and sealed private keys. Zones that are imported with their signatures
-need no keys.
+The DS at the zones' parents then stay valid. Some keys cannot be used: keys with unknown algorithms, keys of presigned
+zones (unless the import keeps signatures), and sealed private keys. Zones that are imported with their signatures need
+no keys.
 """
 
 import json
@@ -41,14 +41,14 @@ _LOCKS = frozenset(KeyLock)
 
 @dataclass(slots=True)
 class _Kept:
-    """The keys and metadata of one zone that were kept from the source."""
+    """The keys and metadata of one zone, as stored from the source."""
 
     keys: list[tuple[str, bytes]] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
 
 
 def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
-    """Return by name how these zones will be signed with the source's keys, or a text why one cannot be.
+    """Return by name each zone's signing with the source's keys, or the reason why the keys can't be used.
 
     Zones without keys are left out.
     """
@@ -144,7 +144,7 @@ def _signing_of_zone(kept: _Kept) -> BroughtSigning | str:
 
 
 def _lock_of(kept: _Kept) -> KeyLock | None:
-    """Return the lock of the first locked private key, or None if all can be used."""
+    """Return the reason why the first unusable private key can't be used, or None if all keys can be used."""
     words = (name.rpartition(" ")[2] for name, _ in kept.keys)
     return next((KeyLock(word) for word in words if word in _LOCKS), None)
 

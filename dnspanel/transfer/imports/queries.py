@@ -1,4 +1,4 @@
-"""Read imports for pages, APIs and the command line.
+"""The data of imports for pages, APIs and the command line.
 
 Lists use keyset pagination, and large tables are never counted.
 """
@@ -61,7 +61,7 @@ def job_for(user: access.Person, pk: int) -> ImportJob:
 
 
 class JobRow(NamedTuple):
-    """A row in the list of imports: an import, with the numbers of items found and published so far."""
+    """A row in the list of imports: an import with its numbers of zones, records, errors and published zones."""
 
     job: ImportJob
     zones: int = 0
@@ -71,7 +71,7 @@ class JobRow(NamedTuple):
 
 
 def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
-    """Return the newest imports with ids below `before`, with two queries. Raise Forbidden."""
+    """Return a page of imports, newest first. `before` is the lowest id of the previous page. Raise Forbidden."""
     access.require(user, Permission.EDIT)
     found = job_rights.jobs_visible_to(user).order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
@@ -122,7 +122,7 @@ _DONE_STATES = {
 def progress(job: ImportJob, *, now: datetime) -> Progress:
     """Return the progress of an import.
 
-    It only reads the pieces, which are some hundred rows even for a large import.
+    Only the pieces are read, which are several hundred rows even for a large import.
     """
     state = State(job.state)
     through = Q(state__in=_DONE_STATES.get(state, tuple(PieceState)))
@@ -163,7 +163,7 @@ def progress(job: ImportJob, *, now: datetime) -> Progress:
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """All faults of one kind: their number, and the message of the first."""
+    """All faults of one kind: their code, severity and number, and the first one's message."""
 
     code: str
     severity: str
@@ -229,7 +229,7 @@ def kept_counts(job: ImportJob) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """The changes that publishing would make: zones by action, and RRsets."""
+    """The changes that publishing would make, as numbers of zones by action and of RRsets."""
 
     creates: int
     unions: int
@@ -262,9 +262,9 @@ MOST_REMOVED = 100
 
 
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
-    """Return zones that would lose so much that a person must confirm it.
+    """Return the zones that would lose so many values that a person must confirm it.
 
-    `before` is their current number of RRsets.
+    `before` is the zone's current number of RRsets.
     """
     losing = ImportZone.objects.filter(job=job, action__in=CHANGING_ACTIONS, values_removed__gt=0)
     many = Q(values_removed__gt=MOST_REMOVED)
@@ -375,14 +375,14 @@ def _csv_line(values: Sequence[object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ZoneDiff:
-    """The changes that the import makes to one zone: the first RRsets, and the number of the others."""
+    """The changes that an import makes to one zone: the first changed RRsets, and the number of remaining ones."""
 
     diffs: tuple[RRsetDiff, ...]
     more: int
 
 
 def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
-    """Return the difference between the zone in the dry run and the zone now."""
+    """Return the changes that the import would make now to one zone."""
     if zone.action == Action.CREATE:
         parsed = scan.parser_for(job)(_document(job, zone))
         after = [zone_changes.rrset_of(ready) for ready in parsed.rrsets]

@@ -1,4 +1,4 @@
-"""Read a source to its end, divide its items into pieces, and spool them. Verbs.
+"""The reader that takes all items from a source, divides them into pieces and spools them. Verbs.
 
 A piece exists once its row is committed. If a reader dies, the next one continues after the last piece: sources are
 deterministic, and the row's `items` is the number of items to skip.
@@ -128,11 +128,11 @@ class _Watch:
 
 
 def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) -> bool:
-    """Spool all items of the source. Return True after its end.
+    """Spool all items of the source. Return True at its end.
 
-    `goes_on` is called after each piece, and False stops the reading. Raise TransferError if the source cannot be read,
-    or QuotaExceeded if its author has no room for more. Finished pieces stay, and reading can continue later. A server
-    that sends nothing for too long is cut off.
+    `goes_on` is called after each piece, and its result False stops the reading. Raise TransferError if the source
+    cannot be read, or QuotaExceeded if its author has no room for more. Finished pieces stay, and reading can continue
+    later. A server that sends nothing for too long is cut off.
     """
     last = ImportPiece.objects.filter(job=job).order_by("-number").first()
     number, items = (last.number, last.items) if last else (0, 0)

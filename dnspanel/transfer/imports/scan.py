@@ -1,6 +1,6 @@
-"""Scan a piece: parse every document, record its faults, and stage the zones that can be created. Verbs.
+"""The scan of a piece: it parses every document, records the faults, and stages the zones that can be created. Verbs.
 
-All results are committed together. A scan that dies is repeated, and leaves only a file that the next scan replaces.
+All results are committed together. If a scan dies, it is repeated, and the file that it left is replaced.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -109,8 +109,8 @@ class _Scanned:
 def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """Scan the piece. Return False if another process was faster.
 
-    The piece's stage file then has the zones that do not exist here yet. Rows of ImportZone and ImportFault have the
-    other results.
+    The piece's stage file then has the zones that do not exist here yet. All other results are rows of ImportZone and
+    ImportFault.
     """
     writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
     signatures: dict[str, BroughtSignatures | None] = {}
@@ -134,7 +134,7 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def forget_scan(*, piece: ImportPiece) -> None:
-    """Delete the results of a scan except people's choices, so that the piece is scanned again. Needs a transaction."""
+    """Delete the results of a scan, but not people's choices, before another scan. Needs a transaction."""
     zones = ImportZone.objects.filter(job_id=piece.job_id, piece=piece.number)
     choices = dict(zones.exclude(choice="").values_list("name", "choice"))
     zones.delete()
@@ -143,7 +143,7 @@ def forget_scan(*, piece: ImportPiece) -> None:
 
 
 def finish_scan(*, job: ImportJob, seconds: float) -> None:
-    """Mark zones that occur twice, and let people choose. Every piece is scanned by now."""
+    """Mark zones that occur twice, and let people choose what to do with each zone. Every piece is scanned by now."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
@@ -302,11 +302,10 @@ def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 def _report_signed(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Report the zones that stay signed with their keys, and the zones whose keys are not used.
+    """Report zones that stay signed with the source's keys, and zones whose keys are not used.
 
-    Report an error if the zone's parent is here and has a DS, and the zone would not be signed to match it. Zones that
-    already exist keep their signing. For them the error only applies if the source has them signed and the panel does
-    not.
+    Report an error if the zone's parent is here and has a DS that no longer matches after the import. An existing zone
+    keeps its signing, so the error only applies if the zone is signed in the source and unsigned here.
     """
     zones = [(path, zone) for path, zone in zones if zone.signatures is None]
     found = [zone.name for _, zone in zones]
@@ -366,7 +365,7 @@ def _report_wildcard_cuts(
 
 
 def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Report an error for each new zone with a DS that matches no key of the zone below, if that zone is here."""
+    """Report an error for each DS in a new zone that matches no key of the child zone, if the child is here."""
     holders = {
         rrset.name: (path, zone, [text for text in rrset.texts if text not in rrset.disabled])
         for path, zone in zones

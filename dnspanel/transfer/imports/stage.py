@@ -1,4 +1,5 @@
-"""Write the rows of zones to create for PostgreSQL and the LMDB files, before a person confirms the import.
+"""The stage files, which hold the rows of new zones for PostgreSQL and the LMDB files until a person confirms the
+import.
 
 For each zone of a piece that does not exist here yet, a stage file has its rows for `COPY zones_rrset` and its
 operations for a segment. Both use the id that the zone will have. Applying the import then only copies bytes. The
@@ -77,7 +78,7 @@ class StageWriter:
 
 
 def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
-    """Return the content of the file, or None if its size or CRC-32 is not the one that `StageWriter.finish` returned.
+    """Return the content of the file, or None if its size or CRC-32 is wrong.
 
     A crash can have lost the file or a part of it.
     """
@@ -89,9 +90,9 @@ def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
 
 
 def served_wires(rrsets: Sequence[ReadyRRset]) -> Iterator[tuple[bytes, int, int, Sequence[bytes]]]:
-    """Yield the records of each RRset that nodes get, without disabled ones.
+    """Yield the records of each RRset that nodes serve, without disabled ones.
 
-    Most zones have nothing to leave out or to lowercase. An import has millions of RRsets, so such zones take a fast
+    Most zones have no records to leave out or to lowercase. An import has millions of RRsets, so such zones take a fast
     path.
     """
     lowered = rdata.SIGNED_IN_LOWER_CASE

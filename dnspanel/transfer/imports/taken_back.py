@@ -1,4 +1,4 @@
-"""Report imported zones that name servers could not load, with the reason. Verbs."""
+"""The report of imported zones that name servers could not load. Verbs."""
 
 from collections.abc import Collection
 from typing import Any

@@ -1,4 +1,4 @@
-"""Undo an import as one unit: revert what it published, except what changed since. Verbs."""
+"""Undo of an import: the panel reverts what the import published, except data that changed since. Verbs."""
 
 from collections.abc import Collection
 from datetime import datetime

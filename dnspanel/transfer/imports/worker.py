@@ -1,7 +1,7 @@
-"""Run the workers of an import: one reads its source, and the others claim and do units of work. Verbs.
+"""The workers of an import: one reads its source, and the others claim and do units of work. Verbs.
 
-Reading waits for another operator's server or goes through a large archive, which can take long. So `read_import` runs
-where it blocks nothing else. `work_on_import` processes what has been read, in short units.
+A source is another operator's server or a large archive, and reading it can take long. So `read_import` runs where it
+blocks nothing else. `work_on_import` processes what has been read, in short units.
 
 Any number of processes can work on one import. A unit is claimed with a PostgreSQL advisory lock, which ends with the
 process. There are no leases to wait for, and the next worker takes over a killed worker's unit. Every unit ends with
@@ -52,7 +52,7 @@ class Turn:
 def read_import(job_id: int) -> str:
     """Read the import's source to its end, and return a summary for the log.
 
-    Do nothing if another worker reads it, publishing is held, or other sources of its author are being read.
+    Do nothing if another worker reads it, publishing is held, or too many other sources of its author are being read.
     """
     job = _unread().select_related("author", "token").filter(pk=job_id).first()
     if job is None or current_hold():
@@ -99,7 +99,10 @@ def _waking_while(job: ImportJob) -> Callable[[], bool]:
 
 
 def work_on_import(job_id: int) -> Turn:
-    """Do units of this import until none is left or the turn is over, unless other people's imports have priority."""
+    """Do units of this import until none is left or the turn is over.
+
+    Do nothing if other people's imports have priority.
+    """
     first = places.imports_with_work().filter(pk=job_id).first()
     if first is None:
         return Turn(f"import={job_id} units=0: nothing to do")
@@ -138,7 +141,7 @@ def _work_in_turn(job_id: int) -> Turn:
 def active_imports() -> list[int]:
     """Return the ids of imports with work.
 
-    While publishing is held there are none, because zone ids must not be assigned.
+    The list is empty while publishing is held, because zone ids must not be assigned then.
     """
     return [] if current_hold() else list(places.imports_with_work().values_list("pk", flat=True))
 
@@ -163,7 +166,7 @@ def _stop(job: ImportJob, exc: Exception) -> None:
 
 
 def _do_unit(job: ImportJob) -> bool:
-    """Do one unit of work in the job's phase. Return False if other workers have all of them."""
+    """Do one unit of work in the job's phase. Return False if other workers have claimed all units."""
     if job.state == State.PLANNING and not job.phase_begun:
         return _begin_plan(job)
     steps = _STEPS[State(job.state)]
@@ -246,7 +249,7 @@ def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
 
 @contextmanager
 def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | None]:
-    """Claim a piece in this state that no other worker has. Yield None if there is none."""
+    """Claim a piece in this state that no other worker has. Yield None if no piece is free."""
     waiting = ImportPiece.objects.filter(job=job, state=state).order_by("number")
     for piece in waiting[: 4 * settings.TRANSFER_PROCESSES]:
         with hold_lock(Lock.PIECE, piece.pk) as mine:

@@ -1,4 +1,4 @@
-"""Read a passphrase from a file, for commands."""
+"""The reader of passphrase files for commands."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Export zones to a file, or make a query file from them."""
+"""The command that exports zones to a file, or makes a query file from them."""
 
 import sys
 from argparse import ArgumentParser
@@ -116,7 +116,7 @@ def _refuse_missing(selection: Selection, found: int) -> None:
 
 @contextmanager
 def _output(name: str) -> Iterator[BinaryIO]:
-    """Open standard output or a new file. The file is removed if it is not completed."""
+    """Open standard output or a new file. An incomplete file is removed."""
     if name == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

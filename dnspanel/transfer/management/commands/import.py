@@ -1,6 +1,6 @@
-"""Import zones from the command line.
+"""The command that imports zones.
 
-The job is the same as in the browser, and the command follows it to its end.
+It creates the same job as the browser does, and follows it to its end.
 """
 
 import sys
@@ -162,7 +162,7 @@ class Command(BaseCommand):
                     upload.receive_file(job=job, name=name, stream=stream)
 
     def _follow(self, job: ImportJob) -> None:
-        """Show the phase's progress until it ends. Raise CommandError if a person has to do something."""
+        """Show the phase's progress until the phase ends. Raise CommandError if a person has to act."""
         phase = job.state
         if phase not in ACTIVE_STATES:
             return
