@@ -1,1 +1,1 @@
-"""Face 1: two HTTP APIs and dyndns2. All three call the same verbs."""
+"""The interfaces for machines: API v1, API v2, SCIM and dyndns2. All of them call the same verbs."""

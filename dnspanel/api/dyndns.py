@@ -69,7 +69,7 @@ class NotAnAddress(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The complete new addresses of a family. If empty, the RRset is deleted."""
+    """The addresses that replace all current ones of a family. If empty, the RRset is deleted."""
 
     texts: tuple[str, ...]
 
@@ -150,9 +150,9 @@ def _items(texts: Iterable[str]) -> list[str]:
 
 
 def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
-    """Return the requested change for each family. Raise NotAnAddress if no address is one that a host can have.
+    """Return the requested change for each family. Raise NotAnAddress if no host can have any of the addresses.
 
-    Other addresses that no host on the Internet has are ignored, because routers without a global address send fe80::1.
+    If at least one address is usable, ignore the others, because routers without a global address send fe80::1.
     """
     if "yes" in (text.lower() for text in parameters.get("offline", ())):
         return {rdtypes.A: Addresses(()), rdtypes.AAAA: Addresses(())}

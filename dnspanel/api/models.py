@@ -1,4 +1,4 @@
-"""The tables of the APIs: remembered responses for retries, and PowerDNS attributes of zones that API v1 keeps."""
+"""The tables of the APIs: remembered responses for retries, and PowerDNS zone attributes that API v1 stores."""
 
 from typing import Any
 

@@ -8,5 +8,5 @@ from dnspanel.api.v2.http import idempotency
 
 @shared_task
 def forget_answers() -> str:
-    """Delete remembered responses that have expired for retries. Runs once an hour."""
+    """Delete the stored responses that are too old for retries. Runs once an hour."""
     return f"forgot answers={idempotency.forget_answers(now=timezone.now())}"

@@ -1,7 +1,6 @@
 """The rate limit of tokens, counted per minute in Redis, or only in this process while Redis is unreachable.
 
-The APIs must work without Redis. Therefore Redis has little time to answer, and isn't called for a while after a
-failure.
+The APIs must work without Redis. Therefore calls to Redis have a short timeout and stop for a while after a failure.
 """
 
 import time

@@ -56,7 +56,7 @@ class Operation:
 
 
 def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
-    """Return the person that a POST describes, or a PUT if `before` has the person's current terms. Raise ScimFault.
+    """Return the person that a POST or PUT describes. For a PUT, `before` has the current terms. Raise ScimFault.
 
     If the body doesn't have `active`, the current state is kept. A user name that is a mail address becomes the
     person's mail address if the body has no other.
@@ -140,7 +140,7 @@ def _operation(value: Any) -> Operation:
 
 
 def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bool]]:
-    """Yield each change as path, value, operation, and True if the operation's path names the attribute."""
+    """Yield each change as (path, value, operation, True if the operation's own path names the attribute)."""
     for operation in operations:
         if operation.path is not None:
             yield operation.path, operation.value, operation.op, True

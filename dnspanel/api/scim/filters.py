@@ -1,7 +1,7 @@
 """Parser of SCIM filters and paths (RFC 7644, sections 3.4.2.2 and 3.5.2), for the supported subset. Pure.
 
-Filters support only `eq` and `and`, because directories use these to look up the people that they know. The parser
-reads a text of bounded length once from left to right.
+Filters support only `eq` and `and`, which directories use to look up people by id or name. The parser reads a text of
+bounded length once from left to right.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Groups of SCIM. The directory's rules decide which rights members of a group get here."""
+"""SCIM groups. The directory's rules decide which rights members of a group get here."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Users of SCIM, which are the people of a directory."""
+"""SCIM users, which are the people of a directory."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -102,7 +102,7 @@ class OnePerson(ScimView):
 
 
 def id_of(key: str) -> int:
-    """Return a resource id as a number, or 0, which no resource has, if it is invalid."""
+    """Parse a resource id. Return 0, which no resource has, if the id is invalid."""
     return int(key) if key.isascii() and key.isdigit() and len(key) <= 18 else 0
 
 
@@ -121,7 +121,7 @@ def terms_of(user: User) -> PersonTerms:
 
 
 def users_json(users: Sequence[User]) -> list[Resource]:
-    """Return people as SCIM resources. Two queries read the data of all of them."""
+    """Return people as SCIM resources. Two queries read the data of all people."""
     kept = {person.user_id: person for person in ScimPerson.objects.filter(user__in=users)}
     groups: dict[int, list[ScimGroup]] = defaultdict(list)
     through = ScimGroup.people.through.objects.filter(scimperson__in=kept.values()).select_related("scimgroup")

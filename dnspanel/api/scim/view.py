@@ -41,7 +41,7 @@ class ScimAuthentication(TokenAuthentication):
 
 
 class ScimParser(BaseParser):
-    """A parser of JSON of at most MOST_BYTES. Raises ScimFault or RequestDataTooBig."""
+    """A JSON parser that accepts at most MOST_BYTES. Raises ScimFault or RequestDataTooBig."""
 
     media_type = MEDIA_TYPE
 
@@ -142,7 +142,7 @@ def _note_refusal(request: Request, fault: ScimFault) -> None:
 
 
 def _fault_of(exc: Exception) -> ScimFault | None:
-    """Return the SCIM error for an exception of accounts. Return None for exceptions that all APIs translate alike."""
+    """Return the SCIM error for an exception from `accounts`. Return None for exceptions that all APIs handle alike."""
     if isinstance(exc, ScimFault):
         return exc
     if isinstance(exc, accounts.PersonUnknown | accounts.GroupUnknown):

@@ -1,6 +1,6 @@
 """Zone attributes other than records that clients of API v1 set and read back. Verbs.
 
-Most attributes have no effect here. Those that set how the serial changes do.
+Most attributes have no effect here. Attributes that control how the serial changes have one.
 
 An RRset here has one text as its comment. PowerDNS has a list of comments, each with an account and a time. The list is
 stored next to the text and is valid while the text is unchanged.
@@ -43,10 +43,9 @@ def attributes_of(zone: Zone) -> PowerdnsZone:
 def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, now: datetime) -> None:
     """Set attributes of the zone (FIELDS and TRANSFER_KEYS). Audit changes and skip unchanged values.
 
-    Ignore PRIMARY_KEYS, which are terms of the zone's primaries (`primaries.follow_kind`).
-
-    Raise SettingsRefused for an unknown way to change serials, CatalogRefused for a zone that can't be in the catalog,
-    and RightMissing if the actor isn't allowed to change the catalog's members.
+    Ignore PRIMARY_KEYS, which `primaries.follow_kind` applies to the zone's primaries. Raise SettingsRefused for an
+    unknown way to change serials, CatalogRefused for a zone that can't be in the catalog, and RightMissing if the actor
+    isn't allowed to change the catalog's members.
     """
     with transaction.atomic():
         if TRANSFER_KEYS in attributes:
@@ -68,7 +67,7 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
 
 
 def take_in_named(*, catalog: Zone, by: Author, now: datetime) -> None:
-    """Add the zones to this new catalog that named it before it existed."""
+    """Add the zones whose `catalog` attribute named this new catalog before it existed."""
     named = PowerdnsZone.objects.filter(catalog=catalog.name, zone__deleted_at=None, zone__is_catalog=False)
     zone_ids = list(named.order_by("pk").values_list("pk", flat=True)[: producer.MOST_MEMBERS + 1])
     producer.take_in(catalog=catalog, zone_ids=zone_ids, author=by, now=now)

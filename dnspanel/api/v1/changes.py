@@ -1,4 +1,4 @@
-"""Parser of a PATCH, or a PUT with RRsets, into a patch. Errors are in PowerDNS's words."""
+"""Parser that turns a PATCH, or a PUT with RRsets, into a patch. Errors use PowerDNS's words."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 
 @dataclass(frozen=True, slots=True)
 class PatchAndComments:
-    """A patch, and the full comment lists to store with the comment texts that the patch publishes."""
+    """A patch, in which an RRset has one comment text, and the full comment lists to store with it."""
 
     patch: Patch
     comments: Mapping[CommentKey, Sequence[Comment]]
@@ -130,8 +130,8 @@ def with_its_comment(made: RRset, current: RRset) -> RRset:
 def with_its_notes(made: RRset, current: RRset) -> RRset:
     """Return the new records with the RRset's tags and the comments of unchanged values. PowerDNS has neither.
 
-    If a value had another spelling and the client now sends it without, its displayed form is stored as its spelling.
-    Otherwise the publication would keep the old spelling, as for clients that don't know spellings.
+    If the client sends a value in its displayed form instead of the stored spelling, the displayed form becomes the
+    stored spelling. Otherwise the publication would keep the old spelling, as for clients that don't know spellings.
     """
     if not current.notes:
         return made

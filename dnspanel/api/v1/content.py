@@ -1,7 +1,7 @@
 """Conversion of record content between PowerDNS's form and our canonical rdata.
 
-The two forms differ in a few types only. Content from clients must be unambiguous: absolute names, TXT in quotes, no
-surrounding text.
+The two forms differ in a few types only. Content from clients must be unambiguous: absolute names, TXT in quotes, and
+no zone file syntax.
 """
 
 import re
@@ -85,7 +85,7 @@ def refusal_of_record(name: str, type: int, content: str, reason: str) -> Refusa
 
 
 def _rest_unchanged(fields: int) -> Callable[[str], str]:
-    """Return a writer for types that end in Base64, which joins the pieces after the first `fields` words.
+    """Return a writer that joins the Base64 pieces at the end of a record, after the first `fields` words.
 
     dnspython prints Base64 in pieces.
     """

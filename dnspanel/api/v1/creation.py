@@ -194,7 +194,7 @@ def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
 
 
 def _no_file(path: str) -> None:
-    """Reject `$INCLUDE` by returning None, because it names files of an upload and there are no other files here."""
+    """Return None, which rejects `$INCLUDE`, because a zone sent as text has no other files."""
 
 
 def _describe(fault: SourceFault) -> str:

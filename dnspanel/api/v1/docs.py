@@ -16,7 +16,7 @@ YAML = "application/x-yaml"
 
 
 class Docs(PowerdnsView):
-    """The document as YAML or JSON, as the client accepts. Clients that accept neither get YAML as plain text."""
+    """The API description as YAML or JSON, depending on Accept. Clients that accept neither get YAML as plain text."""
 
     def get(self, request: Request) -> HttpResponse:
         accepted = request.META.get("HTTP_ACCEPT", "")
@@ -29,16 +29,16 @@ class Docs(PowerdnsView):
 
 @cache
 def document_text() -> str:
-    """Return the text of the document's YAML file."""
+    """Return the API description's YAML text."""
     return DOCUMENT.read_text(encoding="utf-8")
 
 
 @cache
 def document_json() -> str:
-    """Return the document as JSON."""
+    """Return the API description as JSON."""
     return json.dumps(document())
 
 
 def document() -> dict[str, Any]:
-    """Return the parsed document."""
+    """Return the parsed API description."""
     return dict(yaml.safe_load(document_text()))

@@ -1,9 +1,9 @@
-"""Zone metadata that clients of API v1 set, store and read back. Verbs.
+"""Storage of zone metadata that clients of API v1 set and read back. Verbs.
 
 The kinds in `acting_metadata.ACTS` take effect when they are written. PowerDNS would act on some other kinds too. The
 kinds in NO_EFFECT have no effect here: they are stored for programs that set them, and the response to a write contains
-a warning. The same holds for a program's own kinds under `X-`, without the warning. A kind that would seem to restrict
-access without effect is refused (REFUSED).
+a warning. A program's own kinds under `X-` are stored without a warning. A kind that would only seem to restrict access
+is refused (REFUSED).
 
 PUBLISH-CDS and PUBLISH-CDNSKEY reflect how the zone is signed while it has keys. Values set on a zone without keys are
 stored, also when a zone loses its keys. They take effect when API v1 gives the zone keys again.

@@ -90,7 +90,7 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
 
 
 def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
-    """Raise Refusal (422) if a PUT would turn a produced catalog into another zone, or another zone into one."""
+    """Raise Refusal (422) if a PUT would turn a produced catalog into an ordinary zone, or the reverse."""
     if not zone.is_producer:
         raise Refusal(422, f"Zone '{zone.name}' cannot become a catalog: create a zone of kind {PRODUCER}")
     if attributes.get("kind", PRODUCER) != PRODUCER:
@@ -99,7 +99,7 @@ def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
-    """Request a full transfer of the zone. Return PowerDNS's text. Raise Refusal (422) for other zones."""
+    """Request a full transfer. Return PowerDNS's text. Raise Refusal (422) if the zone isn't a transferred one."""
     try:
         row = set_up_primaries.ask_now(zone=zone, author=actor, now=now, wants_all=True)
     except NotTransferred as exc:

@@ -1,7 +1,7 @@
 """`/statistics`: PowerDNS's counters, summed over all active nodes.
 
-Counters start when the panel begins to collect them. They return to 0 when its Redis is emptied, as a server's counters
-do when it restarts. Latency is the average of the nodes, and uptime the minimum.
+Counters start when the panel begins to collect them. They return to 0 when the panel's Redis is emptied, as a server's
+counters do when it restarts. Latency is the average of the nodes, and uptime the minimum.
 """
 
 from collections import Counter

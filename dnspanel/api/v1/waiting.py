@@ -49,7 +49,7 @@ def requested_wait(request: Request) -> Wait | None:
 
 
 def wait_for_all(request: Request, publication: Publication | None, wait: Wait | None) -> None:
-    """Wait until every server that the client waits for has proved the publication.
+    """Wait until every server that the client waits for has confirmed the publication.
 
     Raise Refusal (504) that lists the missing servers after the timeout. Raise TakenBack (422) as soon as the canary
     can't serve the publication.

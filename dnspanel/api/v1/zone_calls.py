@@ -1,4 +1,4 @@
-"""Calls about one zone other than its records: notify, rectify, export, axfr-retrieve."""
+"""Actions on one zone that don't change its records: notify, rectify, export, axfr-retrieve."""
 
 from collections.abc import Iterator
 

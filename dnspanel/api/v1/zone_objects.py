@@ -1,7 +1,7 @@
 """Zones in PowerDNS's JSON, as text.
 
-Clients send these requests most often, and responses with thousands of zones or RRsets are common. Therefore the text
-is written directly from the rows of one query, without intermediate objects.
+Clients request zones most often, and responses with thousands of zones or RRsets are common. Therefore the text is
+written directly from the rows of one query, without intermediate objects.
 """
 
 import json
@@ -103,7 +103,7 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
 
 
 def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
-    """Return the members of a zone that lists show too. If `is_signed` is None, omit the two members about DNSSEC.
+    """Return the JSON members that a zone has in lists and alone. If `is_signed` is None, omit the two about DNSSEC.
 
     Columns that a client of PowerDNS can set are empty (None) until a client sets them. A transferred zone shows its
     actual kind and primaries instead. Its serial is 0 until the first transfer.

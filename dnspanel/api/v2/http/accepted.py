@@ -146,7 +146,7 @@ def publication_json(
     zones: list[dict[str, Any]] | None = None,
     with_secondaries: bool = False,
 ) -> dict[str, Any]:
-    """Return a publication with its state on each node. If `is_new`, no node can have proved it yet."""
+    """Return a publication with its state on each node. If `is_new`, no node can have confirmed it yet."""
     lacking = secondaries_lacking(publication) if with_secondaries else []
     may_name = Permission.FLEET in actor.permissions
     nodes = _reach_json(publication, now, is_new=is_new) if may_name else None
@@ -164,7 +164,7 @@ def publication_json(
 
 
 def listed_publication_json(publication: Publication, actor: Actor) -> dict[str, Any]:
-    """Return a publication in the form of lists.
+    """Return a publication as lists show it.
 
     Author and token must be loaded. Author, token and reason are shown only to actors that are allowed to know them.
     """
@@ -301,7 +301,7 @@ def _reach_json(publication: Publication, now: datetime, *, is_new: bool) -> lis
 
 
 def _warnings(plans: Sequence[ZonePlan], actor: Actor) -> list[dict[str, Any]]:
-    """Return the rules that the change breaks without being refused."""
+    """Return the visible rule violations that don't prevent the change."""
     return [
         violation_json(violation)
         for plan in plans

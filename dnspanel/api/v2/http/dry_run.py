@@ -1,7 +1,7 @@
 """`dry_run=true`: a rehearsal of a write. The response describes the effects of the write.
 
-Errors that would refuse the write also refuse its dry run, in the same words. A write that needs `confirm` isn't
-refused. Instead, the response lists the reasons in `reasons`.
+A dry run fails with the same errors as the write. The exception is a write that needs `confirm`: the dry run succeeds,
+and the response lists the reasons in `reasons`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Entity tags and the conditions of clients (If-Match, If-None-Match).
+"""Entity tags and the conditions that clients send (If-Match, If-None-Match).
 
 A zone's tag consists of its revision and a digest of its settings. An RRset's tag consists of the zone's revision at
-the time of the read and a digest of the RRset. `If-Match` compares only the digest, so other changes of the zone don't
+the time of the read and a digest of the RRset. `If-Match` compares only the digest, so other changes to the zone don't
 matter. If the digest differs, the revision identifies the version that the writer had read. So the 412 response can
 show base, theirs and mine.
 """

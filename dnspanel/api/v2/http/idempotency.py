@@ -33,7 +33,7 @@ _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Link", "Preference-Applied
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to do a key's request once.
+    """The right to carry out the request with this key, which only one process has.
 
     `taken_over` is True if another process had started the request and then died.
     """
@@ -86,7 +86,7 @@ def form_id_of(claim_id: int) -> UUID:
 
 
 def remember(*, claim: Claim, response: HttpResponse, now: datetime) -> None:
-    """Store this response for retries. After a server error or a streamed response, retries run the request."""
+    """Store this response for retries. After a server error or a streamed response, a retry runs the request again."""
     rows = RememberedAnswer.objects.filter(pk=claim.id)
     if response.status_code >= 500 or response.streaming:
         rows.update(at=now - LEASE)

@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RequestFault:
-    """An error in one value: its place (one of three, or none), a stable code and a sentence."""
+    """An error in one value: a stable code, a sentence, and at most one of `pointer`, `parameter` and `header`."""
 
     code: str
     detail: str

@@ -1,4 +1,4 @@
-"""Rejection of request bodies for operations that have none, because such a body would be ignored."""
+"""Rejection of request bodies for operations that accept none, because such a body would be ignored."""
 
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -11,7 +11,7 @@ _MOST = 100
 
 
 def refuse_unexpected_body(request: Request, view: APIView) -> None:
-    """Raise Problem for a write with a body that its operation doesn't have, such as a `reason` for a DELETE.
+    """Raise Problem for a write with a body that its operation doesn't accept, such as a `reason` for a DELETE.
 
     An empty object is allowed, because some clients send one with every POST. Called before the operation does
     anything.

@@ -314,7 +314,7 @@ def _catalogs_json(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:
 
 
 def _terms_json(catalog: Catalog) -> dict[str, Any]:
-    """Return the settings of a catalog, which its ETag covers.
+    """Return the settings of a catalog that its ETag covers.
 
     The catalog's state changes without a request, so the ETag doesn't cover the state.
     """

@@ -39,7 +39,7 @@ class DnssecParent(V2View):
 
     @extend_schema(operation_id="getDnssecParent", responses={200: ParentCheckSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read what the parent zone has for a zone.
+        """Read the DS records at the parent zone.
 
         Returns the last answers of every name server of the parent zone. The panel asks them once a day, or once an
         hour while something is wrong. Needs the right `read`.

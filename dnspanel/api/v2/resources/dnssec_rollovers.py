@@ -1,4 +1,4 @@
-"""Resources of DNSSEC key rollovers: start, read and cancel one, for a zone, and list those of all zones."""
+"""Resources of DNSSEC key rollovers: start, read and cancel a zone's rollover, and list the rollovers of all zones."""
 
 from typing import Any
 from uuid import uuid4
@@ -203,7 +203,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
 
 
 def _findable(by: Acting) -> Acting:
-    """Return the author's data with a form id, which later finds the publications of the request.
+    """Return `by` with a form id, so that the publications of the request can be found later.
 
     A request without an idempotency key gets a random one.
     """

@@ -240,7 +240,7 @@ def publish_seen(
     *,
     of: NamedDraft | None = None,
 ) -> Publication:
-    """Publish the draft, or the named draft `of`, in these zones, with the options in `body`.
+    """Publish the changes to these zones in the draft, or in the named draft `of`, with the options in `body`.
 
     `body` has the shape of `PublishDraftSerializer`. Raise the errors of `revision.publish`. Conflicts include only the
     RRsets that the actor is allowed to see.

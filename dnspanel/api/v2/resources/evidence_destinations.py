@@ -1,4 +1,4 @@
-"""Resources of the destinations of the audit log, for administrators without limits."""
+"""Resources of audit log destinations, for administrators without limits."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -30,7 +30,7 @@ _STATES = ("off", "failing", "behind", "working")
 
 
 class EvidenceProgressSerializer(serializers.Serializer):
-    """The sending progress of a destination of the audit log."""
+    """The progress of sending the audit log to a destination."""
 
     state = serializers.ChoiceField(choices=[(state, state) for state in _STATES])
     behind = serializers.IntegerField(help_text="Acts of the chain that it does not have.")

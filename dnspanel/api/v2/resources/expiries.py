@@ -37,7 +37,7 @@ class ExpirySerializer(Shape):
 
 
 class Expiries(V2View):
-    """View to list RRsets of all zones with a scheduled removal."""
+    """View to list the RRsets with a scheduled removal in all zones."""
 
     @extend_schema(
         operation_id="listExpiries",

@@ -90,7 +90,7 @@ class Gzip(JSONOnly):
 
 
 class Octets(Gzip):
-    """The same file as `application/octet-stream`, a type that every generated client can read."""
+    """A renderer that offers the same file as `application/octet-stream`, which every generated client can read."""
 
     media_type = "application/octet-stream"
     format = "bin"

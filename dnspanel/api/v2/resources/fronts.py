@@ -129,9 +129,9 @@ def _front(name: str) -> Node:
 
 
 def _set(node: Node) -> dict[str, Any]:
-    """Return the settings of a front, which its ETag covers.
+    """Return the settings of a front that its ETag covers.
 
-    The numbers of its nodes change every second, so the ETag doesn't cover them.
+    The state of the nodes behind the front changes every second, so the ETag doesn't cover it.
     """
     return asdict(fronts.terms_of(node))
 

@@ -1,6 +1,6 @@
 """Resources of imports: create, follow, choose, publish and undo.
 
-The client asks for each step. Nothing is published before the client has had a chance to review the plan.
+Each step needs a request. Nothing is published before the client has had a chance to review the plan.
 """
 
 from collections.abc import Callable
@@ -401,6 +401,6 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
 
 
 def _guarded_zone(row: Any) -> GuardedZone:
-    """Return a zone of an import that deletes much, in the form that the guard's error lists it."""
+    """Return the guard's entry for a zone that would lose many RRsets in an import."""
     reason = f"This deletes {row.removed:,} of {row.before:,} RRsets, and {row.values_removed:,} values."
     return GuardedZone(row.name, (reason,), row.removed, row.before)

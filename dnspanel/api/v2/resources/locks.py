@@ -72,8 +72,8 @@ class ZoneLocks(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Lock a zone, a name or an RRset.
 
-        From then on only the manager of the lock can change or delete it, in any part of the panel. Needs the right
-        `settings`; anyone with this right can delete the lock.
+        From then on only the manager of the lock can change or delete the locked records, in any part of the panel.
+        Needs the right `settings`; anyone with this right can delete the lock.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)
