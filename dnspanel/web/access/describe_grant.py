@@ -38,7 +38,7 @@ class GrantDescription:
 
 @dataclass(frozen=True, slots=True)
 class GrantDescriber:
-    """A describer of grants that knows the names of their zones and teams. Create one for a whole list."""
+    """A describer of grants, with the names of their zones and teams. Create one describer for a whole list."""
 
     zone_names: Mapping[int, str]
     team_names: Mapping[int, str]
@@ -68,7 +68,7 @@ class GrantDescriber:
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
-    """Return a describer of these grants, in two queries. It names only zones that this person is allowed to see."""
+    """Return a describer for these grants, in two queries. It shows only zone names that the person is allowed to see."""
     listed = list(grants)
     zone_ids = {pk for grant in listed for pk in grant.zones}
     team_ids = {pk for grant in listed for pk in grant.teams}
@@ -108,7 +108,7 @@ def limits_of(grant: Grant) -> str:
 
 
 def shorten_list(texts: Collection[str]) -> str:
-    """Return the first MOST_NAMED texts, separated by commas, and the number of the others."""
+    """Join the first MOST_NAMED texts with commas. If there are more texts, append their number."""
     first = list(texts)[:MOST_NAMED]
     more = len(texts) - len(first)
     names = ", ".join(first)

@@ -27,7 +27,7 @@ MONO_LINES = {**_PLAIN, "class": "textarea input-mono", "rows": 2}
 
 
 class GrantForm(PanelForm):
-    """The rights, zones, names and types of a grant. `person` can name only zones that they are allowed to see."""
+    """The rights, zones, names and types of a grant. `person` can enter only zones that they are allowed to see."""
 
     rights = forms.MultipleChoiceField(
         label=gettext_lazy("May"),
@@ -131,7 +131,7 @@ class GrantForm(PanelForm):
 
 
 def teams_known_to(person: access.Person) -> list[Team]:
-    """Return the teams this person can name: all teams if they manage people, else their own teams."""
+    """Return the teams that this person can choose: all teams if they manage people, else their own teams."""
     teams = Team.objects.order_by("name")
     if can(person, Permission.PEOPLE):
         return list(teams)

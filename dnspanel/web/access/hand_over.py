@@ -1,4 +1,4 @@
-"""Views of service accounts, and of handing over tokens, webhooks, drafts and publish hooks of a person who leaves."""
+"""Views of service accounts, and of the handover of a leaving person's tokens, webhooks, drafts and publish hooks."""
 
 from django import forms
 from django.contrib import messages
@@ -90,7 +90,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
 
 
 def receivers_for(person: User) -> list[User]:
-    """Return the active accounts that a person's tokens and other things can go to, service accounts first."""
+    """Return the active accounts that can take over the tokens and drafts of a person, service accounts first."""
     others = User.objects.filter(is_active=True).exclude(pk=person.pk)
     return list(others.order_by("-is_service", "username")[:MOST_RECEIVERS])
 

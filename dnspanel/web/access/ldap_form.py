@@ -1,4 +1,4 @@
-"""The form of an LDAP server for sign-in, and the form that tests a name there."""
+"""The form of an LDAP server for sign-in, and the form that looks up a name on the server."""
 
 from datetime import datetime
 from typing import Any

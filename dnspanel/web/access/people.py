@@ -102,7 +102,7 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Close the person's account after a confirmation, or open it again (`active` is yes or no)."""
+    """Close the person's account after a confirmation, or reopen it (`active` is no or yes)."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     if request.POST.get("active") == "yes":

@@ -1,4 +1,4 @@
-"""The form fields that every kind of sign-in provider has: its users, and the rights of their groups."""
+"""The form fields shared by all kinds of sign-in providers, such as the name, mail domains and group rules."""
 
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,7 @@ def attribute_field(
 
 
 class CommonForm(PanelForm):
-    """The form fields that every kind of sign-in provider has: its users, and the rights of their groups."""
+    """The base of the forms of sign-in providers, with the fields that every kind of provider has."""
 
     name = forms.CharField(label=gettext_lazy("Name on the button"), max_length=40)
     slug = forms.CharField(

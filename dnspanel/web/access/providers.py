@@ -237,7 +237,7 @@ def provider_detail(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def provider_try(request: PanelRequest, ldap_id: int) -> HttpResponse:
-    """Look up a name on an LDAP server and show the person and what their groups would give. Changes nothing."""
+    """Look up a name on an LDAP server. Show the person, and the roles and teams from their groups. Change nothing."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(ldap_id, ProviderKind.LDAP)
     form = TryForm(request.POST or None)

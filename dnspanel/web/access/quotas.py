@@ -34,7 +34,7 @@ class DisplayUsage:
 
 
 class QuotasForm(PanelForm):
-    """A field for each kind of quota. An empty field means the limit from the settings."""
+    """A form with a field for each kind of quota. An empty field means the limit from the settings."""
 
     def __init__(self, *args: Any, of: User | Team, **kwargs: Any) -> None:
         given = quotas_from_json(of.quotas)

@@ -44,7 +44,7 @@ class Verdict:
 
 
 class AboutRRsetForm(PanelForm):
-    """A name and a type in a zone that a subclass chooses. The name and the RRset don't have to exist."""
+    """A form for a name and a type. A subclass chooses the zone. The name and the RRset don't have to exist."""
 
     without_type: int | None = rdtypes.A  # what a field left empty means
     name = forms.CharField(
@@ -92,7 +92,7 @@ class AboutRRsetForm(PanelForm):
 
 
 class ExplainRightsForm(AboutRRsetForm):
-    """The zone, name and type to explain a person's rights over."""
+    """A form for the zone, name and type for which a person's rights are explained."""
 
     zone = forms.CharField(label=gettext_lazy("Zone"), max_length=1100, widget=forms.TextInput(attrs=MONO))
     field_order = ("zone", "name", "type")
@@ -116,7 +116,7 @@ class ExplainRightsForm(AboutRRsetForm):
 
 
 class WhoMayForm(AboutRRsetForm):
-    """A person or token, and an RRset of one zone. An empty `who` means the person who asks."""
+    """A form for a person or token, and an RRset in one zone. An empty `who` means the signed-in person."""
 
     who = forms.CharField(
         label=gettext_lazy("Who"),
@@ -170,7 +170,7 @@ class WhoMayForm(AboutRRsetForm):
 def person_or_token(text: str, reader: Actor) -> User | Token:
     """Return the person or token with this name.
 
-    Raise ValidationError if there isn't one that the reader is allowed to see.
+    Raise ValidationError if the name is unknown, or if the reader isn't allowed to see the person or token.
     """
     person = people_visible_to(reader).filter(has_username(text)).first()
     if person is not None:
@@ -192,9 +192,9 @@ def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[V
 
 
 def _verdicts_of_token(token: Token, subject: Subject, zone: Zone, now: datetime) -> tuple[Verdict, ...]:
-    """Return a verdict for every right of a token: the part of its owner's rights that its scope lets through.
+    """Return a verdict for every right of a token: its owner's rights, limited by the token's scope.
 
-    A token that is revoked or expired has no rights.
+    A revoked or expired token has no rights.
     """
     try:
         refuse_dead(token, now)

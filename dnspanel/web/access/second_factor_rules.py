@@ -1,4 +1,4 @@
-"""The rules about which roles and teams need a second factor, for people with the permission `people`."""
+"""The page of the rules that require a second factor of roles and teams, for people with the permission `people`."""
 
 from django import forms
 from django.contrib import messages
@@ -43,7 +43,7 @@ class RulesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor_rules(request: PanelRequest) -> HttpResponse:
-    """Show the people who need a second factor, and those without one. A POST changes the rules."""
+    """Show the rules, and the people who need a second factor and don't have one. A POST changes the rules."""
     access.require(request.user, Permission.PEOPLE)
     found, now = rules(), timezone.now()
     initial = {

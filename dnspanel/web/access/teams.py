@@ -1,4 +1,4 @@
-"""Views of teams, of the grants of people and teams, and of one person with their rights and the reasons."""
+"""Views of teams, of grants to people and teams, and of one person's rights and the reasons for them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -115,7 +115,7 @@ def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_POST
 def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Delete the team after its name was typed. Its zones stay."""
+    """Delete the team if its name was typed as a confirmation. The team's zones aren't deleted."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     if request.POST.get("typed", "").strip() != team.name:
@@ -156,7 +156,7 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
 
 
 def _about_member(request: PanelRequest, team: Team, person: User, role: str) -> HttpResponse | None:
-    """Return the page that asks before a member's role changes or they are removed. Return None for a new member."""
+    """Return the page that confirms a member's new role or removal. Return None for a new member or once confirmed."""
     if role not in {"", *_IN_TEAM} or not Membership.objects.filter(team=team, user=person).exists():
         return None
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
@@ -179,7 +179,7 @@ _IN_TEAM = frozenset(("editor", "reader"))
 
 
 def _effect(role: str, zones: int) -> str:
-    """Describe how the role changes a member's rights over this many zones. The caller fills in the number."""
+    """Return a text about a member's rights with this role, with placeholders for the username and number of zones."""
     if role == "editor":
         return ngettext(
             "{username} then may change the team’s {zones:,} zone.",

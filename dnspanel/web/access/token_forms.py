@@ -1,4 +1,4 @@
-"""Forms of new tokens: one for each preset, and a custom one where everything can be chosen."""
+"""Forms for new tokens: one for each preset, and a custom form with all rights and limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ _IN_MORE = frozenset(
 
 
 class TokenForm(PanelForm):
-    """The fields of every token. `terms` returns the terms for `tokens.create_token`."""
+    """The base of the forms for new tokens. `terms` returns the terms for `tokens.create_token`."""
 
     preset: ClassVar[Preset]
     own: ClassVar[tuple[str, ...]] = ()  # more fields that this kind of token has
@@ -165,7 +165,7 @@ class TokenForm(PanelForm):
 
 
 class _HostForm(TokenForm):
-    """A token for one owner name, in the closest zone that contains the name."""
+    """The form for a token for one owner name, in the closest zone that contains the name."""
 
     own = ("name",)
 
@@ -252,7 +252,7 @@ class MonitoringForm(TokenForm):
 
 
 class CustomForm(TokenForm, GrantForm):
-    """A token whose rights and limits can all be chosen."""
+    """The form for a custom token. All rights and limits can be chosen."""
 
     preset = Preset.CUSTOM
     own = ("rights", "where", "zones", "tags", "teams", "names", "types", "permissions")
@@ -292,7 +292,7 @@ class CustomForm(TokenForm, GrantForm):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A token preset, as the page offers it."""
+    """A token preset, as shown on the page."""
 
     preset: Preset
     form: type[TokenForm]

@@ -74,7 +74,7 @@ class DisplayToken:
 def token_list(request: PanelRequest) -> HttpResponse:
     """List the person's own tokens. `dead=yes` includes tokens that no longer work.
 
-    `whose=all` lists the tokens of all people, for those with the permission `people`.
+    `whose=all` lists the tokens of all people, for people with the permission `people`.
     """
     actor = _actor(request)
     everybodys = request.GET.get("whose") == "all" and can(actor, Permission.PEOPLE)

@@ -39,7 +39,7 @@ _NAMES = {"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}
 
 
 class WebhookForm(PublishingForm):
-    """The receiver of a webhook, its events, and when they are sent.
+    """The form of a webhook: its receiver, its events, and the times when the events are sent.
 
     The form offers only events that the person is allowed to see.
     """
@@ -138,7 +138,7 @@ class WebhookForm(PublishingForm):
         return _split_list(self.cleaned_data["tags"])
 
     def clean_teams(self) -> list[int]:
-        """Return the ids of the named teams. Raise ValidationError for a team that the person doesn't know."""
+        """Return the ids of the named teams. Raise ValidationError for a team that the person can't choose."""
         wanted = _split_list(self.cleaned_data["teams"])
         known = {team.name: team.pk for team in teams_known_to(self._person).filter(name__in=wanted)} if wanted else {}
         if unknown := [name for name in wanted if name not in known]:
@@ -265,7 +265,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Replace the signing secret and show the new one once. For one day, the old secret signs too."""
+    """Replace the signing secret and show the new one once. For one day, requests are also signed with the old secret."""
     webhook = webhook_for(request.user, webhook_id)
     if (question := ask(request, _ABOUT_SECRET)) is not None:
         return question
@@ -318,7 +318,7 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
 
 
 def _cursor(request: PanelRequest) -> int | None:
-    """Return the cursor from the request: list only webhooks with a lower id. None means the first page."""
+    """Return the cursor from the request: list only rows with a lower id. None means the first page."""
     return id_in(request.GET.get("before", ""))
 
 

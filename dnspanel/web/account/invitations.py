@@ -1,4 +1,4 @@
-"""Views of invitations and passwords. Signing in itself is django-allauth's."""
+"""Views of invitations, passwords and signing out. django-allauth handles signing in."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Views of sign-in by a provider: the way to the provider, the OpenID Connect callback, and the account's links.
+"""Views of sign-in by a provider: the page that leads there, the OpenID Connect callback, and the account's links.
 
 The SAML callback is in `web.account.saml`.
 """
@@ -41,7 +41,7 @@ from dnspanel.web.frame.people_forms import LdapPasswordForm
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Show a page that leads to the provider.
 
-    A redirect would fail, because browsers apply the CSP directive `form-action` to redirects of forms.
+    A redirect would fail, because browsers apply the CSP directive `form-action` to a redirect after a form.
     """
     return _lead_on(request, provider_id, AuthProcess.LOGIN, get_next_redirect_url(request))
 
@@ -86,7 +86,7 @@ def back_channel_logout(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def own_providers(request: PanelRequest) -> HttpResponse:
-    """Show the providers that the account is linked to, and those it can be linked to."""
+    """Show the providers linked to the account, and the other providers that can be linked."""
     mine = {link.provider_id: link for link in links.links_of(request.user)}
     rows: list[tuple[SignInProvider, ProviderLink | None]] = [(link.provider, link) for link in mine.values()]
     rows += [(provider, None) for provider in providers.linkable() if provider.pk not in mine]
@@ -95,7 +95,7 @@ def own_providers(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def link(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Ask for the password, then lead to the provider to link its account to this one."""
+    """Ask for the password, then lead to the provider to link the person's account there to this one."""
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown

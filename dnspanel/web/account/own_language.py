@@ -1,4 +1,4 @@
-"""The language of pages: how it is determined, and the form to choose it, also before signing in."""
+"""The language of pages: the middleware that chooses it, and the form to change it, also before signing in."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ View = Callable[..., HttpResponse]
 
 
 class LanguageMiddleware:
-    """Activates the language of a page: the person's choice, the cookie, the browser's languages, or English.
+    """Middleware that sets a page's language: the person's choice, the cookie, the browser's languages, or English.
 
     API answers are always English, because programs read them.
     """

@@ -30,7 +30,7 @@ from dnspanel.web.frame.layout import PanelRequest, no_store
 
 
 class CredentialForm(PanelForm):
-    """A hidden field with the browser's WebAuthn response, as JSON."""
+    """A form with a hidden field for the browser's WebAuthn response, as JSON."""
 
     credential = forms.CharField(max_length=LONGEST_CREDENTIAL, widget=forms.HiddenInput)
 
@@ -42,7 +42,7 @@ class CredentialForm(PanelForm):
 
 
 class NewPasskeyForm(CredentialForm):
-    """A new passkey, its name, and whether it signs in without the password."""
+    """The form of a new passkey: its name, and whether it can sign in without the password."""
 
     name = forms.CharField(
         label=gettext_lazy("What to call it"),

@@ -34,7 +34,7 @@ class ForgottenForm(PanelForm):
 
 
 class NewPasswordForm(PanelForm):
-    """A new password, typed once. The field can be shown, and a typo can be fixed with another link."""
+    """The form of a new password, typed only once. The person can view the password, or request another link."""
 
     password = forms.CharField(
         label=gettext_lazy("New password"),

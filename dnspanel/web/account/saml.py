@@ -36,7 +36,7 @@ def acs(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Sign in the person from the SAML response, or link them, in the session that started the sign-in."""
+    """Sign in or link the person named in the SAML response, in the session that started the sign-in."""
     row = _row(provider_id)
     if comes_too_often(request):
         return refusal_page(request, row, TOO_OFTEN)

@@ -89,7 +89,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
-    """Return True for a valid passkey or code of the person, and use the code up. Else add the reason to the form."""
+    """Return True if the person's passkey or code is valid, and use the code up. Else add the reason to the form."""
     now, field = timezone.now(), next(iter(form.fields))
     sent = form.cleaned_data[field]
     try:

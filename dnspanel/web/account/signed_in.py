@@ -133,7 +133,7 @@ def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -
 
 
 class SignedInMiddleware:
-    """Refuses requests without a session, and turns exceptions of refusal into pages."""
+    """Middleware that refuses requests without a session, and turns exceptions for refusals into pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -212,7 +212,7 @@ def _is_of_an_api(request: HttpRequest) -> bool:
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
-    """Note in the session whether the person must set up a second factor now. Return when it is due, or None."""
+    """Note in the session whether the person must set up a second factor now. Return its due date, or None."""
     due = second_factor_due(user)
     request.session[_RULES_LOOKED_AT] = int(now)
     if due is not None and due.timestamp() <= now:

@@ -179,13 +179,13 @@ class DisplayCheck:
 def display_check(
     check: ParentCheck | None, here: ParentHere | None, parent: DisplayParent, now: datetime
 ) -> DisplayCheck:
-    """Return the latest check for display. It names the parent zone only if `parent` does."""
+    """Return the latest check for display. The text names the parent zone only if `parent` has its name."""
     return DisplayCheck(parent_view(check, here, knows_here=bool(parent.name), now=now))
 
 
 @dataclass(frozen=True, slots=True)
 class DisplaySigning:
-    """The signing of a zone, as its page shows it."""
+    """The signing state, keys and parent of a zone, for its DNSSEC page."""
 
     state: SigningState
     keys: list[DisplayKey]
@@ -213,14 +213,14 @@ class DisplaySigning:
 
     @property
     def for_parent(self) -> list[DisplayKey]:
-        """The published keys that the parent's DS is allowed to name."""
+        """The published keys that can have a DS record at the parent."""
         return [key for key in self.keys if key.key.ds and key.key.published]
 
 
 def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Sequence[KeyView]) -> DisplayParent:
     """Return the state of the DS at a parent zone in this panel.
 
-    For a parent elsewhere the state is "unknown", and `display_check` has the answer.
+    For a parent elsewhere the state is "unknown", and `display_check` returns the result of its check.
     """
     if parent is None:
         return DisplayParent("unknown", "")
@@ -255,7 +255,7 @@ class SigningSync:
 
 
 def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:
-    """Return the nodes' progress with the publication that last changed the signing, as the revision `number`."""
+    """Return the nodes' progress with the publication that last changed the signing. `number` is its revision."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     nodes = [_node(status, publication.sequence) for status in active]
     return SigningSync(publication.sequence, number, sync_of(publication.sequence, statuses), nodes)

@@ -43,7 +43,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The events of a key at one moment."""
+    """Past events of a key at the same time."""
 
     at: datetime
     label: str
@@ -51,7 +51,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """The next event of a key. `at` is the earliest moment, or None if the event depends on others."""
+    """The next event of a key. `at` is its earliest time, or None if the event depends on other parties."""
 
     at: datetime | None
     label: str
@@ -91,8 +91,8 @@ class DisplayLife:
 def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[DisplayLife]:
     """Return the keys on a common timeline, oldest first.
 
-    Events are equally spaced, so that events a minute apart and events a year apart are both visible. `terms` are those
-    of the zone's policy and define the lifetime of keys.
+    Events are equally spaced, so that events a minute apart and events a year apart are both visible. `terms` are the
+    terms of the zone's policy, which define the lifetime of keys.
     """
     moments = sorted({moment.at for each in histories for moment in each.moments})
     coming = {each.id: list(_coming(each, terms)) for each in histories}

@@ -17,7 +17,7 @@ from dnspanel.zones.signing.first_ds import awaiting_first_ds
 
 @dataclass(frozen=True, slots=True)
 class ZonePolicy:
-    """The policy of a zone, how the zone differs from it, and the tags of keys that exceed their lifetime."""
+    """A zone's policy, the differences between zone and policy, and the tags of keys that exceed their lifetime."""
 
     applied: Applied
     differences: list[Difference]

@@ -68,7 +68,7 @@ class DisplayRollover:
 
     @property
     def can_withdraw(self) -> bool:
-        """True if canceling requires a confirmation that no request to the parent is pending."""
+        """True if canceling requires a confirmation that the request to the parent was withdrawn."""
         return Step(self.row.step) in _ASKS_PARENT and bool(self.row.new_ds) and self.row.kind not in _CANCELLED_FREELY
 
     @property
@@ -81,7 +81,7 @@ class DisplayRollover:
 
     @property
     def remaining(self) -> str:
-        """The time until the next step can start, or empty if that depends on others."""
+        """The time until the next step can start. Empty if this time has passed or is unknown."""
         if self.row.earliest is None or self.row.earliest <= self.now:
             return ""
         return duration((self.row.earliest - self.now).total_seconds())

@@ -1,4 +1,4 @@
-"""Forms for signing a zone. They check only the shape; `zones` checks the rest."""
+"""Forms for signing a zone. The forms check only the format of fields; `zones` checks the rest."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -140,7 +140,7 @@ class KeyChoice(forms.Form):
 
 
 class SignForm(KeyChoice, DenialForm):
-    """The keys and the denial of existence for a zone that will be signed."""
+    """The form that signs a zone: its keys and its denial of existence."""
 
     name = "sign"
     split = forms.BooleanField(
@@ -180,7 +180,7 @@ class CdsForm(SigningForm):
 
 
 class SignallingForm(SigningForm):
-    """The switch for signaling names, for zones that use name servers in this zone (RFC 9615)."""
+    """The form that switches signaling names, for zones whose name servers are in this zone (RFC 9615)."""
 
     name = "signalling"
     signals = forms.BooleanField(
@@ -322,14 +322,14 @@ class OtherKeyForm(SigningForm):
 
 
 class KeyForm(PublishingForm):
-    """A change of a key: whether it signs, and whether it is in the DNSKEY RRset. Omitted fields don't change."""
+    """A change to a key: whether it signs, and whether it is in the DNSKEY RRset. Omitted fields don't change."""
 
     active = forms.NullBooleanField()
     published = forms.NullBooleanField()
 
 
 class UnsignForm(SigningForm, TypedNameForm):
-    """The typed name of the zone, which confirms deleting its signatures and keys."""
+    """The form that unsigns a zone. The typed zone name confirms that signatures and keys are deleted."""
 
     name = "unsign"
     typed = forms.CharField(

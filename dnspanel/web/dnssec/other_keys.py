@@ -1,4 +1,4 @@
-"""Views of keys of a zone's other signers: add and remove one."""
+"""Views that add and remove the keys of a zone's other signers."""
 
 from django.contrib import messages
 from django.http import HttpResponse

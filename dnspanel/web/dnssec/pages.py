@@ -85,7 +85,7 @@ def page(
     status: int = 200,
     answers: list[DisplayAnswer] | None = None,
 ) -> HttpResponse:
-    """Return the zone's DNSSEC page, with a refused form or the reason why a change of a key was refused.
+    """Return the zone's DNSSEC page. `form` is a refused form, `refusal` the reason why a key wasn't changed.
 
     Without `answers`, the page fetches the nodes' answers after it has loaded.
     """
@@ -170,7 +170,7 @@ def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_safe
 def dnssec_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Query every node for the zone and show the answers. A silent node delays this by seconds."""
+    """Query every node for the zone and show the answers. A node that doesn't answer delays the page by seconds."""
     zone = access.zone_for_reading(request.user, zone_name)
     is_signed = dnssec.signing_of(zone).is_signed
     answers = [DisplayAnswer(each, is_signed) for each in ask_nodes(zone, now=timezone.now())]
@@ -202,7 +202,7 @@ def dnssec_parent(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def acting(request: PanelRequest, form: PublishingForm, reason: str = "") -> Acting:
-    """Return the actor, channel, time and form id for a change by this form."""
+    """Return the actor, channel, time and form id for a change made with this form."""
     return Acting(request.user, Channel.WEB, timezone.now(), reason=reason, form_id=form.id)
 
 

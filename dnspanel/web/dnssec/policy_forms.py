@@ -1,4 +1,4 @@
-"""Forms of DNSSEC policies and their runs. They check only the shape; `zones` checks the rest."""
+"""Forms of DNSSEC policies and their runs. The forms check only the format of fields; `zones` checks the rest."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ from replication.dns import names, rdata
 
 
 class ManyZonesForm(ManyForm):
-    """A bulk change of RRsets that a search finds or that are selected."""
+    """The form of a bulk change to RRsets: all results of a search, or the selected RRsets."""
 
     q = forms.CharField(max_length=LONGEST_SEARCH, required=False)
     seen = forms.CharField(max_length=64, required=False)
@@ -121,7 +121,7 @@ def back_to(request: PanelRequest) -> str:
 def _show(
     request: PanelRequest, form: ManyZonesForm, outcome: WideOutcome | None, *, status: int = 200
 ) -> HttpResponse:
-    """Show the form, or a preview with examples of the changes and the records that are refused."""
+    """Show the form, or a preview with examples of the changes and the refused records."""
     refused = outcome.refused if outcome else []
     context = {
         "form": form,

@@ -48,7 +48,7 @@ def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
 
 
 def row_of(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
-    """Return the RRset as published and as the author's draft has it."""
+    """Return the RRset as published and as in the author's draft."""
     return rrset_pages.rrset_row(zone=zone, author=request.user, name=key[0], type=key[1])
 
 

@@ -48,7 +48,7 @@ _PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 
 
 class ManyForm(forms.Form):
-    """A bulk change of RRsets, with the fields that its act needs."""
+    """The form of a bulk change to RRsets, with the fields for each act."""
 
     ACTS = (
         ("ttl", gettext_lazy("Set TTL")),
@@ -150,7 +150,7 @@ class Example:
 
 @require_POST
 def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Add a change of many RRsets to the draft. Text replacements and refused changes are previewed first."""
+    """Add a bulk change to the draft. Text replacements and refused changes are previewed first."""
     zone = access.zone_for_editing(request.user, zone_name)
     form = ManyForm(request.POST)
     selection = selection_of(request, zone)
@@ -196,7 +196,7 @@ def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
 
 
 def ticked_lines(request: PanelRequest) -> Iterator[str]:
-    """Yield the lines that name selected RRsets. Stop just above MOST_SELECTED, which refuses the selection."""
+    """Yield the lines that name selected RRsets, at most MOST_SELECTED + 1: one more than the view accepts."""
     lines = (line for _, line in numbered_lines(request.POST.get("rrs", "")) if line)
     return itertools.islice(itertools.chain(request.POST.getlist("rr"), lines), MOST_SELECTED + 1)
 

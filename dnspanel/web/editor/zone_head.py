@@ -73,7 +73,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None =
 
 
 def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, *, speak: str = "") -> HttpResponse:
-    """Append out-of-band parts that follow the draft, and notify the page that the draft changed.
+    """Append the page parts that depend on the draft (out of band), and notify the page that the draft changed.
 
     The parts are the draft bar, the number on the tab and the types of the filter.
     """

@@ -225,7 +225,7 @@ def export_list(request: PanelRequest) -> HttpResponse:
 
 
 def _initial(request: PanelRequest) -> dict[str, Any]:
-    """Return the form's initial values, with those in the URL."""
+    """Return the form's initial values. Values in the URL replace the defaults."""
     initial = {name: field.initial for name, field in ExportForm.base_fields.items() if field.initial is not None}
     return initial | {name: request.GET[name] for name in ("q", "zone", "format") if request.GET.get(name)}
 

@@ -1,4 +1,4 @@
-"""Forms of consumed catalogs: follow a catalog, settings of its members, and a rule for a group."""
+"""Forms for consumed catalogs: to follow a catalog, to change its members' settings, and to set a group's rule."""
 
 from typing import Any
 

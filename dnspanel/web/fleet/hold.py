@@ -78,7 +78,7 @@ class DisplayZone:
 
 @require_safe
 def hold_page(request: PanelRequest) -> HttpResponse:
-    """Show the hold. While a worker is busy with it, htmx fetches only the changing part."""
+    """Show the hold. While a worker is processing the hold, htmx fetches only the changing part."""
     access.require(request.user, Permission.FLEET)
     if request.htmx and "after" in request.GET:
         return render(request, "fleet/_hold_rows.html", _zones_context(request, unknown_history.newest_report()))
@@ -161,7 +161,7 @@ def _is_working(report: AheadReport | None) -> bool:
 
 
 def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """Return, by choice, its form, the phrase to type, the number of zones that break, and why it's unavailable."""
+    """Return for each choice its form, the phrase to type, the number of zones that break, and why it is unavailable."""
     return {
         str(choice): {
             "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),

@@ -47,7 +47,7 @@ class Steps:
 
     @property
     def percent(self) -> int:
-        """The part of the snapshot that was sent, in percent."""
+        """The percentage of the snapshot that was sent."""
         return (
             100 * self.bootstrap.chunks_sent // self.bootstrap.chunks if self.bootstrap and self.bootstrap.chunks else 0
         )

@@ -85,12 +85,12 @@ def arrange(statuses: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus
 
 
 def states_of(statuses: Iterable[NodeStatus]) -> list[str]:
-    """Return the states that occur, as choices of the filter."""
+    """Return the health states of these nodes, as choices for the filter."""
     return [*_STATE_GROUPS, *sorted({status.health.word.value for status in statuses})]
 
 
 def tags_of(statuses: Iterable[NodeStatus]) -> list[str]:
-    """Return the tags that occur, as choices of the filter."""
+    """Return the tags of these nodes, as choices for the filter."""
     return sorted({tag for status in statuses for tag in status.node.tags})
 
 

@@ -123,7 +123,7 @@ def details_of(node: Node, now: datetime) -> NodeDetails:
 
 @require_safe
 def node_points(request: PanelRequest, name: str) -> JsonResponse:
-    """Return the data of the charts: seconds after `after` (Unix time), or with `step` all minutes or hours."""
+    """Return the data of the charts: one point a second after `after` (Unix time), or with `step` a minute or an hour."""
     access.require(request.user, Permission.FLEET)
     node = node_lifecycle.node_by_name(name)
     try:
@@ -136,7 +136,7 @@ def node_points(request: PanelRequest, name: str) -> JsonResponse:
 
 @require_POST
 def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
-    """Do the act of one button on the node, with a message about the result or the refusal."""
+    """Run one button's act on the node, and add a message about the result or the refusal."""
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)

@@ -177,6 +177,6 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _back(request: PanelRequest) -> str:
-    """Return the URL of the fleet page with its filters, limited to what `fleet_view` understands."""
+    """Return the URL of the fleet page with the form's filters. Filters that `fleet_view` doesn't know are left out."""
     query = fleet_view(QueryDict(request.POST.get("query", ""))).query()
     return f"{reverse('node-list')}?{query}" if query else reverse("node-list")

@@ -1,4 +1,4 @@
-"""Views of delivery: the groups in order, the groups that each waits for, and stop, pin and resume."""
+"""Views of delivery: the order of groups, the groups that each group waits for, and how to stop, pin and resume."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ _MOST_DIGITS = 18
 
 @require_safe
 def delivery(request: PanelRequest) -> HttpResponse:
-    """Show up to which publication each group is released, and why not further.
+    """Show the newest publication released to each group, and the reason why later ones aren't released.
 
     Every two seconds, htmx fetches only the changing part.
     """

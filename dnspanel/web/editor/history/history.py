@@ -1,4 +1,4 @@
-"""Views of the history of a zone and of one RRset, and of reverting and restoring revisions."""
+"""Views of the history of a zone or an RRset, and views that revert or restore revisions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -240,7 +240,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: HistoryRow) -> str:
     """Return the URL of the page that explains the rights over the RRset at the time of the revision.
 
-    It explains the author's rights if the reader manages people, else the reader's own.
+    The page explains the author's rights if the reader manages people, else the reader's own.
     """
     who = {"who": row.author} if row.author and can(request.user, Permission.PEOPLE) else {}
     at = timezone.localtime(row.at)

@@ -45,7 +45,7 @@ _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LA
 
 @dataclass(frozen=True, slots=True)
 class DisplayReach:
-    """A node in the list: its status, and the time it took or the reason why it lacks the publication."""
+    """A node in the list, with the time it took to get the publication or the reason why it doesn't have it."""
 
     name: str
     tone: str
@@ -55,7 +55,7 @@ class DisplayReach:
 
 @dataclass(frozen=True, slots=True)
 class DisplayShadowed:
-    """An RRset of the publication that no node answers, because another zone contains its name."""
+    """An RRset in the publication that isn't served, because a child zone answers for its name."""
 
     shadowed: nesting.Shadowed
 
@@ -208,7 +208,7 @@ def _can_undo(request: PanelRequest, each: Revision) -> bool:
 
 
 def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Revision]:
-    """Return the revisions to revert, without those that filled a zone created by the same write.
+    """Return the revisions to revert, without the revisions that filled a zone created by the same write.
 
     Reverting the creation of a zone removes its contents too.
     """

@@ -1,4 +1,4 @@
-"""The list of all people's publications, and its rows."""
+"""The view that lists the publications of all people, and its rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

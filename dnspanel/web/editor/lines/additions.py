@@ -1,4 +1,4 @@
-"""Adds entries of quick add to RRsets as the author sees them, and describes the change. Pure."""
+"""The addition of quick-add entries to RRsets as the author sees them, with sentences about the effect. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Splits text into fields by the rules of zone files. Each field has the column where it starts."""
+"""A splitter of text into fields by the rules of zone files. Each field has the column where it starts."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Turns pasted tables (rows of a spreadsheet or a CSV file) into lines of a zone file. Pure."""
+"""The conversion of pasted tables (rows of a spreadsheet or a CSV file) into lines of a zone file. Pure."""
 
 import io
 import itertools

@@ -1,4 +1,4 @@
-"""Parses lines in zone file syntax, as people type them.
+"""The parser of lines in zone file syntax, as people type them.
 
 `read_line` turns one line into an `Entry`, or raises with the reason and its column. `read_lines` reads a pasted text.
 Nothing is guessed silently: a name that ends in the zone's name without a dot raises `AmbiguousName`. `Entry.notes`

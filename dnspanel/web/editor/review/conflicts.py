@@ -1,4 +1,4 @@
-"""A conflict on the review page: the RRset before, as others published it, and in the draft."""
+"""Conflicts on the review page: the RRset before both changes, as others published it, and in the draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

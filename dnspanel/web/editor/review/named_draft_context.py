@@ -11,7 +11,7 @@ MOST_OFFERED = 100  # people, and teams, beneath the field
 
 
 def named_draft_context(request: PanelRequest, named: NamedDraft) -> dict[str, object]:
-    """Return the template context of the parts next to the review."""
+    """Return the template context of a named draft's shares and of the person's current draft."""
     return {
         "shares": list(named.draft.shares.select_related("user", "team").order_by("pk")) if named.is_own else [],
         "receivers": _receivers(request.user) if named.is_own else [],

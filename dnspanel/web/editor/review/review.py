@@ -127,7 +127,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
 
 
 def _form_id(request: PanelRequest) -> UUID | None:
-    """Return the id of the form. Return None if it is invalid. The form then refuses it."""
+    """Return the form's id, or None if the id is invalid. The form then refuses the request."""
     try:
         return UUID(request.POST.get("form_id", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Shows a draft as the equivalent call of API v2. Pure."""
+"""The display of a draft as the equivalent call of API v2. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ MOST_CHANGES = 50  # as an example it is readable so far
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """The call as curl and Python code, and the number of changes that it leaves out."""
+    """The call as curl and Python code, and the number of changes that the call leaves out."""
 
     curl: str
     python: str
@@ -22,7 +22,7 @@ class ApiCall:
 
 
 def call_of(plan: ZonePlan, panel_url: str) -> ApiCall:
-    """Return the API call that would publish this plan of one zone."""
+    """Return the API call that would publish this zone's plan."""
     orders = [_order(plan.zone.name, change) for change in plan.changes]
     url = f"{panel_url}/api/v2/zones/{quote(plan.zone.name, safe='')}/changes"
     body = {"changes": orders[:MOST_CHANGES], "reason": ""}

@@ -1,4 +1,4 @@
-"""Display objects of the review of a publication: pages of changes, checks, and effects."""
+"""Display objects for the review page: pages of changes, checks, and effects."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """Violations of one code, accepted by one checkbox: the first ones, and the number of others."""
+    """The violations with one code and their common checkbox: the first violations, and the number of others."""
 
     code: str
     severity: str
@@ -184,5 +184,5 @@ def effect_of(plans: Sequence[ZonePlan], now: datetime) -> Effect:
 
 
 def _negative_ttl(soa: RRset | None) -> int:
-    """Return how many seconds "no such name" is cached: the smaller of the SOA's TTL and its last field (RFC 2308)."""
+    """Return the seconds that "no such name" is cached: the smaller of the SOA's TTL and MINIMUM field (RFC 2308)."""
     return min(soa.ttl, int(soa.rdata[0].split(" ")[-1])) if soa else 0

@@ -1,4 +1,4 @@
-"""Marks rows in the editor that are never served, because a child zone answers for their names."""
+"""Marks on rows in the editor that are never served, because a child zone answers for their names."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Marks which rows in the editor a person is allowed to change or delete, so that pages offer only these."""
+"""A person's rights to change or delete each row in the editor, so that pages offer only allowed acts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Builders and snippets: a form whose fields make records, with a preview, added to the draft together."""
+"""Builders and snippets: forms that turn their fields into several records, preview them, and add them to the draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -185,7 +185,7 @@ def _preview_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Bui
 
 
 def _follow_spf_record(building: Building, zone: Zone) -> Building:
-    """Return the building with the lookups of its SPF record over DNS. Runs outside any transaction."""
+    """Return the building with the DNS lookups that its SPF record causes. Runs outside any transaction."""
     owner = _owner(building.name, zone)
     if not isinstance(building.builder, SpfBuilder) or not isinstance(owner, str):
         return building

@@ -1,7 +1,7 @@
 """The side panel of an RRset: the fields of its type, and its values as text on another tab.
 
-The panel changes only the draft, by the same verb as a row. Each request carries all input, so that tabs, types and
-values can be changed without a script as well.
+The panel changes only the draft, with the same functions as a row's form. Each request carries all input, so that tabs,
+types and values can be changed without a script as well.
 """
 
 import json
@@ -125,7 +125,7 @@ class Panel:
 
     @property
     def values_fault(self) -> str:
-        """The error about the values that no single field shows."""
+        """The error about the values that doesn't belong to a single field."""
         if self.values is not None and not (self.values.is_valid and self.told == "all"):
             return ""
         return "" if self.form.question else self._fault("values")
@@ -143,7 +143,7 @@ class Panel:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the fields of an RRset or of a new one. A POST checks, changes or saves the input."""
+    """Show the fields of an existing or a new RRset. A POST checks, changes or saves the input."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method != "POST":
         return _show(request, zone, _open_panel(request, zone))
@@ -198,7 +198,7 @@ def _open_panel(request: PanelRequest, zone: Zone) -> Panel:
 def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, object]:
     """Return the initial values from a line, complete or not.
 
-    If the RRset exists, return its values with the new one added.
+    If the RRset exists, return its values with the line's value added.
     """
     try:
         entry = read_line(line, zone.name)
@@ -285,7 +285,7 @@ def _type_number(text: str) -> int:
 
 
 def _apply_act(zone: Zone, panel: Panel, act: str) -> Panel:
-    """Return the panel after a button: switch tabs, add a value, or remove one. A new type needs no button."""
+    """Return the panel after a click: switch tabs, add a value, or remove one. A new type needs no button."""
     verb, _, number = act.partition("-")
     if act == "raw":
         return replace(panel, values=None)

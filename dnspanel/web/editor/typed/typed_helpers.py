@@ -70,7 +70,7 @@ class Helper:
 
     @property
     def pending(self) -> str:
-        """The act of the Enter key while a filled-in field isn't computed yet, or empty."""
+        """The act that the Enter key starts while a filled-in field isn't computed yet, or empty."""
         if self.kind == "tlsa":
             return "certificate" if self.certificate.strip() else "server" if self.typed_host.strip() else ""
         return "keys" if self.kind == "sshfp" and self.keys.strip() else ""
