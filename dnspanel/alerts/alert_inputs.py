@@ -20,7 +20,7 @@ _ZONES = """
 
 
 def read(now: datetime) -> Reading:
-    """Return the current inputs of all subjects. The few queries are the same for any fleet. Redis is asked too."""
+    """Return the current inputs of all subjects, with a fixed number of queries for any fleet. Redis is checked too."""
     reading = Reading(_disk_marks(), zones=_zones(now))
     for subject in subjects():
         reading.add(subject.read(now, reading))

@@ -1,4 +1,4 @@
-"""Evaluation of all subjects' inputs, without conditions that follow from another condition. Pure.
+"""The current conditions, judged from all subjects' inputs, without those that another condition causes. Pure.
 
 A condition is a current problem. Its key doesn't change while the problem lasts, even if its message does: a node that
 was late and is now offline has the same condition, which became worse. If a number decides, an open condition
@@ -19,7 +19,7 @@ from dnspanel.texts import gettext
 def conditions(
     reading: Reading, now: datetime, *, is_open: Collection[str] = (), also: Iterable[Condition] = ()
 ) -> list[Condition]:
-    """Return all current conditions without consequences of others.
+    """Return all current conditions except those that another condition causes.
 
     `is_open` has the keys of the conditions at the last check. `also` are conditions that were found in another way.
     """

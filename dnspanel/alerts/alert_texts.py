@@ -1,4 +1,4 @@
-"""The text for a route: one mail or request with all messages that are due together. Pure."""
+"""The text of one mail or request to a route, with all messages that are due together. Pure."""
 
 import json
 from collections.abc import Sequence

@@ -26,7 +26,7 @@ OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged", "n
 
 
 class Wrong(Protocol):
-    """The interface of a problem."""
+    """The interface of a problem that `split` needs."""
 
     @property
     def key(self) -> str: ...
@@ -44,7 +44,7 @@ W = TypeVar("W", bound=Wrong)
 def split(
     found: Iterable[W], *, also: Collection[str] = (), ahead: Collection[int] = ()
 ) -> tuple[list[W], list[tuple[str, W]]]:
-    """Split problems into causes, and consequences with the kind or key of their cause.
+    """Split problems into causes, and consequences that are mapped to the kind or key of their cause.
 
     `also` are kinds of causes that aren't alerts yet. `ahead` are the ids of nodes that have newer data than the panel.
     """

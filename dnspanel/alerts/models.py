@@ -36,7 +36,7 @@ class RouteKind(models.TextChoices):
 
 
 class Route(models.Model):
-    """A recipient of alerts, with quiet hours. During quiet hours only critical alerts are sent."""
+    """A recipient of alerts, with quiet hours, during which only critical alerts are sent."""
 
     name = models.CharField(max_length=100, unique=True)
     kind = models.CharField(max_length=10, choices=RouteKind)

@@ -1,4 +1,4 @@
-"""Conditions of the panel's processes and of overdue periodic work. Pure.
+"""The conditions of the panel's processes and of overdue periodic work. Pure.
 
 One cause is one condition: while beat or Redis is unreachable, no queue is reported as stuck and no work as overdue.
 """
@@ -109,7 +109,7 @@ def process_conditions(state: ProcessesNow, now: datetime, *, redis_answers: boo
 
 
 def overdue_after(work: PeriodicNow) -> timedelta:
-    """Return how long after its last success work is overdue: some intervals plus its queue's busy time."""
+    """Return the time after its last success when work is overdue: some intervals plus its queue's busy time."""
     is_daily = work.interval >= timedelta(hours=12)
     after = work.interval * 1.25 if is_daily else work.interval * 3 + timedelta(minutes=1)
     return after + BUSY_FOR[work.queue]
@@ -124,14 +124,14 @@ def is_overdue(work: PeriodicNow, now: datetime, watched_since: datetime | None)
 
 
 def is_failing(work: PeriodicNow, now: datetime) -> bool:
-    """Return True if the work has failed several times in a row. For work that runs seldom, one failure is enough."""
+    """Return True if the work has failed several times in a row. For work that rarely runs, one failure is enough."""
     if not work.failures or work.failing_since is None:
         return False
     return work.interval >= SELDOM or (work.failures >= FAILURES and now - work.failing_since >= FAILING_FOR)
 
 
 def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for each process name without a working process. `panel.collector` reports the collector."""
+    """Yield a condition for each name under which no process works. `panel.collector` is the collector's condition."""
     seen = {each.name for each in state.processes}
     expected = [*REQUIRED, *(name for name in (PROXY, UPDATE) if name in seen)] if seen else []
     for name in expected:
@@ -148,7 +148,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | None:
-    """Return the time since when no process with this name works, or None if one is possibly starting."""
+    """Return since when no process with this name has worked, or None if one may still be starting."""
     if silent := [each.at for each in state.processes if each.name == name]:
         return max(silent)
     if (left_at := state.left.get(name)) is not None:
@@ -159,7 +159,7 @@ def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | N
 
 
 def _of_lost(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for each process that ended unexpectedly or hangs while others with its name work."""
+    """Yield a condition for each process that crashed or hangs while others with the same name work."""
     for each in state.processes:
         others = len(state.living(each.name, now))
         if not each.is_silent(now, state.watched_since) or not others or now - each.at > REMEMBERED_FOR:
@@ -186,7 +186,7 @@ def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | None:
     """Return a condition for a queue whose workers don't answer the roll call, or None.
 
-    Such workers hang, or all their places have been busy for too long.
+    Such workers hang, or all their threads have been busy for too long.
     """
     workers = state.living(queue, now)
     since = max(

@@ -1,4 +1,4 @@
-"""Queries for views: open alerts, past alerts, routes, and the answers to their messages."""
+"""Queries for views: open alerts, past alerts, routes, and the messages of a route."""
 
 from dataclasses import dataclass
 

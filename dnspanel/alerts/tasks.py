@@ -22,7 +22,7 @@ _places = threading.BoundedSemaphore(3)
 
 @shared_task(ignore_result=True)
 def watch_fleet() -> None:
-    """Check once, and wake a sender for every route with due messages."""
+    """Check for alerts once, and wake a sender for every route with due messages."""
     with while_postgresql_answers():
         now, looked_at = timezone.now(), heartbeats().get(WATCH)
         # A worker that hangs within a look keeps its lock: then no other process can look. So the collector goes first.

@@ -1,4 +1,4 @@
-"""Alert management: raise an alert once, keep it while its condition lasts, and end it some time after that. Verbs.
+"""The life of an alert: raised once, kept while its condition lasts, and ended some time afterwards. Verbs.
 
 `alert_rules` has the decisions. This module turns the conditions of one check into rows of `Alert` and `Message`.
 """
@@ -144,7 +144,7 @@ def _raise(fresh: Iterable[Condition], now: datetime) -> list[Alert]:
 
 
 def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Alert]:
-    """Update known alerts. Return those that have become critical, which stay critical until they end."""
+    """Update known alerts. Return those that have become critical. A critical alert stays critical until its end."""
     alerts, worse = [], []
     for alert, condition in known:
         if condition.severity == Severity.CRITICAL and alert.severity != Severity.CRITICAL:

@@ -1,10 +1,10 @@
-"""The watcher, which checks and sends alerts without a broker, so that they work without Redis and workers.
+"""The watcher, which checks and sends alerts without a broker, so that alerts work without Redis and workers.
 
-It runs in the collector's process. Celery's beat checks too, so that a dead collector is noticed. If two checks happen
-at the same time, the second does nothing.
+It runs in the collector's process. Celery's beat also starts checks, so that a dead collector is noticed. If two checks
+happen at the same time, the second does nothing.
 
-Alerts are rows, so none can be raised while PostgreSQL doesn't answer. Only the alert about PostgreSQL is sent without
-a row, to the routes that were active before. It becomes a row when PostgreSQL answers again.
+Alerts are rows, so no alert can be raised while PostgreSQL doesn't answer. Only the alert about PostgreSQL is sent
+without a row, to the routes that were active before. It becomes a row when PostgreSQL answers again.
 """
 
 import logging
@@ -66,7 +66,7 @@ class Watcher:
             logger.exception("a look ended unexpectedly")
 
     def _outage(self, now: datetime) -> list[Condition]:
-        """Return the current or just ended outage of PostgreSQL as a condition. Return [] for a short outage."""
+        """Return PostgreSQL's current or just ended outage as a condition, or [] for a short outage."""
         since = self._away_since
         if since is None or now - since < AWAY_FOR:
             return []
@@ -76,7 +76,7 @@ class Watcher:
         return [Condition("panel.postgresql", "panel.postgresql", Severity.CRITICAL, message)]
 
     def _tell_outage(self, now: datetime) -> None:
-        """Send the outage to every known route, and retry until the route has accepted it."""
+        """Send the outage to every known route. Try again until each route has accepted it."""
         for condition in self._outage(now):
             for route in self._routes:
                 is_free = route.pk not in self._telling or self._telling[route.pk].done()

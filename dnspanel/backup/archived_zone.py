@@ -95,8 +95,8 @@ class ArchivedZone:
 def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
     """Read one zone, by its canonical name, from an archive. The whole archive is checked.
 
-    If there are several zones with this name, the one that was not deleted is used, otherwise the most recently deleted
-    one. Raise BadArchive, ProgramFailed, or ZoneNotInArchive.
+    If the archive has several zones with this name, read the one that was not deleted, or else the most recently
+    deleted one. Raise BadArchive, ProgramFailed, or ZoneNotInArchive.
     """
     with tempfile.TemporaryDirectory(prefix="restore-zone-") as directory:
         dump = Path(directory) / DUMP

@@ -1,4 +1,4 @@
-"""The data about a database in a manifest, and checks of a restored database. Plain SQL over one connection.
+"""The manifest's data about a database, and checks of a restored database. Plain SQL over one connection.
 
 The connection isn't Django's. It is either in the snapshot that is being dumped, or connected to a restored scratch
 database.
@@ -85,7 +85,7 @@ class Finding:
 def forget_left_out() -> str:
     """Return SQL that empties the tables in LEFT_OUT.
 
-    Archives of earlier releases include them in full, or lack some.
+    Archives of earlier releases contain these tables in full, or lack some of them.
     """
     tables = ", ".join(f"'{table}'" for table in LEFT_OUT)
     return (
@@ -96,7 +96,7 @@ def forget_left_out() -> str:
 
 
 def counts(conn: Connection) -> dict[str, int]:
-    """Return the numbers of rows in the important tables."""
+    """Return the number of rows in each important table."""
     return {what: _one(conn, sql) for what, sql in _COUNTED.items()}
 
 

@@ -1,4 +1,4 @@
-"""The alert that the panel has no recent backup."""
+"""The alert condition that the panel has no recent backup."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

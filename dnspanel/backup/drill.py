@@ -1,4 +1,4 @@
-"""A test that an archive can be restored, without touching the panel: into a scratch database that is dropped again."""
+"""The restore drill: an archive is restored into a scratch database, which is checked and then dropped."""
 
 import os
 import secrets
@@ -87,7 +87,7 @@ def _keys(conn: backup_contents.Connection) -> Finding:
 
 
 def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Finding]:
-    """Check that the content compiles to the digests in its own segments, for every schema."""
+    """Check that the restored zones compile to the digests in the restored segments, for every schema."""
     with snapshot(conn):
         head = publication_log.read_head(conn)
         if head is None:
@@ -121,7 +121,7 @@ def _scratch_database(panel: Target) -> Iterator[Target]:
 
 
 def _migrate(scratch: Target) -> None:
-    """Migrate in a separate process, because Django uses one database per process."""
+    """Migrate the scratch database in a separate process, because Django uses one database per process."""
     environment = {**os.environ, "PANEL_DATABASE": url_of(scratch)}
     done = subprocess.run(
         [sys.executable, "-m", "django", "migrate", "--no-input", "--verbosity=0"],

@@ -1,6 +1,6 @@
-"""Recovery of the database with a new master key after the old one was lost: unreadable secrets are cleared. Verbs.
+"""Recovery after the master key was lost: secrets that no key decrypts are cleared, and a new key is used. Verbs.
 
-Nodes keep answering, with signatures, because nothing reaches them before they are enrolled again.
+Nodes keep answering, with signatures, because they receive nothing before they are enrolled again.
 """
 
 import base64
@@ -35,7 +35,7 @@ _ZONES = 1000
 
 
 class _Loss(Enum):
-    """The treatment of a secret that cannot be read."""
+    """What `clear` does with a secret that cannot be read."""
 
     DELETE = "deleted"  # the row
     NONE = "emptied"
@@ -74,19 +74,19 @@ LOSSES: Mapping[str, _Loss] = {
 
 @dataclass(frozen=True, slots=True)
 class LostSecrets:
-    """The rows of one place whose secret none of our keys decrypts."""
+    """The rows of one table or column whose secret none of our keys decrypts."""
 
     place: SecretPlace
     rows: tuple[Any, ...]  # primary keys
 
     @property
     def outcome(self) -> str:
-        """The treatment of these secrets by `clear`, in words."""
+        """The result of `clear` for these secrets, in words."""
         return LOSSES[str(self.place)].value
 
 
 def lost_secrets() -> Iterator[LostSecrets]:
-    """Yield the places that contain secrets which none of our keys decrypts."""
+    """Yield the tables and columns with secrets that none of our keys decrypts."""
     with connection.cursor() as cursor:
         for place in secret_places():
             rows = [

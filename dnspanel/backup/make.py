@@ -1,7 +1,7 @@
-"""Creation of an archive of the panel: everything that cannot be recreated from other data. Verbs.
+"""Backups: an archive with everything in the panel that cannot be recreated from other data. Verbs.
 
 That is the database, without sessions, one-time codes and counters (`backup_contents.LEFT_OUT`). Segments, snapshots
-and the panel's own LMDB are made from it again, and live numbers are only kept for an hour. The two secrets
+and the panel's own LMDB are made from the database again, and live numbers are only kept for an hour. The two secrets
 (PANEL_MASTER_KEY, PANEL_SECRET_KEY) must be stored beside the archive, never in it.
 """
 
@@ -25,7 +25,7 @@ from dnspanel.backup.programs import Target, panel_database, run
 
 
 def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
-    """Write the archive to `path`, complete and synced, or leave nothing. An older file there is replaced.
+    """Write the archive to `path`, complete and synced. Replace an older file there only after success.
 
     Raise ProgramFailed and OSError.
     """
@@ -44,8 +44,8 @@ def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
 def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: datetime) -> Manifest:
     """Write the archive to `file`, which can be a pipe, and record the time of the backup.
 
-    The dump is temporarily in a private directory in `beside`, or in the directory for temporary files. The panel can
-    be used during the backup.
+    While it is made, the dump is in a private directory in `beside`, or in the directory for temporary files. The panel
+    can be used during the backup.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=beside) as directory:

@@ -1,4 +1,4 @@
-"""Restoring of an archive into the panel's database. Publishing is then on hold until a person decides. Verbs.
+"""Restoring an archive into the panel's database. Afterwards publishing is on hold until a person decides. Verbs.
 
 The database is replaced in one transaction, so a restore that fails changes nothing.
 """
@@ -63,7 +63,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
 
 
 def refuse_other_age(manifest: Manifest) -> None:
-    """Raise BadArchive if the archive comes from a newer panel, or from one that is too old to migrate."""
+    """Raise BadArchive if the archive comes from a newer panel, or from a panel that is too old to migrate."""
     on_disk = MigrationLoader(None).disk_migrations
     known = {*on_disk, *(each for migration in on_disk.values() for each in migration.replaces)}
     apps = {app for app, _ in known}
@@ -113,7 +113,7 @@ def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
 
 
 def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", after: str) -> None:
-    """Write one transaction to psql. It commits only if the whole dump was read."""
+    """Write one transaction to psql. The transaction commits only if the whole dump was read."""
     assert reader.stdout is not None
     assert psql.stdin is not None
     try:
@@ -129,7 +129,7 @@ def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", af
 
 
 def _contents(dump: Path, target: Target) -> bytes:
-    """Return the list of what to restore: everything except the schema `public` itself, which exists."""
+    """Return pg_restore's list of objects without the schema `public` itself, which exists already."""
     with tempfile.TemporaryFile() as listed:
         run("pg_restore", ["--list", str(dump)], target, stdout=listed)
         listed.seek(0)

@@ -1,4 +1,4 @@
-"""Restoring of one zone from an archive: the plan, and its publication. The rest of the panel is unchanged. Verbs.
+"""Restoring one zone from an archive: the plan, and its publication. The rest of the panel is unchanged. Verbs.
 
 An existing zone is changed to its archived state in one revision. A zone in the trash is restored first, with its
 history and its keys. A zone that has left the trash is created again, with its keys, its tags and its team.
@@ -84,9 +84,9 @@ def restore_zone(
 ) -> list[Publication]:
     """Publish the zone in its archived state. Return the publications, or an empty list if nothing differs.
 
-    A zone that is created again starts with a serial above `serial`, for secondaries that know a higher serial than the
-    archive. Raise BackupError or ZoneError; whatever was not published then stays as before. The actor and the archive
-    are recorded in the audit log.
+    A zone that is created again gets a serial above `serial`, in case secondaries have a higher serial than the
+    archive. Raise BackupError or ZoneError; steps that were not published then change nothing. The actor and the
+    archive are recorded in the audit log.
     """
     plan = plan_restore(archived)
     if plan.zone is None:
@@ -151,7 +151,7 @@ def _sign(zone_id: int, signing: BroughtSigning, author: Author, now: datetime) 
 
 
 def _above(rrsets: Sequence[RRset], serial: int | None) -> list[RRset]:
-    """Return the RRsets with a SOA serial above the archive's, and above `serial` if it is given."""
+    """Return the RRsets with a SOA serial above the archive's, and above `serial` if given."""
     found = []
     for rrset in rrsets:
         if rrset.type == rdtypes.SOA:

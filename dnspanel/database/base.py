@@ -6,9 +6,9 @@ with one member (choose_custom_plan in its plancache.c). For an edit by API, pla
 computing time. Workers do not cache plans, because for a push this saves nothing measurable. The publisher has its own
 connection, which caches plans (`publish.reading.publisher_session`).
 
-Django sends `SELECT 1` first in every request. This backend looks at the socket instead. If a server ends a connection,
-stops or dies, there are bytes to read, and an idle connection otherwise has none. A device in between may silently drop
-a connection that was unused for minutes, so the server is asked after a pause.
+Django sends `SELECT 1` first in every request. This backend looks at the socket instead: an idle connection has bytes
+to read only if the server has ended it, stopped or died. A firewall in between can silently drop a connection that was
+unused for minutes, so after a pause the server is asked.
 
 A connection to a server that hangs is given up (`database.silence`), and TCP gives up an unreachable server. If the
 connection is lost during a commit, the outcome is unknown, and the error is a `CommitInDoubt`.
@@ -40,7 +40,7 @@ _defaults: Mapping[str, Any] | None = None
 
 
 class CommitInDoubt(OperationalError):
-    """The connection was lost during a commit. The commit may have succeeded, or may still succeed."""
+    """The connection was lost during a commit. It is unknown whether the transaction was committed or will be."""
 
 
 def open_with(defaults: Mapping[str, Any] | None) -> None:
@@ -68,9 +68,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return {**defaults, **parameters}
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Open a connection that gives up a server that hangs. Django's options for isolation and
-        cursors are not used.
-        """
+        """Open a connection that is closed if the server hangs. Ignore Django's options for isolation and cursors."""
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         return silence.connect(**conn_params)
 
@@ -106,9 +104,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return (is_fresh and self._is_at_rest()) or super().is_usable()
 
     def _is_at_rest(self) -> bool:
-        """Return True if no statement is running and the server has not sent anything, such as the end of the
-        connection.
-        """
+        """Return True if no statement is running and the server has sent nothing, such as a disconnect."""
         if self.connection is None or self.connection.closed:
             return False
         poll = select.poll()

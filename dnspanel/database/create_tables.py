@@ -9,7 +9,7 @@ from django.db.migrations.state import ProjectState
 
 
 class CreateTables(Operation):
-    """Creation of the tables of many models. Models in `elsewhere` become known too, but SQL creates their tables.
+    """An operation that creates the tables of many models. SQL creates the tables of the models in `elsewhere`.
 
     The state of 140 models is rendered once for all of them. Django renders it again after each `CreateModel`, together
     with all models that refer to the new one. That took 38 of the 45 seconds for the tables of an empty database.

@@ -1,8 +1,8 @@
-"""Outages of PostgreSQL: the errors that mean one, the answer of every face, and a single log line for all of them.
+"""Outages of PostgreSQL: the errors that mean an outage, the answer of each interface, and one log line per outage.
 
-PostgreSQL is away if it is stopped, hangs, restarts, starts up, has no free connection, or is a replica after a
-failover. All faces answer 503 with Retry-After, each in its own format. A person who changed something must know if the
-change was saved. It was not, unless the connection was lost during a commit (`CommitInDoubt`).
+PostgreSQL is "away" if it is stopped, hangs, restarts, starts up, has no free connection, or is a replica after a
+failover. All interfaces answer 503 with Retry-After, each in its own format. A person who changed something must know
+whether the change was saved. It was not, unless the connection was lost during a commit (`CommitInDoubt`).
 """
 
 import logging
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_away(exc: BaseException | None) -> bool:
-    """Return True if the error means that PostgreSQL is away or too busy, and not that the statement is wrong."""
+    """Return True if the error means that PostgreSQL is away or too busy. Return False if the statement is wrong."""
     if isinstance(exc, TransactionManagementError):  # of a statement after the one that failed
         exc = exc.__cause__
     if isinstance(exc, OperationalError | psycopg.OperationalError):
@@ -56,7 +56,7 @@ def sqlstate_of(exc: BaseException) -> str | None:
 
 
 def begin_write() -> None:
-    """Note that this thread's request asks for a change, so later commits are its changes."""
+    """Note that this thread's request asks for a change, so later commits belong to that change."""
     _commits_before.of_request = _commits()
 
 
@@ -66,7 +66,7 @@ def begin_read() -> None:
 
 
 def is_in_doubt(exc: BaseException) -> bool:
-    """Return True if the failed request may have saved something, in the failed commit or in an earlier one."""
+    """Return True if the failed request may have saved changes, in the failed commit or in an earlier one."""
     before = getattr(_commits_before, "of_request", None)
     return isinstance(exc, CommitInDoubt) or (before is not None and _commits() > before)
 
@@ -95,9 +95,7 @@ def sentence(exc: BaseException) -> str:
 
 
 class WritesMiddleware:
-    """Middleware that notes if a request asks for a change, so that a failure after a commit is not reported as a
-    refusal.
-    """
+    """Middleware that notes if a request asks for a change, so that a failure after a commit isn't called a refusal."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -111,7 +109,7 @@ class WritesMiddleware:
 
 
 class Notes:
-    """Log lines about PostgreSQL being away, at most one per LOG_EVERY seconds for each kind of request or task."""
+    """Log lines about outages of PostgreSQL, at most one per LOG_EVERY seconds for each kind of request or task."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -120,7 +118,7 @@ class Notes:
     def note(self, what: str, exc: BaseException) -> None:
         """Log that a request or task ended, with the reason, in one line.
 
-        If a line was written recently, only count it. The next line includes this count.
+        If a line was written recently, only count the event. The next line includes the count.
         """
         with self._lock:
             now = self._clock()
@@ -148,7 +146,7 @@ def note(what: str, exc: BaseException) -> None:
 
 
 def finish(request: HttpRequest | Request, exc: BaseException, response: HttpResponse) -> HttpResponse:
-    """Add the headers that all faces share to an answer, and log it. Django then doesn't log it again."""
+    """Add the headers that all interfaces share to an answer, and log it, so that Django doesn't log it again."""
     note(f"{request.method} {request.path}", exc)
     response["Retry-After"] = str(retry_after(exc))
     response["Cache-Control"] = "no-store"
@@ -157,7 +155,7 @@ def finish(request: HttpRequest | Request, exc: BaseException, response: HttpRes
 
 
 class Outage:
-    """An outage of PostgreSQL in a worker: one log line at its beginning and one at its end. All threads share it."""
+    """An outage of PostgreSQL in a worker, shared by all threads: one log line at its beginning and one at its end."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -185,7 +183,7 @@ outage = Outage()
 
 @contextmanager
 def outlasting() -> Iterator[None]:
-    """Postpone the work of the block if PostgreSQL is away. Log the beginning and the end of the outage."""
+    """Suppress the block's error if PostgreSQL is away. Log the beginning and the end of the outage."""
     try:
         yield
     except Exception as exc:

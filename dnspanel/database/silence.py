@@ -1,4 +1,4 @@
-"""Giving up a PostgreSQL server that hangs: a stopped server still accepts bytes over TCP, but never answers.
+"""The detection of a PostgreSQL server that hangs: a stopped server still accepts bytes over TCP, but never answers.
 
 A long statement, or one that waits for a lock, is silent too, so silence by itself proves nothing. If a connection has
 been silent for a third of the patience, a thread of the process tries to open a new connection, twice. If the server
@@ -6,8 +6,9 @@ answers, even with a refusal, all threads keep waiting. If it does not answer, t
 process ends, its connection is closed, and no thread opens or uses another connection until the server answers again.
 So a request ends after the patience at the latest, and later requests end immediately.
 
-Only silence without readable bytes counts, so a process that was stopped itself, or got no CPU time, doesn't blame the
-server. An unreachable server is detected in the same way, and by TCP's own limits, which commands also use.
+Time counts as silence only while there are no bytes to read. So a process that was stopped itself, or got no CPU time,
+doesn't blame the server. An unreachable server is detected in the same way, and by TCP's own limits, which commands
+also use.
 """
 
 import logging
@@ -109,7 +110,7 @@ _server: Server | None = None
 
 
 def begin(parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0) -> None:
-    """Give up a silent server after `patience` seconds (0: never), on connections opened from now on.
+    """Give up a silent server after `patience` seconds (0: never), on connections opened after this call.
 
     `parameters` returns the parameters of new connections. `statement_seconds` is PostgreSQL's own limit for statements
     (0: none).
@@ -119,7 +120,7 @@ def begin(parameters: Callable[[], dict[str, Any]], *, patience: float, statemen
 
 
 def end() -> None:
-    """Stop giving up the server, and wait without a limit again."""
+    """Wait for the server without a limit again."""
     global _server
     _server = None
 
@@ -152,7 +153,7 @@ def hangs() -> bool:
 
 
 def connect(**parameters: Any) -> psycopg.Connection[Any]:
-    """Open a connection that gives up a server that hangs. Raise psycopg.OperationalError."""
+    """Open a connection whose waits end if the server hangs. Raise psycopg.OperationalError."""
     if _server is None:
         return psycopg.connect(**parameters)
     if _server.hangs:
@@ -187,9 +188,7 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 def _listening(gen: Any, server: Server, limit: float) -> Generator[Any, Any, Any]:
-    """Run the generator `gen` while watching for silence. Raise ServerHangs, or StatementLost after
-    limit and patience.
-    """
+    """Run psycopg's generator and watch for silence. Raise ServerHangs, or StatementLost after limit and patience."""
     silent_since = suspected_at = 0.0
     try:
         wanted = next(gen)
@@ -214,7 +213,7 @@ def _listening(gen: Any, server: Server, limit: float) -> Generator[Any, Any, An
 
 
 def _forget_threads() -> None:
-    """Start again in a forked process, where the parent's probing thread does not exist and its lock may be held."""
+    """Reset the state in a forked process, where the parent's probing thread doesn't exist and its lock may be held."""
     if _server is not None:
         begin(_server._parameters, patience=_server.patience, statement_seconds=_server.statement_seconds)
 

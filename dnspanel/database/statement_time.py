@@ -1,8 +1,8 @@
 """Time limits of PostgreSQL statements by purpose. The setting `STATEMENT_SECONDS` has the limits.
 
-A process sets its kind when it starts. Its connections are opened with that limit, so requests don't need a statement
-for it. The limit of web processes is for reads. A request that writes raises the limit of its connection, and the next
-request that reads lowers it again. A search sets its own limit for its duration.
+A process sets its kind when it starts. Its connections are opened with the limit of this kind, so requests don't need a
+statement to set it. The limit of web processes is for reads. A request that writes raises the limit of its connection,
+and the next request that reads lowers it again. A search sets its own limit for its duration.
 """
 
 from collections.abc import Callable, Iterator
@@ -81,12 +81,12 @@ def searching_for(search: object) -> Any:
 
 
 def was_ended(exc: BaseException) -> bool:
-    """Return True if this is the error of a statement that took too long or was canceled by a person."""
+    """Return True if the error means that a statement took too long or that a person canceled it."""
     return isinstance(exc, OperationalError) and isinstance(exc.__cause__, psycopg.errors.QueryCanceled)
 
 
 class StatementTimeMiddleware:
-    """Middleware that gives statements of a writing request the time limit of writes.
+    """Middleware that sets the time limit of writes for the statements of a writing request.
 
     A connection keeps its limit until a request needs the other one, so repeated writes don't cost extra statements.
     """
@@ -103,7 +103,7 @@ class StatementTimeMiddleware:
 
 
 def _let_take(kind: str) -> None:
-    """Set the statement limit of this thread's connection to that of reads or of writes."""
+    """Set the statement limit of this thread's connection to the limit for reads or for writes."""
     before = connection.connection
     if (before in _raised) is (kind == WRITE):
         return
@@ -118,7 +118,7 @@ def _let_take(kind: str) -> None:
 
 
 def _limits(kind: str) -> Iterator[str]:
-    """Yield PostgreSQL's limits for statements, idle transactions, and vanished clients as connection options."""
+    """Yield PostgreSQL's limits for statements, for idle transactions and for lost clients, as connection options."""
     yield f"-c statement_timeout={_milliseconds(kind)}"
     # A process that was stopped in a transaction would hold its locks, and with them all publishing, for ever.
     longest = WRITE if kind == READ else kind

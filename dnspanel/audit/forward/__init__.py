@@ -1,1 +1,1 @@
-"""Evidence: sends the audit log to external servers, by syslog over TLS or OpenTelemetry."""
+"""The forwarding of the audit log to external servers as evidence, by syslog over TLS or OpenTelemetry."""

@@ -1,4 +1,4 @@
-"""Finds problems of audit log destinations, for alerts."""
+"""The conditions of audit log destinations, for alerts: failing, behind, or rejecting entries."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
 
 
 def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
-    """Return True if an act has waited for BEHIND_FOR, and the destination got nothing since, without a failure."""
+    """Return True if an act has waited for BEHIND_FOR, and nothing was sent since then although no attempt failed."""
     times = (destination.oldest_at, destination.sent_at, destination.begun_at)
     is_slow = all(at is None or now - at >= BEHIND_FOR for at in times)
     return is_slow and destination.oldest_at is not None and destination.failing_since is None

@@ -1,7 +1,7 @@
-"""Sends each destination its missing acts, in the order of the chain, at least once. Verbs.
+"""Delivery of the audit log: each destination gets its missing acts in the chain's order, at least once. Verbs.
 
-A destination's position moves after the destination has confirmed a batch, and only if no one changed the destination
-since. If a worker is killed before that, the same acts are sent again, with the same numbers and hashes.
+A destination's position moves when the destination has confirmed a batch, and only if no one has changed the
+destination since. If a worker is killed before that, the same acts are sent again, with the same numbers and hashes.
 """
 
 import logging
@@ -45,7 +45,7 @@ def last_number() -> int:
 
 
 def destinations_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of active destinations that lack acts and are not resting after a failure."""
+    """Return the ids of active destinations that lack acts and aren't paused after a failure."""
     rested = Q(resting_until=None) | Q(resting_until__lte=now)
     behind = Destination.objects.filter(rested, active=True, sent_to__lt=last_number())
     return list(behind.order_by("pk").values_list("pk", flat=True))
@@ -81,7 +81,7 @@ def deliver_next(*, destination_id: int, clock: Callable[[], datetime], send: Se
 
 
 def target_of(row: Destination) -> Target:
-    """Return the destination with its decrypted secrets, for a connection."""
+    """Return the connection data of the destination, with decrypted secrets."""
     return Target(
         kind=row.kind,
         address=row.address,
@@ -99,7 +99,7 @@ def sender() -> Sender:
 
 
 def _record_failure(row: Destination, exc: NotSent, now: datetime) -> None:
-    """Record the failure and let the destination rest: longer after each failure, or as long as it requests."""
+    """Record the failure, and pause the destination: longer after each failure, or as long as it requests."""
     rest = max(RESTS[min(row.failures, len(RESTS) - 1)], min(timedelta(seconds=exc.retry_after), LONGEST_RETRY_AFTER))
     _as_it_was(row).update(
         failures=F("failures") + 1,
@@ -115,5 +115,5 @@ def _as_it_is(row: Destination) -> "QuerySet[Destination]":
 
 
 def _as_it_was(row: Destination) -> "QuerySet[Destination]":
-    """Return a query for the destination. It is empty if the destination or its position changed since it was read."""
+    """Return a query for the destination, which finds nothing if the destination or its position has changed."""
     return _as_it_is(row).filter(sent_to=row.sent_to)

@@ -1,4 +1,4 @@
-"""Parses the addresses and headers of destinations, as people type them. Pure."""
+"""The parser of addresses and headers of destinations, as people type them. Pure."""
 
 from dataclasses import dataclass
 
@@ -68,7 +68,7 @@ def parse_syslog_address(text: str) -> SyslogAddress:
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Parse lines of the form "Name: value" as request headers. Raise ValueError, whose message omits the values."""
+    """Parse lines of the form "Name: value" as request headers. Raise ValueError without the values in its message."""
     if len(text) > LONGEST_HEADERS:
         raise ValueError(gettext("At most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS))
     found: dict[str, str] = {}

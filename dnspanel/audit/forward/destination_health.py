@@ -1,4 +1,4 @@
-"""Reads how far destinations of the audit log are, for alerts and metrics. The number of queries is constant."""
+"""The progress of audit log destinations, for alerts and metrics. The number of queries is constant."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class DestinationHealth:
     """The state of an active destination: the acts that it lacks, its last confirmation, and its failure.
 
     `begun_at` is the last time that the destination was created, changed or switched on. Nothing could be sent before
-    it.
+    that time.
     """
 
     pk: int

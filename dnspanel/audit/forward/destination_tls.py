@@ -1,4 +1,4 @@
-"""Checks the certificates and keys of destinations, as people paste them, and makes TLS contexts from them."""
+"""Certificates and keys of destinations, as people paste them: their checks, and the TLS contexts made from them."""
 
 import ssl
 from typing import Any
@@ -74,7 +74,7 @@ def fits(key: bytes, chain: str) -> bool:
 def client_context(*, ca: str, chain: str = "", key: bytes = b"") -> ssl.SSLContext:
     """Return a TLS context (1.2 or newer) with this client certificate.
 
-    The context trusts this CA, or those of the system if `ca` is "".
+    The context trusts this CA, or the system's CAs if `ca` is "".
     """
     context = ssl.create_default_context(cadata=ca or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

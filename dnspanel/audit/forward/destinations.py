@@ -1,4 +1,4 @@
-"""Creates, changes, tests, switches and deletes destinations of the audit log, for administrators. Verbs."""
+"""Actions of administrators on audit log destinations: create, change, test, switch, delete. Verbs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ _ANEW = {**WELL, "rejected_at": None, "rejected": ""}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The settings of a destination. An empty key or empty headers mean that the stored ones stay."""
+    """The settings of a destination. An empty key or empty headers leave the stored ones unchanged."""
 
     name: str
     address: str
@@ -92,9 +92,9 @@ def destination_row(pk: int) -> DestinationRow:
 
 
 def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -> Destination:
-    """Create a destination. Send it acts from now on, or from the beginning of the log.
+    """Create a destination, which gets acts from now on or from the beginning of the log.
 
-    Raise Forbidden, GrantRefused, and DestinationRefused, which includes addresses that the panel must not connect to.
+    Raise Forbidden, GrantRefused, and DestinationRefused, also for addresses that the panel must not connect to.
     """
     require_operator(by)
     columns = _columns_of_terms(kind, terms, None)
@@ -114,7 +114,7 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
 
 
 def change_destination(*, destination: Destination, terms: Terms, by: Author, now: datetime) -> None:
-    """Change the destination from the next batch on. Its position stays, unless the terms start from the beginning.
+    """Change the destination, starting with the next batch. Keep its position unless the terms start over.
 
     Raise Forbidden, GrantRefused, DestinationUnknown, DestinationRefused.
     """

@@ -15,7 +15,7 @@ class EvidenceError(Exception):
 
 
 class DestinationRefused(EvidenceError, FieldsRefused):
-    """The destination cannot be stored like this. `fields` maps each field to its errors."""
+    """The destination's settings are invalid. `fields` maps each field to its errors."""
 
 
 class DestinationUnknown(EvidenceError):

@@ -1,7 +1,7 @@
-"""Sends acts to a destination over a checked address, and waits for the confirmation.
+"""Sending of acts to a destination over a checked address, including the wait for its confirmation.
 
 Syslog has no acknowledgement. The closest is the end of the connection (RFC 5425, section 4.4): the panel announces the
-end, and a receiver that has read everything closes the connection. A receiver that is lost, refuses the panel, or dies
+end, and a receiver that has read everything closes the connection. A receiver that crashes, refuses the panel, or exits
 with unread bytes resets the connection or stays silent. Then the acts are sent again. OpenTelemetry answers each
 request.
 """
@@ -47,7 +47,7 @@ _LOOK_AGAIN = 0.005  # seconds, within the time that a packet takes
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The address, certificates and secrets of a destination. Secrets are in plain text, only during the connection."""
+    """The address, certificates and secrets of a destination. The secrets are decrypted only for the connection."""
 
     kind: str
     address: str
@@ -110,7 +110,7 @@ def addresses_of(address: SyslogAddress) -> Sequence[str]:
 
 
 def _connect_tls(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Connect by TLS to the host's first address that accepts a connection. Raise NotSent."""
+    """Connect over TLS to the first address of the host that accepts a connection. Raise NotSent."""
     failure: OSError | None = None
     for each in addresses_of(address)[:_MOST_ADDRESSES]:
         try:
@@ -137,8 +137,8 @@ def _write(stream: ssl.SSLSocket, content: bytes, deadline: float) -> None:
 def _end(stream: ssl.SSLSocket, deadline: float) -> None:
     """Wait until the receiver has read every byte and closed the connection. Raise OSError if it does not.
 
-    1. Send the end of TLS and wait for the receiver's. An alert instead is an error. Some receivers only close.
-    2. Send the end of the connection and wait for the receiver's. A receiver with unread bytes resets it instead.
+    1. Send the end of TLS, and wait for the receiver's. An alert instead is an error. Some receivers only close.
+    2. Send the end of the connection, and wait for the receiver's. A receiver with unread bytes resets it instead.
     3. Some receivers close before all bytes have arrived, for example rsyslog with a client without a certificate. Then
        their kernel has not acknowledged the bytes, and resets the connection when they arrive. So wait for that too.
     """

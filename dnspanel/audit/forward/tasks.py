@@ -1,7 +1,7 @@
 """Celery tasks that send the audit log, run by `celery worker -Q push --pool=threads`.
 
-Tasks carry at most a destination's id, and send everything that it lacks. Celery beat enqueues them again. Writing an
-act never waits for these tasks.
+A task carries at most a destination's id, and sends everything that the destination lacks. Celery beat enqueues the
+tasks again. Writing an act never waits for these tasks.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""The command that continues with a new master key after the old one was lost."""
+"""The command that clears unreadable secrets after the master key was lost, and makes the new key valid."""
 
 from argparse import ArgumentParser
 from typing import Any
