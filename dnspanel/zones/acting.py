@@ -9,8 +9,7 @@ from dnspanel.accounts.actors.actors import Author
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """The author, channel, time and reason of an act. `form_id` keeps a form that is submitted twice from acting twice.
-    """
+    """The author, channel, time and reason of an act. `form_id` detects a form that is submitted twice."""
 
     author: Author
     channel: str

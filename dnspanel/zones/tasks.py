@@ -98,7 +98,7 @@ def remove_expired() -> None:
 
 @shared_task(ignore_result=True)
 def run_policies(run_id: int) -> None:
-    """Process a turn of a run of DNSSEC policies."""
+    """Process a turn of a DNSSEC policy run."""
     with while_postgresql_answers():
         if policy_runs.work_on_run(run_id, begin_rollover=automatic.begin_rollover):
             wake(run_policies, run_id)
@@ -121,7 +121,7 @@ def drive_runs() -> None:
 
 
 def wake_worker(*, run_id: int, **_: Any) -> None:
-    """Wake a worker for a run of DNSSEC policies."""
+    """Wake a worker for a DNSSEC policy run."""
     wake(run_policies, run_id)
 
 

@@ -201,8 +201,7 @@ def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[
 
 
 def has_cds_again(kind: Kind, step: Step) -> bool:
-    """Return True if the zone's CDS and CDNSKEY settings, which the rollover changed, are restored from this step on.
-    """
+    """Return True if the CDS and CDNSKEY settings that the rollover changed are restored from this step on."""
     return (kind is Kind.INSECURE and step is Step.UNDONE) or (kind in WITHOUT_CDS and step in CDS_AGAIN)
 
 

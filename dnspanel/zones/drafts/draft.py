@@ -84,9 +84,10 @@ def change_rrsets(
     now: datetime,
     base_revision: int | None = None,
 ) -> Mapping[Key, Operation]:
-    """Put RRsets into the author's draft, all or none. None deletes an RRset. Return the operations by RRset.
+    """Put RRsets into the author's draft, all or none of them. A value of None deletes the RRset.
 
-    For `base_revision` and the errors see `replace_rrset`. After an error the draft is unchanged.
+    Return the operations by RRset. For `base_revision` and the errors see `replace_rrset`. After an error the draft is
+    unchanged.
     """
     if not afters:
         return {}
@@ -95,7 +96,7 @@ def change_rrsets(
 
 
 def change_rrsets_of_zones(*, author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime) -> int:
-    """Put RRsets of several zones into the author's draft, all or none. None deletes an RRset.
+    """Put RRsets of several zones into the author's draft, all or none of them. A value of None deletes the RRset.
 
     Return the number of operations. Raise the errors of `replace_rrset`. After an error the draft is unchanged. The
     number of queries does not depend on the number of zones.

@@ -1,8 +1,8 @@
 """Named drafts: saving, resuming and sharing with people and teams, and access to them. Verbs.
 
 A draft is either open in an editor (its `author` writes edits into it) or saved. A named draft belongs to its owner,
-even while it is open in another person's editor, and only one person at a time works in it. Verbs lock the drafts that
-they move before they read them, in the order of their ids.
+even while it is open in another person's editor, and only one person at a time works in it. Functions lock the drafts
+that they move before they read them, in the order of their ids.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -140,7 +140,7 @@ def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: C
 def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
     """Close the draft for its owner or the person who works in it. Delete the draft if it is empty.
 
-    Raise DraftUnknown if the person is neither of them, or if the draft was deleted.
+    Raise DraftUnknown if the person is neither of these two, or if the draft was deleted.
     """
     with _moving():
         draft = _lock_draft(named.draft)
@@ -186,7 +186,7 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 
 
 def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
-    """Rename a draft of the person. Raise DraftRefused for an invalid name; DraftUnknown if they don't own it."""
+    """Rename the person's named draft. Raise DraftRefused (invalid name) or DraftUnknown (another's draft)."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         before, draft.name = draft.name, _clean(name)
@@ -235,7 +235,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
 
 
 def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> None:
-    """Delete a share, and close the draft in the recipient's editor. Raise DraftUnknown for another's draft."""
+    """Delete a share, and close the draft in the recipient's editor. Raise DraftUnknown if `by` isn't the owner."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         found = DraftShare.objects.select_related("user", "team").filter(draft=draft, pk=share_id).first()
@@ -359,7 +359,7 @@ def _named_draft_of(draft: Draft, reader: Drafter, teams: set[int], counts: Mapp
 
 
 def _seen_by(reader: Drafter, operations: QuerySet[Operation]) -> QuerySet[Operation]:
-    """Select the operations that the reader sees: for a person all, for a token those within its scope."""
+    """Select the operations that the reader sees: all for a person, those within its scope for a token."""
     actor = actor_of(reader)
     if actor is None or actor.scope is None:
         return operations

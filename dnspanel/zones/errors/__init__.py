@@ -26,7 +26,7 @@ ZoneError
 ├── NamesRefused          zones cannot have some of many names
 ├── PublishRefused        nothing was published, and the draft stays
 │   ├── NothingToPublish
-│   ├── Conflicts         others have published a change of the same RRset since
+│   ├── Conflicts         others have published a change to the same RRset since
 │   ├── RuleViolations
 │   ├── GuardHolds        a change so large that a person must confirm it
 │   ├── MassDeletion      a deletion of many zones that a person must confirm
@@ -47,11 +47,11 @@ ZoneError
 │   └── NotSigned         the zone is not signed
 ├── PolicyRefused         a DNSSEC policy has invalid terms
 ├── PolicyUnknown         no such DNSSEC policy
-├── RunUnknown            no such run of DNSSEC policies
+├── RunUnknown            no such DNSSEC policy run
 ├── DraftUnknown          no named draft with this id that this person can see
 ├── RequestUnknown        no request for approval with this id that this person can see
 ├── RequestRefused        a request for approval cannot be made, answered or published in its state
-├── RuleRefused           a rule of approval, a freeze or a hook has invalid fields
+├── RuleRefused           an approval rule, a freeze or a hook has invalid fields
 ├── RuleUnknown           no rule with this id that this person can see
 ├── DraftRefused          a draft cannot be saved, resumed or renamed in its state
 ├── ViewUnknown           no saved view with this id that this person can see
@@ -59,10 +59,10 @@ ZoneError
 ├── TemplateUnknown       no template with this id that this person can see
 ├── TemplateRefused       a template, or its result, is not acceptable
 ├── TemplateMoved         another version of the template was published since
-├── TemplateRunUnknown    no run of templates with this id that this person can see
-├── ChangeRunUnknown      no run that changes many zones, with this id, that this person can see
+├── TemplateRunUnknown    no template run with this id that this person can see
+├── ChangeRunUnknown      no run with this id over many zones that this person can see
 ├── RolloverUnknown       the zone has no such rollover
-├── RunRefused            a run of DNSSEC policies cannot begin or be canceled now
+├── RunRefused            a DNSSEC policy run cannot begin or be canceled now
 ├── BadFields             invalid fields in the form of a record
 ├── CannotResolve         a conflict cannot be resolved in this way
 ├── CannotUndo

@@ -1,4 +1,4 @@
-"""Errors of approval rules, freezes, publish hooks and requests."""
+"""Errors about approval rules, freezes, publish hooks and requests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ class RequestRefused(ZoneError):
 
 
 class RuleRefused(ZoneError):
-    """A rule of approval, a freeze or a publish hook has an invalid field. `field` is its name."""
+    """An approval rule, a freeze or a publish hook has an invalid field. `field` is the field's name."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -84,7 +84,7 @@ class RuleRefused(ZoneError):
 
 
 class RuleUnknown(ZoneError):
-    """There is no such rule of approval, freeze or publish hook, or this person is not allowed to see it."""
+    """There is no such approval rule, freeze or publish hook, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such rule."))

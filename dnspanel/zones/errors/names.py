@@ -146,7 +146,7 @@ class NamesTaken(ZoneError):
 
 
 class NameReserved(NameRefused):
-    """The panel itself uses this name, to measure how far nodes are."""
+    """The panel itself uses this name to measure how far nodes have caught up."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

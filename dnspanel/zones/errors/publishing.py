@@ -31,7 +31,7 @@ class ExpiryRefused(ZoneError):
 
 
 class PublishRefused(ZoneError):
-    """The base of refused publications. Nothing was published, and the draft is unchanged."""
+    """The base class of errors about refused publications. Nothing was published, and the draft is unchanged."""
 
 
 class NothingToPublish(PublishRefused):
@@ -42,7 +42,7 @@ class NothingToPublish(PublishRefused):
 
 
 class Conflicts(PublishRefused):
-    """Others have published changes of RRsets that this draft changes, too."""
+    """Others have published changes to RRsets that this draft also changes."""
 
     def __init__(self, conflicts: "Sequence[Conflict]") -> None:
         self.conflicts = tuple(conflicts)
@@ -166,7 +166,7 @@ class CannotUndo(ZoneError):
 
 
 class NotOnHold(ZoneError):
-    """Publishing is not on hold, so that there's nothing to decide."""
+    """Publishing is not on hold, so there is nothing to decide."""
 
     def __init__(self) -> None:
         super().__init__(gettext("Publishing is not held any more; somebody else may have decided first."))

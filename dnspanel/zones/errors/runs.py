@@ -5,18 +5,18 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class ChangeRunUnknown(ZoneError):
-    """There is no such run that changes many zones, or this person is not allowed to see it."""
+    """There is no such run over many zones, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such run that changes zones."))
 
 
 class RunUnknown(ZoneError):
-    """There is no such run of DNSSEC policies, or this person is not allowed to see it."""
+    """There is no such DNSSEC policy run, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such run of DNSSEC policies."))
 
 
 class RunRefused(ZoneError):
-    """A run of DNSSEC policies cannot begin, or cannot be canceled."""
+    """A DNSSEC policy run cannot begin, or cannot be canceled."""

@@ -19,7 +19,7 @@ class NotSigned(DnssecRefused):
 
 
 class BadKey(DnssecRefused):
-    """An invalid DNSSEC key. The message contains nothing of the text, which may be another kind of secret."""
+    """An invalid DNSSEC key. The message doesn't quote the key's text, which may be a secret."""
 
 
 class BadPublicKey(BadKey):

@@ -37,7 +37,7 @@ class TemplateMoved(ZoneError):
 
 
 class TemplateRunUnknown(ZoneError):
-    """There is no such run of templates, or this person is not allowed to see it."""
+    """There is no such template run, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such run of templates."))

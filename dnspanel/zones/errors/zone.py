@@ -6,7 +6,7 @@ from dnspanel.texts import gettext
 
 
 class ZoneError(Exception):
-    """The base of errors about zones. A person can read and fix each of them."""
+    """The base class of errors about zones. Each message is for people, who can fix the cause."""
 
 
 class Unknown(ZoneError):
@@ -49,7 +49,7 @@ class SettingsRefused(ZoneError):
 
 
 class DefaultsFixed(ZoneError):
-    """The environment fixes a setting, so that a page cannot change it."""
+    """The environment sets this value, so a page cannot change it."""
 
     def __init__(self, variable: str) -> None:
         super().__init__(

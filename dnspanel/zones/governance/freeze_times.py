@@ -1,4 +1,4 @@
-"""Compute when a freeze is in force: once, or repeatedly by an RFC 5545 rule in the local time of a time zone."""
+"""The times when a freeze is in force: once, or repeatedly by an RFC 5545 rule in a time zone's local time."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

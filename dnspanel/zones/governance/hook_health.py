@@ -1,4 +1,4 @@
-"""Store the newest replies of publish hooks, and each hook's health. Verbs."""
+"""The health of publish hooks, and the newest replies of each hook. Verbs."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Check publications against rules of approval, freezes and publish hooks. Verbs.
+"""The check of publications against approval rules, freezes and publish hooks. Verbs.
 
-`sequence_log.append_publication` calls this module for every face. The check is cheap if no rule covers the zones. A
+`sequence_log.append_publication` calls this module. The check is fast if no rule covers the zones. A
 new or restored zone takes names from the closest zone above it, so the rules and locks of that zone apply, too. A
 publication with a `SystemRight` can bypass rules: docs/architecture/rules.md has the table.
 """
@@ -48,7 +48,7 @@ _DELEGATION = Counter({rdtypes.NS: 1})
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The permission of a publication to pass rules: its approvers, and whether the author bypasses unmet rules.
+    """The approvers of a publication, and whether its author bypasses rules that block it.
 
     The approvers (user ids) approved exactly these changes. `request` is the id of the published request.
     """
@@ -80,10 +80,10 @@ NOTHING_PASSED = Passed()
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of approval, freezes and publish hooks that cover some zones.
+    """The approval rules, freezes and publish hooks that cover some zones.
 
-    False without rules of approval and freezes, even if there are hooks. `is_planned` is True if one of the requests in
-    the same query exists.
+    The object is false without approval rules and freezes, even if there are hooks. `is_planned` is True if the same
+    query found one of the requests that it asked for.
     """
 
     approval: tuple[ApprovalRule, ...] = ()
@@ -104,7 +104,7 @@ class Rules:
 
     @property
     def each(self) -> tuple[ZoneRule, ...]:
-        """All rules of approval, freezes and hooks."""
+        """All approval rules, freezes and hooks."""
         return (*self.approval, *self.freezes, *self.hooks)
 
 
@@ -117,13 +117,13 @@ COMING = frozenset({RevisionKind.CREATE, RevisionKind.AWAIT, RevisionKind.RESTOR
 def rules_about(zones: Collection[Zone], *, planned: QuerySet[PublishRequest] | None = None) -> Rules:
     """Return the rules that cover some of the zones, and whether one of the `planned` requests exists.
 
-    One query if there are none, at most five; none without zones.
+    Needs one query if no rules exist, at most five otherwise, and none without zones.
     """
     return _rules(about(zones), planned) if zones else Rules()
 
 
 def every_rule() -> Rules:
-    """Return all rules, for callers with many zones. One query if there are none, at most five."""
+    """Return all rules, for callers with many zones. Needs one query if no rules exist, otherwise at most five."""
     return _rules(Q())
 
 
@@ -162,8 +162,8 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
 
     Raise ApprovalNeeded or Frozen if a rule blocks the publication, HookRefused if a hook does, and HookUnasked if a
     hook was not asked about exactly these changes. Bypassing rules needs a reason, and the right GOVERN over each zone,
-    else raise RightMissing. No one can bypass a hook. For a zone that comes live, the rules of the closest zone above
-    apply too, so that Locked is possible.
+    else raise RightMissing. No one can bypass a hook. For a zone that goes live, the rules of the closest zone above
+    apply too, so Locked is possible.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
     over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
@@ -222,7 +222,7 @@ def reasons_over(
 
 
 def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
-    """Return, by zone id, the closest zone above each zone. Leave out zones that come live in the same publication."""
+    """Return, by zone id, the closest zone above each zone. Leave out zones that go live in the same publication."""
     above = nesting.zones_above([zone.name for zone in coming]) if coming else {}
     found = Zone.objects.in_bulk({each.id for each in above.values()} - {zone.pk for zone in coming}) if above else {}
     return {zone.pk: found[each.id] for zone in coming if (each := above.get(zone.name)) and each.id in found}
@@ -308,7 +308,7 @@ def reasons_against(
 def refusals(  # noqa: PLR0913  # a change, and who asks for it with whom
     rules: Rules, zone: Zone, part: Part, author: Author, reason: str, approvers: Sequence["Approver"], now: datetime
 ) -> Iterator[ApprovalNeeded | Frozen]:
-    """Yield the freezes and rules of approval that block this change of a zone, freezes first."""
+    """Yield the freezes and approval rules that block this change to a zone, freezes first."""
     types = types_changed(part.changes)
     if part.kind in (RevisionKind.CREATE, RevisionKind.AWAIT) or (part.kind == RevisionKind.CHANGE and not types):
         return

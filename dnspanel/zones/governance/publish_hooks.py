@@ -1,4 +1,4 @@
-"""Ask publish hooks about exactly the changes that a transaction will publish, before that transaction. Verbs.
+"""Questions to publish hooks about exactly the changes that a transaction will publish, asked before it. Verbs.
 
 `refuse` runs in that transaction, and raises HookUnasked with the questions if a hook did not answer about exactly
 these changes. After the rollback, `after_hooks` asks the questions and runs the transaction again. If the zones changed
@@ -52,7 +52,7 @@ def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
     It can raise HookRefused.
 
     Without a hook the act runs once. The act must allow another run after its transaction was rolled back. A refusal by
-    a rule of approval or a freeze is recorded in the audit log after the outermost act is rolled back.
+    an approval rule or a freeze is recorded in the audit log after the outermost act is rolled back.
     """
 
     @wraps(act)
@@ -82,7 +82,7 @@ def refuse(
 ) -> list[Given]:
     """Return the hooks' answers about exactly these parts.
 
-    A hook of a zone in `over` is asked about the new zone below.
+    Hooks of a zone in `over` are asked about the new zone below that zone.
 
     Raise HookRefused if a hook refuses, or is silent and its silence counts as a refusal. Raise HookUnasked for a
     missing answer. A rehearsal asks no hooks, because a hook could take the question for the real act.

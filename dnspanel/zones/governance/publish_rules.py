@@ -1,4 +1,4 @@
-"""Add and remove rules of approval and freezes, for people who govern their zones. Verbs.
+"""The approval rules and freezes that people who govern zones add and remove. Verbs.
 
 A person who is allowed to remove a rule can bypass it as well. So both are one right, which editors of all zones do not
 get automatically.
@@ -43,7 +43,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalTerms:
-    """The requirements of a rule of approval."""
+    """The requirements of an approval rule."""
 
     needed: int = 1
     types: Sequence[int] = ()
@@ -131,7 +131,7 @@ def lift_freeze(*, freeze_id: int, author: Person, now: datetime) -> None:
 
 
 def approval_rules(person: Person) -> list[ApprovalRule]:
-    """Return the rules of approval that this person is allowed to remove. At most MOST exist."""
+    """Return the approval rules that this person is allowed to remove. At most MOST exist."""
     rules = ApprovalRule.objects.select_related("zone", "team", "approver_team", "placed_by").prefetch_related("tokens")
     return [rule for rule in rules.order_by("-pk") if may_govern(person, scope_of(rule))]
 

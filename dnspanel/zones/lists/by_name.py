@@ -123,7 +123,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names of a zone after `begin` (None: all names). `begins_with` includes the first name."""
+    """The names of a zone after `begin` (None: all names). With `begins_with`, `begin` itself is included."""
 
     zone: Zone
     begin: tuple[bytes, bytes] | None

@@ -1,6 +1,6 @@
-"""Search a zone's RRsets for a text, with a bounded number of comparisons for each page.
+"""The search for a text in a zone's RRsets, with a bounded number of comparisons for each page.
 
-No index finds a part of a name or an rdata: a trigram index makes every write three times as slow. So RRsets are
+No index finds parts of names or rdata, because a trigram index makes every write three times as slow. So RRsets are
 compared in order, and the answer has the place where the next page continues. Each page costs the same in a large zone.
 """
 
@@ -53,7 +53,7 @@ def display_key(key: StoredKey) -> StoredKey:
 def in_display_order(
     rows: "QuerySet[Any]", start: StoredKey | None, last: StoredKey | None, limit: int, *, are_few: bool = False
 ) -> "QuerySet[Any]":
-    """Return the first rows after `start` (None: of all) up to the name of `last`, in the order of an editor.
+    """Return the first rows after `start` (None: the beginning) up to the name of `last`, in the order of an editor.
 
     Rows are read along the primary key: only the few RRsets of one name are sorted. Set `are_few` if the rows have few
     names: then all rows are sorted, because PostgreSQL would search the zone's whole primary key for them.

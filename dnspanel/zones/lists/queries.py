@@ -1,6 +1,6 @@
-"""Reads for pages and APIs: lists, search, and the editor's view of a zone merged with a draft.
+"""Queries for pages and APIs: lists, search, and the editor's view of a zone merged with a draft.
 
-Every list pages by keyset: a page has the cursor of the next page. Reads about the past are in `history`, and can be
+Every list pages by keyset: a page has the cursor of the next page. Queries about the past are in `history`, and can be
 imported from here, too.
 """
 

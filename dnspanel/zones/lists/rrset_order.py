@@ -1,10 +1,10 @@
-"""Sort a zone's RRsets by a column other than the name.
+"""The order of a zone's RRsets by a column other than the name.
 
 RRsets with the same value are sorted by name: in canonical order along the primary key in a large zone, and as people
 sort names in a small one.
 
 These orders have no index, because each index would make publications and imports slower for all zones. The first
-RRsets are selected from all RRsets of the zone. A bound on its size keeps that within 0.2 s; a larger zone is sorted
+RRsets are selected from all RRsets of the zone. A bound on its size keeps this within 0.2 s; a larger zone is sorted
 only after a search has narrowed it.
 """
 
@@ -78,7 +78,7 @@ class TooManyToSort(Exception):
 
 
 def rrset_order_of(text: str) -> RRsetOrder:
-    """Parse an order from a URL: `ttl`, or `-ttl` for the longest first. Anything else is the editor's own order."""
+    """Parse an order from a URL: `ttl`, or `-ttl` for descending. Anything else is the editor's own order."""
     return RRsetOrder.of_url(text, RRsetColumn, AS_EDITED)
 
 
@@ -99,7 +99,7 @@ def first_stored(
     *,
     is_all: bool = False,
 ) -> list[SortedKey]:
-    """Return the first published RRsets after `start` (None: of all).
+    """Return the first published RRsets after `start` (None: the beginning).
 
     In a `large_zone`, the newest changes are read from the zone's newest revisions, and types, TTLs and comments are
     found through the search texts, so that not all RRsets are compared. This works for types and TTLs only if `rows`
@@ -199,9 +199,9 @@ def _in_blocks(
     start: SortedKey | None,
     limit: int,
 ) -> list[SortedKey] | None:
-    """Return rows value by value, each from the blocks that have the value; None if that is too much work.
+    """Return rows value by value, reading only blocks that contain the value. Return None if that is too much work.
 
-    Each block of a value has an RRset with it, unless that RRset is in a draft.
+    Each of these blocks has an RRset with the value, unless that RRset is in a draft.
     """
     found: list[SortedKey] = []
     values = sorted(blocks, reverse=order.descending)
@@ -273,7 +273,7 @@ def _changed_last(
 ) -> tuple[list[SortedKey], bool]:
     """Return the rows that the zone's newest revisions changed, and True if no older revision changed any row.
 
-    The revisions together have some thousand changes. The last change of an RRset is among the changes of the revision
+    The revisions together have some thousand changes. An RRset's last change is stored with the revision
     that made it.
     """
     newest = _IN_DRAFT if start is None else start.by
@@ -303,7 +303,7 @@ def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | 
     """Return the rows in order without comparing names. Suits columns where many RRsets have the same value.
 
     1. Rows with the same value as `start` follow it along the primary key.
-    2. The first values after it are selected, without an order of names. All but the last of them are complete.
+    2. The first values after it are selected, without sorting by name. All but the last of them are complete.
     3. The first RRsets of the last value are read along the primary key.
     """
     found: list[SortedKey] = []

@@ -1,4 +1,4 @@
-"""List the RRsets of a zone as a person sees them: published, with the person's draft, in an order."""
+"""Pages of a zone's RRsets as a person sees them: published RRsets merged with the person's draft, sorted."""
 
 from collections import Counter
 from collections.abc import Iterable

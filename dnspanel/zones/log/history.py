@@ -71,7 +71,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilters:
-    """A filter of revisions by person, channel, time, and changed owner name."""
+    """Filters for revisions: person, channel, time, and changed owner name."""
 
     author: str = ""
     channel: str = ""

@@ -59,7 +59,7 @@ _PIECES = [(message, [(text, name) for text, name, _, _ in Formatter().parse(mes
 
 
 def told_reason(reason: str) -> str:
-    """Translate a reason of the panel to the current language. Return a person's reason unchanged."""
+    """Translate the panel's own reason into the current language. Return a person's reason unchanged."""
     for message, pieces in _PIECES:
         values = _values_in(reason, pieces)
         if values is not None:

@@ -26,7 +26,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class PublicationFilters:
-    """A filter of publications by person, channel, full zone name and time."""
+    """Filters for publications: person, channel, full zone name and time."""
 
     author: str = ""
     channel: str = ""

@@ -1,6 +1,6 @@
-"""Published changes of signing: stored, numbered and logged like changes of RRsets. Verbs.
+"""Changes to the signing of zones, which are published and logged like changes to RRsets. Verbs.
 
-A change of signing is a separate revision with a new serial, so that nodes and secondaries get it. A change that must
+Each of these changes is a separate revision with a new serial, so that nodes and secondaries get it. A change that must
 not happen in one step (from one NSEC3 chain to another) becomes several consecutive publications.
 """
 
@@ -106,7 +106,7 @@ def sign_within(*, zone: Zone, decide: Decide, acting: Acting, action: str) -> P
 
 
 class _Step:
-    """One of the publications that lead to the state that `decide` returns. The zones are locked."""
+    """One publication on the way to the state that `decide` returns. The zones are locked."""
 
     def __init__(self, zones: Sequence[Zone], decide: Decide, acting: Acting) -> None:
         self._acting = acting
@@ -240,7 +240,7 @@ def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: dat
 
 
 def _act(before: SigningState, after: SigningState) -> dict[str, object]:
-    """Return a change of signing for the audit log, without secrets."""
+    """Return the details of a signing change for the audit log, without secrets."""
     return {
         "keys": [key.id for key in after.keys],
         "keys_before": [key.id for key in before.keys],

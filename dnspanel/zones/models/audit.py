@@ -28,7 +28,7 @@ class AuditLink(models.Model):
 
 
 class AuditChain(models.Model):
-    """The only row with the progress of the chain and the result of its last check."""
+    """A single row with the progress of the chain and the result of its last check."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField(default=0)  # publications up to here are linked

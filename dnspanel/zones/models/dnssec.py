@@ -72,7 +72,7 @@ class Signing(models.Model):
 
 
 class SigningChange(models.Model):
-    """The change of a zone's `Signing` by a revision: the state before and after. Null means no state."""
+    """A revision's change to a zone's `Signing`: the state before and after. Null means no state."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     revision_number = models.IntegerField()
@@ -158,7 +158,7 @@ class AcceptedBreak(models.Model):
 
 
 class DnssecPolicy(models.Model):
-    """A DNSSEC policy of the zones that it is attached to. `signing.policies` writes it.
+    """A DNSSEC policy for the zones that it is attached to. `signing.policies` writes it.
 
     `nsec3` is `[iterations, salt, opt_out, narrow]` as in a `SigningState`, or null for NSEC.
     """

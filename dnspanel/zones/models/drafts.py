@@ -63,7 +63,7 @@ class DraftShare(models.Model):
 
 
 class Operation(models.Model):
-    """The change of an RRset in a draft: the RRset when the edit began, and the wanted RRset (null: deleted).
+    """A change to an RRset in a draft: the RRset when the edit began, and the wanted RRset (null: deleted).
 
     Publishing compares `base` with the zone's current RRset. If they are equal, the operation is applied. If they
     differ, there is a conflict that shows base, theirs and mine.

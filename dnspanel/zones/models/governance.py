@@ -58,7 +58,7 @@ _OF_ONE_SCOPE = (
 
 
 class ApprovalRule(ZoneRule):
-    """A rule that changes of these zones need a number of approvals, and a ticket if one is required.
+    """A rule that requires a number of approvals, a ticket or both for changes to these zones.
 
     Members of the team and people with at least this role can approve. If neither is set, administrators can.
     """
@@ -137,7 +137,7 @@ class PublishHook(ZoneRule):
 
 
 class HookReply(models.Model):
-    """A hook's answer about a publication or a test. The newest answer of each hook is stored.
+    """A hook's answer about a publication or a test. The newest answers of each hook are stored.
     `hook_health` writes it.
     """
 

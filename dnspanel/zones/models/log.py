@@ -12,7 +12,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class Channel(models.TextChoices):
-    """The face or task that a publication came from."""
+    """The interface or task that a publication came from."""
 
     WEB = "web", gettext_lazy("web")
     API = "api", "API"
@@ -23,7 +23,7 @@ class Channel(models.TextChoices):
 
 
 class LogHead(models.Model):
-    """The only row that allocates sequences. Locking it is the last step of a publication.
+    """The single row that allocates sequences. Locking it is the last step of a publication.
 
     A PostgreSQL sequence is not suitable: its numbers become visible out of commit order, so a reader of the log could
     skip a late commit forever.

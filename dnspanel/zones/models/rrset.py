@@ -62,8 +62,8 @@ class RRset(models.Model):
 class Expiry(models.Model):
     """The time at which a published RRset will be removed, and the person who set it. `expiry` writes it.
 
-    A trigger (migration 0031) deletes the row with its RRset. The RRset's row doesn't include it, so that publications
-    do not touch it.
+    A trigger (migration 0031) deletes the row with its RRset. The time is not in the RRset's row, so that publications
+    do not change it.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)

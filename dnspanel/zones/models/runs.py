@@ -78,8 +78,9 @@ class PolicyRun(ZoneRun):
 
 
 class PolicyRunZone(models.Model):
-    """A zone of a policy run, with the act needed or done. All are counted, and `policy_runs.MOST_LISTED` listed per
-    act.
+    """A zone of a policy run, with the act needed or done.
+
+    All zones are counted. At most `policy_runs.MOST_LISTED` are listed per act.
     """
 
     run = models.ForeignKey(PolicyRun, on_delete=models.CASCADE, related_name="zones")

@@ -45,7 +45,7 @@ class SearchText(models.Model):
 
 
 class SearchProgress(models.Model):
-    """The only row with the last publication that the search texts include."""
+    """A single row with the last publication that the search texts include."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField()
@@ -74,7 +74,7 @@ class Complaint(models.Model):
 
 
 class ComplaintProgress(models.Model):
-    """The only row with the last publication that complaints cover, and the progress of the walk over all RRsets.
+    """A single row with the last publication that complaints cover, and the progress of the walk over all RRsets.
 
     The walk finds complaints that appear or disappear without a publication of the zone. The first walk runs after an
     upgrade.

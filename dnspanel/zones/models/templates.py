@@ -85,7 +85,7 @@ class TemplateLink(models.Model):
 
 
 class KeptAddresses(models.Model):
-    """Server names in this zone whose A and AAAA follow the addresses of nodes, with the person who set it.
+    """Server names in this zone whose A and AAAA follow the addresses of nodes, with the person who set this up.
 
     The newest version of the set has the names and nodes. `transfer.zone_templates.vanity` writes the row.
     """

@@ -133,7 +133,7 @@ PRODUCERS = Q(is_catalog=True, transferred_from="")
 
 
 class LastSerial(models.Model):
-    """The serial that the last zone of a name had when it was deleted. A new zone of that name begins above it.
+    """The serial that the last zone with a name had when it was deleted. A new zone with the name begins above it.
 
     The row stays after the zone leaves the trash, because secondaries keep their copy until it expires.
     """

@@ -93,7 +93,7 @@ class Shadowed:
 def refuse_names(
     *, zone_names: Sequence[str], own: Collection[int], author: Author, signed: Collection[str] = ()
 ) -> None:
-    """Raise NamesRefused if the author isn't allowed to make zones of these names live.
+    """Raise NamesRefused if the author isn't allowed to make zones with these names live.
 
     `own` has the ids of these zones, if they exist already. A DS above one of the zones must match one of its keys. A
     DS in one of the zones must match a key of the zone below. For names that the same publication will sign (`signed`),
@@ -150,7 +150,7 @@ def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Au
 
 
 def take_turns(author: Author) -> None:
-    """Wait for other authors who need rights over other zones to make names live, until the transaction ends.
+    """Lock until the transaction ends, so that authors who need rights over other zones for new names take turns.
 
     Does nothing if the author has rights over all records of all zones.
     """
@@ -159,7 +159,7 @@ def take_turns(author: Author) -> None:
 
 
 def lock_names() -> None:
-    """Take the lock of authors who need rights over other zones to make names live. It is released at the commit."""
+    """Take the lock for authors who need rights over other zones to make names live. It is released at the commit."""
     with connection.cursor() as cursor:
         cursor.execute(_IN_ORDER)
 
@@ -171,7 +171,7 @@ def is_unbounded(author: Author) -> bool:
 
 
 def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
-    """Return by name why zones of some of these names are not allowed for any author. Most names are allowed."""
+    """Return, by name, why no author is allowed to have a zone with it. Allowed names are left out."""
     suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     refused: dict[str, NameRefused] = {}
     for name in zone_names:

@@ -1,1 +1,1 @@
-"""Plan a publication before anything is written: merge, checks, guards and quotas."""
+"""The plan of a publication before anything is written: merge, checks, guards and quotas."""

@@ -1,4 +1,4 @@
-"""Find records that point from one zone into another: at missing names, or at names that the changes remove.
+"""The check for records that point at names in other zones that are missing or that the changes remove.
 
 `rules` checks one zone. This module checks the other zones of the panel, with a few queries for any number of records.
 There is no query if no record points out of its zone and no name is removed. Names of zones and records that the person
@@ -87,7 +87,7 @@ def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterat
 
 
 def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
-    """Return the records of other zones that point at names of this zone, and whether there may be more.
+    """Return the records of other zones that point at names of this zone, and True if there may be more.
 
     A page shows them before the zone is deleted. Only the first names of the zone are examined.
     """
@@ -106,7 +106,7 @@ def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
 
 
 class _Seen:
-    """Checks whether a person can see zones and their RRsets. Loads the rights of all zones at once."""
+    """The zones and RRsets that a person can see. The rights over all zones are loaded at once."""
 
     def __init__(self, person: Person | None, zone_ids: Iterable[int]) -> None:
         self._zones: dict[int, Zone] = {}

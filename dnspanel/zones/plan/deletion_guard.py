@@ -1,7 +1,7 @@
-"""Hold a deletion of many zones until a person confirms it: it may come from a faulty script, an empty list or a
-mistake.
+"""The guard that holds a deletion of many zones until a person confirms it.
 
-The guard of `plan` does the same for RRsets inside one zone.
+The deletion may come from a faulty script, an empty list or a mistake. The guard of `plan` does the same for RRsets
+inside one zone.
 """
 
 from collections.abc import Collection

@@ -60,7 +60,7 @@ class Consent:
 
     `accept_warnings` is True, or the codes of the accepted warnings. A DS that breaks a zone here is accepted only by
     its code, and only with a reason; the publisher then lets it pass. `confirmed` is True if a person confirmed a
-    change that the guard would hold. With `past_rules`, the author bypasses rules of approval and freezes, and must
+    change that the guard would hold. With `past_rules`, the author bypasses approval rules and freezes, and must
     give a reason.
     """
 

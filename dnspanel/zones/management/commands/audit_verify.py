@@ -1,4 +1,4 @@
-"""Verify that the audit log matches its chain."""
+"""The command `audit_verify`, which checks that the audit log matches its chain."""
 
 import argparse
 from typing import Any
