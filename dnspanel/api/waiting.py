@@ -75,7 +75,7 @@ def wait_until(
 
 
 def is_everywhere(publication: Publication) -> bool | None:
-    """Return True if every active node has proved the publication. Return None without an active node. One query.
+    """Return True if every active node has confirmed the publication, or None if no node is active. One query.
 
     Raise TakenBack if the publication was reverted, because then no node ever gets it.
     """
@@ -86,7 +86,7 @@ def is_everywhere(publication: Publication) -> bool | None:
 
 
 def is_at_all(publication: Publication) -> bool | None:
-    """Return `is_everywhere`, but False if a secondary lacks the publication.
+    """Return the result of `is_everywhere`, but False if a secondary lacks the publication.
 
     Return None if there is no active node and no secondary lacks the publication.
     """
@@ -95,13 +95,13 @@ def is_at_all(publication: Publication) -> bool | None:
 
 
 def proofs_of(publication: Publication) -> list[bool]:
-    """Return for each active node True if it proved the publication. All are False if the publication was reverted."""
+    """Return for each active node True if it confirmed the publication. All are False after a reversal."""
     failed, proofs = _state_and_proofs(publication)
     return [acked and not failed for acked in proofs]
 
 
 def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
-    """Return True if the publication was reverted, and the proof of each active node."""
+    """Return True if the publication was reverted, and for each active node True if it confirmed the publication."""
     with prepared_cursor() as cursor:
         parameters: dict[str, Any] = {"sequence": publication.sequence, "state": str(NodeState.ACTIVE)}
         cursor.execute(_PROOFS, parameters)

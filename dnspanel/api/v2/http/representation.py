@@ -119,7 +119,7 @@ def moved_json(plan: ZonePlan) -> dict[str, Any]:
 
 
 def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
-    """Return a draft's change of one RRset, with the published and the wanted version."""
+    """Return a draft's change to one RRset, with the published and the wanted version."""
     return {
         "operation": row.operation_id,
         "zone": zone_name,

@@ -57,7 +57,8 @@ class ZoneChanges(V2View):
         """Change RRsets of a zone.
 
         Publishes all changes as one revision, or none. Needs the rights `add`, `change` or `remove`, depending on each
-        change. Several changes of the same RRset are applied in their order. `If-Match` takes the `ETag` of the zone.
+        change. Several changes to the same RRset are applied in the given order. `If-Match` takes the `ETag` of the
+        zone.
 
         A request for more than 2,000 RRsets is also accepted or refused as a whole, but published in several
         publications. `publications` lists all of them.
@@ -90,7 +91,7 @@ class Bulk(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Change RRsets of several zones.
 
-        Checks all changes of all zones first. Each change that is refused has an entry in `errors` with a pointer. If
+        Checks all changes to all zones first. Each change that is refused has an entry in `errors` with a pointer. If
         one is refused, nothing is published. Needs the rights `add`, `change` or `remove` in each zone.
 
         Up to 2,000 RRsets are published in one publication. More are published in several publications. `publications`

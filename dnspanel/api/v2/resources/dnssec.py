@@ -206,7 +206,7 @@ def answer_publications(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    """Return the response to a change of signing, which can have several publications."""
+    """Return the response to a change of a zone's signing, which can take several publications."""
     form_id = form_id_of(request)
     if not publications and form_id is not None:
         # Everything is so already: perhaps because an earlier sending of this request made it so.

@@ -167,8 +167,8 @@ class DnssecPolicies(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List DNSSEC policies.
 
-        A token that can read every zone sees all policies. Other tokens see the policies of zones that they can read
-        and of their owner's teams. Needs the permission `read`.
+        A token that can read every zone sees all policies. Other tokens see the policies of zones that they can read.
+        Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)

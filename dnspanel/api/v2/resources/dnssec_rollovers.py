@@ -1,4 +1,4 @@
-"""Resources of DNSSEC key rollovers: start, read and cancel a zone's rollover, and list the rollovers of all zones."""
+"""Resources of DNSSEC key rollovers: start, read and cancel a zone's rollover, and list those under way."""
 
 from typing import Any
 from uuid import uuid4

@@ -300,7 +300,7 @@ def _operation_json(actor: Actor, zone: Zone, key: Key) -> dict[str, Any]:
 
 
 def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, rrset_pages.RRsetRow, str]]:
-    """Return changes of one zone that the actor can see, each with its cursor for paging."""
+    """Return the draft's changes to one zone that the actor can see, each with its cursor for paging."""
     page = rrset_pages.rrset_page(
         zone=zone, author=actor.user, filters=rrset_pages.RRsetFilter(in_draft=True), after=after, limit=limit
     )
@@ -332,7 +332,7 @@ def _zone_chosen(request: Request, actor: Actor) -> Zone | None:
 
 
 def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | None) -> list[Zone]:
-    """Return the named zones, or all zones in which the actor can see changes of the draft."""
+    """Return the named zones, or all zones in which the draft has changes that the actor can see."""
     if named is not None:
         return [access.zone_for_editing(actor, name) for name in named]
     chosen = _zone_chosen(request, actor)

@@ -223,7 +223,7 @@ def _settings_of(destination: Destination) -> dict[str, Any]:
 
 
 def _told_apart(destination: Destination) -> dict[str, Any]:
-    """Return the values that the ETag of a destination covers. `version` also counts changes of secrets."""
+    """Return the values that the ETag of a destination covers. `version` increases when a secret changes."""
     return {**_settings_of(destination), "version": destination.version}
 
 

@@ -62,7 +62,7 @@ class RRsetExpiry(V2View):
         """Set when an RRset is removed.
 
         At that time the panel removes the RRset with its current records, in a separate publication in your name. The
-        RRset stays if you do not have the right `remove` at that time. Needs the right `remove`. Other changes of the
+        RRset stays if you do not have the right `remove` at that time. Needs the right `remove`. Other changes to the
         RRset do not change the time. Deleting the RRset also deletes the time.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)

@@ -206,7 +206,8 @@ class Imports(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List imports.
 
-        Lists your own imports, newest first. Needs the permission `edit`, and a token that can add whole zones.
+        A token that can edit every zone sees all imports, other tokens the imports that they created. The newest import
+        comes first. Needs the permission `edit`, and a token that can add whole zones.
         """
         page, actor = page_request(request, int), require_imports(actor_in(request))
         before = page.after[0] if page.after else None

@@ -161,8 +161,8 @@ class OneNameServerSet(V2View):
     def patch(self, request: Request, set_id: int) -> HttpResponse:
         """Change a set of name servers.
 
-        Fields that the request body omits stay unchanged. A change of name servers, SOA values or TTL makes a new
-        version. This does not change any zone; use `createTemplateRun` to update zones. Needs the right `templates`.
+        Fields that the request body omits stay unchanged. New name servers, SOA values or TTLs make a new version. This
+        does not change any zone; use `createTemplateRun` to update zones. Needs the right `templates`.
         """
         template, actor, now = _door(request, set_id), actor_in(request), timezone.now()
         patch = read(NameServerSetSerializer, request.data, partial=True)

@@ -65,7 +65,7 @@ class NewNamedDraftSerializer(Shape):
 
 
 class TakeUpSerializer(Shape):
-    """What happens to unnamed changes in the current draft.
+    """The choice for unnamed changes in the current draft.
 
     They are saved under a name, or moved into the resumed draft.
     """

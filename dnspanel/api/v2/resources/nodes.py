@@ -1,4 +1,4 @@
-"""Resources of nodes: their state, their numbers over time, and acts on a node."""
+"""Resources of nodes: their state, their statistics over time, and actions such as drain and retire."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,9 +45,9 @@ _STABLE = ("name", "state", "dns_address", "dns_port", "agent_host", "agent_port
 
 
 class LiveSerializer(serializers.Serializer):
-    """The latest second of a node's numbers.
+    """The statistics of a node for the latest second.
 
-    Unknown numbers are null.
+    Unknown values are null.
     """
 
     at = serializers.IntegerField(help_text="Seconds since 1970.")
@@ -58,7 +58,7 @@ class LiveSerializer(serializers.Serializer):
 
 
 class NodeSerializer(serializers.Serializer):
-    """A node, its position in the log and its live numbers."""
+    """A node, its position in the log and its live statistics."""
 
     name = serializers.CharField()
     slug = serializers.CharField(
@@ -115,7 +115,7 @@ class NodeSerializer(serializers.Serializer):
 
 
 class PointSerializer(serializers.Serializer):
-    """One second, minute or hour of a node, with numbers per second.
+    """The statistics of a node for one second, minute or hour, as rates per second.
 
     A gap in the data has only a time.
     """
@@ -135,9 +135,9 @@ class PointSerializer(serializers.Serializer):
 
 
 class PointsSerializer(serializers.Serializer):
-    """The numbers of a node over time, oldest first.
+    """The statistics of a node over time, oldest first.
 
-    To get newer seconds, ask again with `after` set to the last `at`.
+    To get newer seconds, send another request with `after` set to the last `at`.
     """
 
     now = serializers.FloatField()
@@ -145,7 +145,7 @@ class PointsSerializer(serializers.Serializer):
 
 
 class NodeActSerializer(Shape):
-    """The fields that acts on a node need."""
+    """The fields that actions on a node need."""
 
     fingerprint = Text(
         required=False, max_length=64, help_text="For `approve`: the fingerprint that the agent printed."
@@ -180,7 +180,7 @@ class Nodes(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List nodes.
 
-        Lists all nodes except retired ones, with state, position and live numbers, on one page. Needs the permission
+        Lists all nodes except retired ones, with state, position and live statistics, on one page. Needs the permission
         `fleet`.
         """
         access.require(actor_in(request), Permission.FLEET)
@@ -195,7 +195,7 @@ class OneNode(V2View):
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read a node.
 
-        Returns its state, its position and its live numbers. Needs the permission `fleet`.
+        Returns its state, its position and its live statistics. Needs the permission `fleet`.
         """
         access.require(actor_in(request), Permission.FLEET)
         return _answer(_node_json(name))
@@ -231,7 +231,7 @@ class OneNode(V2View):
 
 
 class NodePoints(V2View):
-    """View to read the numbers of a node over time."""
+    """View to read the statistics of a node over time."""
 
     @extend_schema(
         operation_id="getNodePoints",
@@ -248,7 +248,7 @@ class NodePoints(V2View):
         responses=PointsSerializer,
     )
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Read the numbers of a node.
+        """Read the statistics of a node.
 
         Returns queries, response codes, latency and cache hits over the last hour, day or month, oldest first. Needs
         the permission `fleet`.
@@ -261,7 +261,7 @@ class NodePoints(V2View):
 
 
 class NodeAct(V2View):
-    """View to act on a node, such as drain or retire."""
+    """View to run an action on a node, such as drain or retire."""
 
     @extend_schema(
         operation_id="actOnNode",

@@ -76,7 +76,7 @@ class PrimariesSerializer(Shape):
 
 
 class PastRulesSerializer(Shape):
-    """The reason for a change of primaries, and whether to skip approval rules and freezes."""
+    """The reason for changing the primaries, and a flag to skip approval rules and freezes."""
 
     reason = Text(max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Why, for others.")
     past_rules = Flag(
@@ -206,7 +206,7 @@ class ZonePrimaries(V2View):
         """Set the primaries of a zone.
 
         The next transfer replaces all records of the zone, and the zone can no longer be edited here. Approval rules,
-        freezes, locks and publish hooks apply as for a change of the whole zone. If the zone already has these
+        freezes, locks and publish hooks apply as for a change to the whole zone. If the zone already has these
         primaries, nothing happens. Needs the right `settings`, and for a zone that is edited here the rights `add`,
         `change` and `remove`.
         """

@@ -258,7 +258,7 @@ class PublishHookHealth(V2View):
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read the health of a publish hook.
 
-        Returns its last replies, at most 50, their times and its failures. Needs the right `govern`.
+        Returns the hook's failures and its last replies (at most 50), each with its time. Needs the right `govern`.
         """
         hook = place_publish_hooks.hook_for(actor_in(request), hook_id)
         replies = place_publish_hooks.replies_of(hook)

@@ -115,7 +115,7 @@ class RequestSerializer(ListedRequestSerializer):
 
 
 class RequestActSerializer(Shape):
-    """The fields that acts on a request need."""
+    """The fields that actions on a request need."""
 
     digest = Text(
         required=False, default="", allow_blank=True, max_length=64, help_text="For `approve`: of what was looked at."
@@ -150,7 +150,7 @@ class RequestList(V2View):
         """List approval requests.
 
         `which` selects the list: your own requests, newest first (`mine`), the requests that wait for your approval
-        (`waiting`), or the requests published past the rules in the last 30 days (`past-rules`). Needs the permission
+        (`waiting`), or the requests that bypassed the rules in the last 30 days (`past-rules`). Needs the permission
         `read`.
         """
         actor, page = actor_in(request), page_request(request, int)

@@ -205,7 +205,7 @@ class OneApprovalRule(V2View):
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
         """Delete an approval rule.
 
-        After that, changes of these zones no longer need approval by this rule. Needs the right `govern`.
+        After that, changes to these zones no longer need approval under this rule. Needs the right `govern`.
         """
         actor = actor_in(request)
         _rule_of(actor, rule_id)
@@ -231,7 +231,7 @@ class Freezes(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Freeze zones for a time.
 
-        During that time no change of these zones is published, from any part of the panel. Maintenance of DNSSEC keys
+        During that time no change to these zones is published, from any part of the panel. Maintenance of DNSSEC keys
         and signatures continues. Needs the right `govern`.
         """
         actor = actor_in(request)
@@ -331,7 +331,7 @@ def _freeze(freeze: Freeze) -> dict[str, Any]:
 
 
 def scope_json(rule: ZoneRule) -> dict[str, Any]:
-    """Return the JSON fields that rules of each kind have."""
+    """Return the JSON fields that rules of all kinds share."""
     return {
         "id": rule.pk,
         "zone": rule.zone.name if rule.zone else None,

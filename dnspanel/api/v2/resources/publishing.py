@@ -1,4 +1,4 @@
-"""Helpers that publish the changes of a request with `zone_patches.publish_patches`.
+"""Helpers that publish the changes in a request with `zone_patches.publish_patches`.
 
 They read the author, the reason and the terms from the request.
 """

@@ -1,6 +1,6 @@
 """Resources of quotas: how much a person or a team uses, and the limits.
 
-Administrators set limits of teams here and on the pages, and limits of people on the pages only.
+Administrators set limits for teams here and on the pages, and limits for people on the pages only.
 """
 
 from typing import Any

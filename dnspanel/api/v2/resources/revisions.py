@@ -1,4 +1,4 @@
-"""Resources of a zone's history: list and read revisions, undo one, and restore the zone to one."""
+"""Resources of a zone's history: list and read revisions, undo a revision, and restore the zone to a revision."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby, islice
@@ -79,14 +79,14 @@ class RevisionList(V2View):
 
 
 class RevisionDetail(V2View):
-    """View to read the changes of a revision."""
+    """View to read the changes in a revision."""
 
     @extend_schema(operation_id="getRevision", responses={200: RevisionDiffSerializer})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Read a revision.
 
-        Returns the changes of the revision, RRset by RRset, with the records before and after. Needs the right `read`.
-        The change of the serial is omitted, because every revision has one.
+        Returns the changes in the revision, RRset by RRset, with the records before and after. Needs the right `read`.
+        The new serial is omitted, because every revision changes it.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)

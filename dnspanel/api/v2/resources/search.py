@@ -68,7 +68,7 @@ class Search(V2View):
 
 
 def _zones(actor: Actor, text: str, requested: PageRequest) -> tuple[list[Found], str]:
-    """Return the zones of a page. If there may be more, also return the last name that was searched, otherwise ""."""
+    """Return the zones of a page, and the last name that was searched if there can be more zones, else ""."""
     zone_names = zones_to_search(actor, text).values_list("name", flat=True)
     after = requested.after[1] if requested.after else ""
     found = zones_fitting(zone_names, parse(text), now=timezone.now(), after=after, limit=requested.limit + 1)

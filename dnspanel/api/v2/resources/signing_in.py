@@ -1,4 +1,4 @@
-"""Resources of how a person signs in: two-factor authentication, sessions and password links.
+"""Resources for the sign-in of a person: two-factor authentication, sessions and password links.
 
 Changes need the permission `people`.
 """

@@ -1,4 +1,4 @@
-"""Resources of templates, which are zone records with variables: their versions, and applying one to a zone."""
+"""Resources of templates (zone records with variables) and their versions. A template can be applied to a zone."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -147,7 +147,7 @@ class ActSinceSerializer(serializers.Serializer):
 
 
 class SinceSerializer(serializers.Serializer):
-    """The comparison of a person's rights now with a time in the past."""
+    """The comparison of a person's rights now with their rights at an earlier time."""
 
     at = serializers.DateTimeField(help_text="The time that was asked about.")
     certain = serializers.BooleanField(help_text="Nothing that decides this was changed since.")
@@ -210,7 +210,7 @@ class HandOver(V2View):
 
     @extend_schema(operation_id="handOverAccount", request=HandOverSerializer, responses=HandedOverSerializer)
     def post(self, request: Request, user_id: int) -> HttpResponse:
-        """Hand over what an account owns.
+        """Hand over the objects of an account.
 
         Gives the listed tokens, webhooks, drafts and publish hooks to another account: all of them, or none. The
         webhooks of a token move with it. A token's secret stays valid until it is rotated. Needs the permission

@@ -145,7 +145,7 @@ class ZoneDetail(V2View):
         """Read a zone.
 
         Returns the zone's settings, serial and revision, without its RRsets. Needs the right `read`. The `ETag` changes
-        with each revision and each change of a setting.
+        with each revision and whenever a setting changes.
         """
         zone_body = zone_json(access.zone_for_reading(actor_in(request), zone_name), actor_in(request))
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})

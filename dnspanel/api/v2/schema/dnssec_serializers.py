@@ -83,7 +83,7 @@ class SigningPatchSerializer(Shape):
 
 
 class BulkSigningSerializer(SigningPatchSerializer):
-    """The signing of several zones. It is set for all of them or none."""
+    """Changes to the signing of several zones, made for all of them or none."""
 
     zones = serializers.ListField(child=Text(max_length=1100), min_length=1, max_length=MOST_ZONES)
     reason = Text(default="", allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
@@ -147,7 +147,7 @@ class SigningChangeSerializer(Shape):
 
 
 class SigningSerializer(Shape):
-    """The signing of a zone."""
+    """The signing state of a zone."""
 
     zone = serializers.CharField()
     signed = serializers.BooleanField(help_text="Whether the zone is signed.")
@@ -174,7 +174,7 @@ class SigningWrittenSerializer(WrittenSerializer):
 
 
 class SigningPlanSerializer(Shape):
-    """The planned signing of one zone."""
+    """The signing state that one zone would have."""
 
     zone = serializers.CharField()
     changes = serializers.BooleanField(help_text="false: it is so already, or refused.")
@@ -253,7 +253,7 @@ class ExportedKeySerializer(Shape):
 
 
 def made_algorithm(value: int) -> int:
-    """Return the algorithm. Raise ValidationError if the panel doesn't create keys of it."""
+    """Return the algorithm. Raise ValidationError if the panel doesn't create keys with it."""
     if value not in MADE:
         known = ", ".join(f"{number} ({ALGORITHMS[number]})" for number in MADE)
         raise serializers.ValidationError(f"Keys are made of the algorithms {known}.")
@@ -261,7 +261,7 @@ def made_algorithm(value: int) -> int:
 
 
 def requested_signing(values: dict[str, Any]) -> RequestedSigning:
-    """Return the signing that the validated values of a body request."""
+    """Return the requested signing from the validated values of a body."""
     denial = values.get("denial")
     cds = values.get("cds")
     return RequestedSigning(

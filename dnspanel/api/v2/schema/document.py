@@ -85,7 +85,7 @@ _WRITING = (409, 412, 413, 415, 422, 428)
 
 
 class Operations(AutoSchema):
-    """The generator of an operation from a view's method."""
+    """The generator that turns a view's method into an OpenAPI operation."""
 
     def get_summary(self) -> str:
         return self._text().partition("\n")[0].rstrip(".")
@@ -94,7 +94,7 @@ class Operations(AutoSchema):
         return self._text().partition("\n")[2].strip()
 
     def get_override_parameters(self) -> list[OpenApiParameter | Any | type[Any]]:
-        """Return the request headers of every write."""
+        """Return the request headers that every write accepts."""
         if self.method == "GET":
             return []
         return [IDEMPOTENCY_KEY] if self.view.unconditional else [IDEMPOTENCY_KEY, IF_MATCH]
@@ -114,7 +114,7 @@ class Operations(AutoSchema):
         return operation
 
     def map_parsers(self) -> list[str]:
-        """Return the media types of request bodies. The one of merge patches is only listed for PATCH."""
+        """Return the media types of request bodies. The type for merge patches is only listed for PATCH."""
         found: list[str] = super().map_parsers()
         return [media for media in found if self.method == "PATCH" or media != MergePatchParser.media_type]
 
@@ -202,7 +202,7 @@ def _complete(path: str, method: str, operation: Schema) -> None:
 
 
 def _describe(result: Schema) -> None:
-    """Add the descriptions that views don't have to repeat."""
+    """Add the descriptions of path variables and responses that views leave out."""
     schemas = result["components"]["schemas"]
     lists = {path: each["get"]["operationId"] for path, each in result["paths"].items() if "get" in each}
     for path, operations in result["paths"].items():

@@ -33,7 +33,7 @@ class DraftedSerializer(Shape):
 
 
 class DraftZoneSerializer(Shape):
-    """The changes of a draft in one zone."""
+    """The changes in a draft to one zone."""
 
     zone = serializers.CharField()
     added = serializers.IntegerField(help_text="Number of RRsets that it adds.")

@@ -205,7 +205,7 @@ def _refuse_long_lists(field: Any, value: Any) -> None:
 
 
 def moment(text: str) -> datetime | None:
-    """Parse a time with its offset from UTC. Return None if the text isn't one."""
+    """Parse a time with its offset from UTC. Return None if the text is invalid."""
     try:
         found = parse_datetime(text)
     except ValueError:

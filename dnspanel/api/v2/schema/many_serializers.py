@@ -205,7 +205,7 @@ class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
 
 
 class ManyZonesWrittenSerializer(WrittenSerializer):
-    """The changed zones, and the zones that weren't changed. Only a deletion is a publication."""
+    """The changed zones, and the zones that weren't changed. Only a deletion makes a publication."""
 
     outcome = ZonesOutcomeSerializer()
 

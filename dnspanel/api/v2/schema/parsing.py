@@ -1,7 +1,7 @@
 """Parser of RRsets and changes in a request's body. It returns a pointer to each invalid value.
 
-It doesn't use serializers. A bulk change has thousands of RRsets, and a serializer needs more time for one RRset than
-publishing it.
+It doesn't use serializers. A bulk change has thousands of RRsets, and parsing an RRset with a serializer takes longer
+than publishing it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ _ORDER = _CONTENT | {"op", "name", "type"}
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A change of one RRset, with a pointer to its place in the body."""
+    """A change to one RRset, with a pointer to its place in the body."""
 
     key: Key
     step: Step
@@ -249,7 +249,7 @@ def _check_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, op
 
 
 def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[str, ...] | None:
-    """Return the tags of an object, or None if it has none or they are invalid (then an error was added)."""
+    """Return the tags of an object, or None if they are missing or invalid (then an error was added)."""
     if "tags" not in value:
         return None
     if not _check_texts(value, "tags", pointer, faults):
@@ -314,7 +314,7 @@ def escape_pointer(name: str) -> str:
 
 
 def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | None:
-    """Return the RRset. If it can't be created, add an error that points to the invalid value and return None."""
+    """Create and return the RRset. If it is invalid, add an error that points to the value and return None."""
     ttl, texts, disabled, comment, value = content
     before = len(faults)
     notes = Notes.create(_tags_in(value, pointer, faults) or (), _comments_in(key[1], value, pointer, faults))

@@ -36,7 +36,7 @@ class PublishedZoneSerializer(Shape):
 
 
 class TakenBackSerializer(Shape):
-    """The time and reason of a publication's reversal: the canary couldn't answer with it, and no other node got it."""
+    """The time and reason of a reversal: the canary couldn't answer with the publication, and no other node got it."""
 
     at = serializers.DateTimeField(allow_null=True, help_text="When it was taken back.")
     sequence = serializers.IntegerField(allow_null=True, help_text="Of the publication that took it back.")
@@ -143,7 +143,7 @@ class ZoneWrittenSerializer(WrittenSerializer):
 
 
 class RevisionSerializer(Shape):
-    """A published, numbered change of a zone."""
+    """A published, numbered change to a zone."""
 
     zone = serializers.CharField()
     revision = serializers.IntegerField()

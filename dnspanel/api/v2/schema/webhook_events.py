@@ -39,7 +39,7 @@ _ANSWERS = {
 
 
 class ChangedZoneSerializer(serializers.Serializer):
-    """The publication's change of one zone."""
+    """A publication's change to one zone."""
 
     zone = serializers.CharField()
     kind = serializers.ChoiceField(choices=RevisionKind.choices, help_text="What happened to the zone.")

@@ -88,7 +88,7 @@ class NewRRsetSerializer(RRsetContentSerializer):
 
 
 class ChangeOrderSerializer(Shape):
-    """A change of one RRset."""
+    """A change to one RRset."""
 
     op = Choice(
         choices=["replace", "delete", "extend", "prune"],
@@ -110,7 +110,7 @@ class ChangeOrderSerializer(Shape):
 
 
 class TermsSerializer(Shape):
-    """The terms of a publication."""
+    """The terms for publishing."""
 
     reason = Text(
         required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
@@ -120,7 +120,7 @@ class TermsSerializer(Shape):
 
 
 class ChangeTermsSerializer(TermsSerializer):
-    """The terms of a publication of record changes."""
+    """The terms for publishing record changes."""
 
     ptr = Flag(
         required=False,
@@ -323,7 +323,7 @@ class PlansSerializer(Shape):
 
 
 class UndoSerializer(TermsSerializer):
-    """The terms of an undo."""
+    """The terms for an undo."""
 
     into = Choice(
         choices=["publication", "draft"],
