@@ -1,4 +1,4 @@
-"""Read the member zones of a catalog zone (RFC 9432).
+"""The member zones in a catalog zone (RFC 9432).
 
     version.<catalog>          TXT "2"
     <id>.zones.<catalog>       PTR member

@@ -1,4 +1,4 @@
-"""Guess the meaning of a table's columns from the headers of common exports, or else from their content."""
+"""The guess of what a table's columns mean, from the headers of common exports or else from the content."""
 
 import csv
 import re
@@ -50,8 +50,8 @@ _HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class CsvMapping:
     """The meaning of a table's columns, as numbers from 0. None means that the table lacks the column.
 
-    A row's zone is in its zone column. Without that column it is `fixed_zone`, or else the zone in `zones` that its
-    name is in.
+    A row's zone is in its zone column. Without that column, the zone is `fixed_zone`, or else the zone in `zones` that
+    contains the row's name.
     """
 
     zone: int | None = None
@@ -80,7 +80,7 @@ class CsvMapping:
 
 
 def sniffed_delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter that splits most lines into the same number of cells, and into at least two.
+    """Return the delimiter that splits the most lines into the same number of cells, at least two.
 
     A first line `sep=;`, which Excel reads and writes, sets the delimiter.
     """
@@ -113,8 +113,8 @@ def is_passed_over(row: Sequence[str]) -> bool:
 def header_at(rows: Sequence[Sequence[str]]) -> int:
     """Return the index of the header row, for a table that has one.
 
-    The header is the first row with the names of two columns. An export's title and date can be above it, but no
-    record. Without such a row, it is the first row that is not ignored.
+    The header is the first row with the names of two columns. An export's title and date can be above the header, but
+    records cannot. Without such a row, the result is the first row that is not ignored.
     """
     first = next((at for at, row in enumerate(rows) if not is_passed_over(row)), 0)
     for at, row in enumerate(rows[:HEADER_WITHIN]):

@@ -1,7 +1,10 @@
-"""Convert rows of a table to lines of zone-file text. Pure.
+"""The conversion of a table's rows to lines of zone-file text. Pure.
 
 Values follow the habits of tables: TXT without quotes, names without their trailing dot, and the priority of MX and SRV
-in its own column or not.
+in its own column or not. Convert rows of a table to lines of zone-file text. Pure.
+
+Values are read as tables usually have them: TXT without quotes, names without their trailing dot, and the priority of
+MX and SRV in its own column or in the value.
 """
 
 import csv
@@ -25,7 +28,8 @@ _TXT_TYPES = frozenset({"TXT", "SPF"})
 
 
 def numbered_rows(lines: Iterable[str], mapping: CsvMapping) -> Iterator[tuple[int, int, list[str] | str]]:
-    """Yield the first line number, the last line number and the cells of each row, or the text of its error.
+    """Yield (first line number, last line number, cells) for each row, with an error text instead of cells if it's
+    faulty.
 
     The header and the rows above it, empty rows and comments are left out.
     """
@@ -56,7 +60,7 @@ def _all_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, int, 
 
 
 def source_of(row: list[str], mapping: CsvMapping) -> str:
-    """Return the row roughly as written, for people, with at most 200 characters."""
+    """Return the row approximately as written, for messages, with at most 200 characters."""
     return mapping.delimiter.join(row)[:_MOST_SOURCE]
 
 

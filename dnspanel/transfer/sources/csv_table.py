@@ -1,4 +1,4 @@
-"""Read records from CSV of any dialect, with columns mapped to their meaning and rows in any order.
+"""The reader of records from CSV of any dialect, with any order of columns and rows.
 
 Each row becomes one line of zone-file text (see `csv_rows`), and errors name the row's line.
 """
@@ -83,7 +83,7 @@ class CsvSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over the faults of rows that are not records, then the zones.
+        """Return an iterator over the faults of invalid rows, and then over the zones.
 
         Raise SourceRefused or UploadRefused.
         """
@@ -108,7 +108,7 @@ class CsvSource:
         yield from zones.documents(self._name)
 
     def _rows(self) -> Iterator[tuple[int, list[str] | str]]:
-        """Yield the first line number and the cells of each row, or the text of its error."""
+        """Yield (first line number, cells) for each row, with an error text instead of cells if the row is faulty."""
         for line, last, row in numbered_rows(self._file.lines(import_limits.MOST_LINE_BYTES), self._mapping):
             if (offset := self._bad_byte(line, last)) is not None:
                 yield line, gettext("this is not UTF-8: a wrong byte at offset {offset:,}").format(offset=offset)

@@ -1,6 +1,6 @@
-"""Decide by path and content whether a file is meant to be imported as a zone.
+"""The detection of zone files by path and content.
 
-The content decides if it can: `example.md` can be a zone of Moldova.
+If the content is clear, the path does not matter: `example.md` can be a zone of Moldova.
 """
 
 import re
@@ -38,7 +38,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class FileKind(Enum):
-    """The kind that a file appears to be."""
+    """The kind of a file, as its path and content suggest."""
 
     ZONE = "zone"
     NOTHING = "nothing of interest"
@@ -55,7 +55,7 @@ class FileKind(Enum):
 def file_kind(path: str, text: bytes) -> FileKind:
     """Return the kind of a file by its path and content.
 
-    This is cheap for zone files, which are nearly all files.
+    Nearly all files are zone files, and for these the check is cheap.
     """
     if path.endswith(_COMMON_ENDINGS) and not _is_hidden(path) and b"\0" not in text and has_soa(text):
         return FileKind.ZONE

@@ -1,4 +1,4 @@
-"""Read zone files: single files, folders or archives, with or without a server's configuration.
+"""The reader of uploaded zone files: single files, folders or archives, with or without a server's configuration.
 
 An upload is read more than once. Before the first document, the panel must know which file is a zone and which is a
 part of another file. A fast look at the bytes shows whether there can be a configuration or `$INCLUDE` lines at all.
@@ -69,7 +69,7 @@ class _Survey:
 class FileSource:
     """The documents in the files of an upload, as a `documents.Source`.
 
-    `names` are the uploader's file names.
+    `names` are the file names that the uploader gave.
     """
 
     unit = "bytes"
@@ -102,7 +102,7 @@ class FileSource:
 
 
 class Members:
-    """The included files of an upload, kept for repeated lookups."""
+    """The files of an upload that `$INCLUDE` lines refer to, kept for repeated lookups."""
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
         self._contents = Contents(paths, names)
@@ -169,7 +169,7 @@ def _collect_files(contents: Contents) -> tuple[list[str], dict[str, bytes], lis
 
 
 def _may_refer(contents: Contents, meter: Meter) -> bool:
-    """Return False if no file can be a configuration or include another file."""
+    """Return True if the upload can have a configuration or `$INCLUDE` lines."""
     tail = b""
     for chunk in contents.chunks(meter):
         text = tail + chunk

@@ -1,4 +1,4 @@
-"""Group records that come in any order by zone. The records are on disk, because there can be millions.
+"""Records that come in any order, grouped by zone. They are stored on disk, because there can be millions.
 
 One row has the lines of one zone in an unbroken run of the file. Most files are ordered by zone, so most zones are one
 row.
@@ -64,7 +64,7 @@ def record_line(  # noqa: PLR0913  # the fields of a record
 
 
 class ZoneCollector:
-    """A collector of zone-file lines in any order.
+    """A collector that takes zone-file lines in any order.
 
     It yields them by zone, in the order of the zones' first lines.
     """
@@ -88,7 +88,7 @@ class ZoneCollector:
         self._size += len(text)
 
     def documents(self, path: str) -> Iterator[Document | SourceFault]:
-        """Yield a document for each collected zone, or a fault if it is too large. Every call yields the same."""
+        """Yield a document for each collected zone, or a fault if the zone is too large. Can be called repeatedly."""
         self._flush()
         for zone, number in self._numbers.items():
             where = "FROM run WHERE zone = ? ORDER BY run"
@@ -127,7 +127,7 @@ def text_of_txt(value: str) -> str:
 
 
 def absolute_name(text: str, zone: str) -> str:
-    """Return the absolute form of a name in a table, as text.
+    """Return the absolute form of a name in a table.
 
     Tables usually omit the trailing dot, so only a name without dots is relative to the zone.
     """
@@ -148,9 +148,9 @@ def _escape_bytes(raw: bytes) -> str:
 
 
 def _private_database(folder: Path) -> sqlite3.Connection:
-    """Open an SQLite database without a name in this folder.
+    """Open an SQLite database in this folder whose file has no name.
 
-    It disappears when it is closed, even after a crash.
+    The file disappears when the database is closed, even after a crash.
     """
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".rows", delete=False) as file:
         path = Path(file.name)

@@ -1,6 +1,6 @@
-"""Read the DNSSEC state of a zone in our own JSON export, as the metadata and keys that every source keeps.
+"""The DNSSEC state of a zone in our own JSON export, read as metadata and keys like those of other sources.
 
-If a private key cannot be used, the key is kept as in the file, under a name that ends with a `sealed_keys.KeyLock`.
+If a private key cannot be used, the key is stored as in the file, under a name that ends with a `sealed_keys.KeyLock`.
 Its zone then uses none of its keys, and the import reports that.
 """
 
@@ -33,7 +33,7 @@ from replication.errors import BadRdata
 def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tuple[list[Kept], list[str]]:
     """Return (data to keep for the zone, error texts) from a `dnssec` member.
 
-    Nothing is kept for a zone without keys, unless it is presigned.
+    No data is kept for a zone without keys, unless it is presigned.
     """
     try:
         keys = _member(member, "keys", list)
@@ -56,7 +56,7 @@ def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tup
 
 
 def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
-    """Yield the metadata that PowerDNS keeps with the keys. Raise ValueError."""
+    """Yield the metadata that PowerDNS stores with the keys. Raise ValueError."""
     narrow = _member(member, "narrow", bool)
     if member.get("nsec3param") is not None:
         yield _parameters(zone, _member(member, "nsec3param", str), narrow=narrow)
@@ -84,7 +84,7 @@ def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
 
 
 def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
-    """Return the key to keep, and add problems to report to `wrong`. Raise ValueError."""
+    """Return the key to keep. Add problems to `wrong`, which the import reports. Raise ValueError."""
     flags, algorithm, dnskey = _public_part(key)
     active, published = _member(key, "active", bool), _member(key, "published", bool)
     words = [str(flags), key_material.ALGORITHMS.get(algorithm, str(algorithm))]
@@ -135,7 +135,7 @@ _MISSING = {
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """Return a member of a JSON object. Raise ValueError if it is missing or has another type."""
+    """Return a member of a JSON object. Raise ValueError if the member is missing or has another type."""
     found = value.get(name) if isinstance(value, dict) else None
     if type(found) is not kind:
         raise ValueError(gettext(_MISSING[kind]).format(name=name))

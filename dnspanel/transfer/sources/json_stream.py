@@ -1,4 +1,4 @@
-"""Decode JSON while it arrives: the members of one large object or array, one at a time.
+"""A JSON decoder that works while the text arrives, and yields the members of one large object or array one at a time.
 
 So a zone of a million RRsets only needs the memory of one RRset.
 
@@ -26,10 +26,10 @@ class BadJson(ValueError):
 
 
 def members(read: Callable[[int], bytes], split: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield key and value of each member of an object, or "" and each element of an array.
+    """Yield (key, value) for each member of an object, or ("", element) for each element of an array.
 
-    An array member that is named in `split` is yielded as one pair for each element. `read` is called with a size, and
-    returns fewer bytes only at the end. Raise BadJson.
+    A member that is an array and is named in `split` is yielded as one pair for each element. `read` is called with a
+    size, and returns fewer bytes only at the end. Raise BadJson.
     """
     text = _Text(read)
     opening = text.take()

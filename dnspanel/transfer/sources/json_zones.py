@@ -1,4 +1,4 @@
-"""Read zones from JSON: our own export, zones of the PowerDNS API, or RRsets of deSEC.
+"""The reader of zones in JSON: our own export, zones of the PowerDNS API, or RRsets of deSEC.
 
     {"zone": NAME, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled", "comment"}],
                               "comments": [{"content"}], "tags": […]}], "dnssec": {…}}     our own: see json_dnssec
@@ -59,7 +59,8 @@ class JsonSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over the zones in the order of the file, then those with separate RRsets.
+        """Return an iterator over zone objects in the order of the file, then over zones whose RRsets are separate
+        objects.
 
         Raise SourceRefused or UploadRefused.
         """
@@ -155,7 +156,7 @@ def _comments(rrset: dict[str, Any]) -> Iterator[str]:
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """Return a member of a JSON object. Raise ValueError if it is missing or has another type."""
+    """Return a member of a JSON object. Raise ValueError if the member is missing or has another type."""
     if not isinstance(value, dict):
         raise ValueError(gettext("an RRset is no object"))
     found = value.get(name)
@@ -247,7 +248,7 @@ class _Values:
         self._at += count
 
     def _grow(self, size: int) -> bool:
-        """Read more text. Return False at its end."""
+        """Read more text. Return False at the end of the text."""
         if self._at:
             line_start = self._text.rfind("\n", 0, self._at) + 1
             self._begun = self._at - line_start + (self._begun if line_start == 0 else 0)

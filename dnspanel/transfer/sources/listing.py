@@ -1,4 +1,4 @@
-"""Match the files of an upload to zones, as the configurations in the upload list them."""
+"""The configurations of an upload, and the match between the zones that they list and the upload's files."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ _MOST_LISTED = 3
 class Listing:
     """The zones that configurations list.
 
-    `zones` maps each file's path to the canonical names of its zones. `passed_over` are the files of zones that are
-    left out.
+    `zones` maps each file's path to the canonical names of its zones. `passed_over` are the files of zones that are not
+    imported.
     """
 
     zones: dict[str, list[str]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
     """Return the parsed configurations by their paths.
 
     Configurations of NSD and Knot DNS only count if those of BIND list no zone: an operator that serves the same zones
-    with several servers has several lists of them.
+    with several kinds of servers has several lists of the same zones.
     """
     found = {path: parse_named_conf(path, text) for path, text in texts.items() if is_named_conf(text)}
     if any(isinstance(statement, ListedZone) for conf in found.values() for statement in conf.listed):
@@ -83,9 +83,9 @@ class _Lister:
         return self._listing
 
     def _roots(self) -> list[Configuration]:
-        """Return the configurations that no other one includes.
+        """Return the configurations that no other configuration includes.
 
-        Return all of them if they include each other in a circle.
+        If all configurations include each other in a circle, return all of them.
         """
         included = {
             path
@@ -106,7 +106,7 @@ class _Lister:
     def _flat(
         self, conf: Configuration, view: str, above: tuple[str, ...]
     ) -> Iterator[tuple[Configuration, ListedZone | None, str]]:
-        """Yield the zones of a configuration and of everything it includes, with the view around them, in order.
+        """Yield the zones of a configuration and of all files that it includes, in order and with their view.
 
         Each file is also yielded once without a zone, so that files without zones count too.
         """

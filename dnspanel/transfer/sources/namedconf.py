@@ -1,4 +1,4 @@
-"""Read the zones in BIND's named.conf, with a parser for its grammar.
+"""The reader of zones in BIND's named.conf, with a parser for its grammar.
 
 Only `zone`, `view`, `include`, `options { directory … }` and a zone's type and file are read. Everything else is
 skipped, but its quotes, comments and braces must balance.
@@ -45,9 +45,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ListedZone:
-    """A `zone` statement, with its name as written and "" for missing options.
+    """A `zone` statement, with the zone's name as written and "" for missing options.
 
-    `offset` is its place in the text.
+    `offset` is the statement's place in the text.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ListedZone:
 
 @dataclass(frozen=True, slots=True)
 class Included:
-    """An `include` statement, and the view around it."""
+    """An `include` statement, and the view that contains it."""
 
     path: str
     offset: int
@@ -104,7 +104,7 @@ def is_named_conf(text: bytes) -> bool:
 def parse_named_conf(path: str, text: bytes) -> Configuration:
     """Return the zones and includes in the file.
 
-    Unreadable parts become faults, and the rest of the file still counts.
+    Unreadable parts become faults, and the rest of the file is still used.
     """
     return _Reader(path, text.decode("utf-8-sig", "backslashreplace")).configuration()
 

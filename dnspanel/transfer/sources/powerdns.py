@@ -1,4 +1,4 @@
-"""Convert PowerDNS's content to zone-file text, for every way of reading a PowerDNS.
+"""The conversion of PowerDNS's content to zone-file text, shared by all sources that read a PowerDNS.
 
 PowerDNS stores and shows names without escaping the special characters of zone files. Its SQL databases omit the
 trailing dot of every name and the priority of MX and SRV, and a SOA can lack its last fields. `owner` and `rdata` write
@@ -66,7 +66,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\udc80-\udcff]")
 
 
 def _on_one_line(content: str) -> str:
-    """Escape semicolons, parentheses and line breaks in content, because they have no meaning to PowerDNS."""
+    """Return content with semicolons, parentheses and line breaks escaped, because they have no meaning to PowerDNS."""
     return _QUOTED_OR_SPECIAL.sub(_literal, content) if _SPECIAL.search(content) else content
 
 
@@ -78,7 +78,9 @@ def _literal(match: re.Match[str]) -> str:
 
 
 def _as_bytes(text: str) -> str:
-    r"""Write control characters inside quotes as `\DDD`, and also bytes of a database that are not UTF-8."""
+    r"""Return text with control characters as `\DDD`, and also bytes of a database that are not UTF-8. For quoted
+    strings.
+    """
     return _CONTROL.sub(lambda match: f"\\{ord(match[0]) & 0xFF:03}", text)
 
 
@@ -93,7 +95,7 @@ def _text(content: str, zone: str, prio: object) -> str:
 
 
 def _names_at(*places: int) -> _Writer:
-    """Return a writer for types that have names in these fields of their content."""
+    """Return a writer for types that have names at these positions in their content."""
 
     def write(content: str, zone: str, prio: object) -> str:
         fields = content.split(None, places[-1] + 1)
@@ -179,7 +181,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def secondary_note(zone: str, kind: str) -> SourceFault | None:
-    """Return a note for a zone that PowerDNS only transfers from elsewhere. It becomes an editable zone here."""
+    """Return a note if PowerDNS only transfers the zone from another server. The zone becomes editable here."""
     message = _SECONDARY_KINDS.get(kind.upper())
     if message is None:
         return None
@@ -188,17 +190,17 @@ def secondary_note(zone: str, kind: str) -> SourceFault | None:
 
 
 def empty_zone(zone: str) -> SourceFault:
-    """Return the fault of a zone that has no records in PowerDNS."""
+    """Return the fault for a zone that has no records in PowerDNS."""
     return SourceFault(zone, 0, 0, "", gettext("PowerDNS has the zone without any record"), "no-records", zone=zone)
 
 
 def unusable_name(path: str, name: str, reason: str) -> SourceFault:
-    """Return the fault of a zone whose name is not a domain name."""
+    """Return the fault for a zone whose name is not a domain name."""
     return SourceFault(path, 0, 0, name[:200], reason, "bad-zone-name")
 
 
 def variant_zone(name: str, variant: str) -> SourceFault:
-    """Return the fault of a zone variant that PowerDNS 5 serves only in one view."""
+    """Return the fault for a zone variant that PowerDNS 5 serves only in one view."""
     reason = gettext("this is the variant “{variant}” of the zone, for one view; views cannot be imported").format(
         variant=variant
     )
@@ -206,15 +208,15 @@ def variant_zone(name: str, variant: str) -> SourceFault:
 
 
 def kept_metadata(zone: str, kind: str, value: str) -> Kept:
-    """Return one value of a zone's metadata to keep.
+    """Return one value of a zone's metadata as data to keep.
 
-    Lowercase kinds are fields of the zone itself, such as `account`.
+    Lowercase kinds are columns of the zone itself, such as `account`.
     """
     return Kept(zone, KeptKind.METADATA, kind, value.encode("utf-8", "surrogateescape"))
 
 
 def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bool) -> Kept:
-    """Return a DNSSEC key to keep, with BIND's private-key text as its value.
+    """Return a DNSSEC key as data to keep, with BIND's private-key text as its value.
 
     Its name is like `257 ECDSAP256SHA256`, followed by `inactive` or `unpublished` if needed.
     """
@@ -225,7 +227,7 @@ def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bo
 
 
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
-    """Return a TSIG key to keep, which belongs to no zone.
+    """Return a TSIG key as data to keep, without a zone.
 
     Its value is `algorithm secret`, with the secret in Base64.
     """
@@ -233,5 +235,5 @@ def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
 
 
 def kept_comment(zone: str, name: str, type: str, text: str) -> Kept:
-    """Return a comment to keep for an RRset that does not exist."""
+    """Return a comment as data to keep, because its RRset does not exist."""
     return Kept(zone, KeptKind.COMMENT, f"{owner(name)} {type}", text.encode("utf-8", "surrogateescape"))

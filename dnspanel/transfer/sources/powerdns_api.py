@@ -1,10 +1,10 @@
-"""Read zones from a running PowerDNS through its HTTP API (releases 4.7 to 5.1).
+"""The reader of zones from a running PowerDNS through its HTTP API (releases 4.7 to 5.1).
 
-Each zone takes three requests: its RRsets (streamed), its metadata and its DNSSEC keys. Each key takes one more,
-because only that shows the private part.
+Each zone takes three requests: its RRsets (streamed), its metadata and its DNSSEC keys. Each key takes one more
+request, because only that shows the private part.
 
-PowerDNS closes the connection after each answer, so a connection pool has nothing to keep. With urllib3 a thousand
-small zones took 1.6 times the CPU seconds, and its errors are harder to turn into messages.
+PowerDNS closes the connection after each answer, so a connection pool has nothing to keep. With urllib3, a thousand
+small zones took 1.6 times the CPU time, and errors are harder to turn into messages.
 """
 
 import http.client
@@ -56,7 +56,7 @@ class _Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """One zone of the server's list. `fields` are those that zones here do not have."""
+    """One zone of the server's list. `fields` has PowerDNS fields that zones in the panel lack."""
 
     name: str
     id: str
@@ -65,7 +65,7 @@ class _Zone:
 
 
 class PowerdnsApiSource:
-    """All zones of a PowerDNS server, or those of a list. `total` counts zones."""
+    """The zones of a PowerDNS server, either all or those in a list. `total` counts zones."""
 
     unit = "zones"
 
@@ -80,7 +80,7 @@ class PowerdnsApiSource:
         workers: int = WORKERS,
         addresses: Addresses = every_address,
     ) -> None:
-        """Prepare to read from a server at `url`, such as `https://host:8081`. Connections only go to its `addresses`.
+        """Prepare to read from a server at `url`, such as `https://host:8081`. Connect only to the host's `addresses`.
 
         Raise SourceRefused if the URL is invalid.
         """
@@ -205,7 +205,7 @@ class _Api:
             raise SourceAway(gettext("the list of zones cannot be read: {exc}").format(exc=exc)) from exc
 
     def tsig_keys(self) -> Iterator[Kept]:
-        """Yield the TSIG keys that the server has and shows."""
+        """Yield the server's TSIG keys. Yield none if the server does not list them."""
         try:
             listed = sorted(str(entry.get("id", "")) for entry in self._array("/tsigkeys"))
         except (_Missing, _Failed):
@@ -237,7 +237,7 @@ class _Api:
         return items
 
     def _aside(self, zone: _Zone, messages: tuple[str, str], kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
-        """Return the data to keep, or a warning if the server's backend does not have it."""
+        """Return the zone's data to keep, or a warning if the server's backend does not have such data."""
         try:
             return list(kept(zone))
         except (_Missing, _Failed) as exc:
@@ -246,7 +246,7 @@ class _Api:
             return [_fault(zone, reason, "not-kept", Severity.WARNING)]
 
     def _text(self, zone: _Zone, left: dict[tuple[str, str], str]) -> ZoneText:
-        """Return the zone's records. Comments on RRsets without records are added to `left`."""
+        """Return the zone's records. Add comments on RRsets without records to `left`."""
         text = ZoneText(zone.name)
         with self._members(f"/zones/{_quote_id(zone.id)}", ("rrsets",)) as found:
             for key, rrset in found:
@@ -362,7 +362,7 @@ class _Api:
 def _check_answer(response: http.client.HTTPResponse) -> None:
     """Raise an error unless the answer is a success in JSON.
 
-    Only the part of an error message that is shown is read.
+    Of an error message, only the part that people see is read.
     """
     status = response.status
     if status in (401, 403):

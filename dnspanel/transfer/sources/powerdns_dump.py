@@ -1,4 +1,4 @@
-"""Read zones from a text dump of a PowerDNS SQL database, compressed or not, or from an SQLite database file.
+"""The reader of a PowerDNS SQL database in a text dump, compressed or not, or in an SQLite file.
 
 The rows are first loaded into an SQLite file, which `powerdns_sql` then reads like a live database. The file stays
 until everything is read, so that an interrupted import does not have to parse the dump again.
@@ -124,7 +124,7 @@ def _create_tables(database: sqlite3.Connection) -> None:
 
 
 class _Loader:
-    """A loader that inserts rows some thousands at a time."""
+    """A loader that inserts several thousand rows at a time."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database

@@ -1,7 +1,8 @@
-"""Read zones from a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with any number of shards.
+"""The reader of zones in a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with any number of shards.
 
-The main file has the zones. The files `<main>-0`, `<main>-1` … have their records, distributed by the remainder of the
-zone's id. Objects only count if their index has them: releases before 4.7.4 left deleted metadata and keys behind.
+The main file has the zones. The files `<main>-0`, `<main>-1` … have the zones' records: zone id modulo the number of
+files gives the file. Objects only count if they are in the index: releases before 4.7.4 left deleted metadata and keys
+behind.
 """
 
 import os
@@ -33,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class PowerdnsLmdbSource:
-    """The database with the main file `path`, or the one in the directory `path`. `total` counts zones."""
+    """The zones of a PowerDNS LMDB. `path` is its main file or the main file's directory. `total` counts zones."""
 
     unit = "zones"
 
@@ -273,7 +274,7 @@ class _Database:
                 yield key, self._schema.unwrap(value)
 
     def _text(self, shard: _Shard, zone_id: int, zone: str, remarks: dict[tuple[str, str], str]) -> ZoneText:
-        """Return the zone's records. Comments of the RRsets that exist are removed from `remarks`."""
+        """Return the zone's records. Use and remove the comments in `remarks` that belong to existing RRsets."""
         text = ZoneText(zone)
         for key, body in self._rows(shard, shard.records, zone_id):
             _, relative, type = keys.decode_record_key(key)
@@ -301,7 +302,7 @@ class _Database:
 
 
 def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
-    """Yield the zone's fields in PowerDNS that zones here do not have."""
+    """Yield the zone's PowerDNS fields that zones in the panel lack."""
     fields = {
         "account": zone.account,
         "primaries": " ".join(map(_address, zone.primaries)),
@@ -316,7 +317,7 @@ def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
 
 
 def _address(primary: Primary) -> str:
-    """Return a primary's address in the form of PowerDNS's other interfaces."""
+    """Return a primary's address as PowerDNS's other interfaces write it."""
     if primary.port == 53:
         return primary.address
     return join_port(primary.address, primary.port)

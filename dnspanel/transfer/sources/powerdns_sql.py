@@ -1,4 +1,4 @@
-"""Read zones from a live PowerDNS generic SQL database: PostgreSQL, MySQL or SQLite (releases 3.4 to 5.x).
+"""The reader of a live PowerDNS generic SQL database: PostgreSQL, MySQL or SQLite (releases 3.4 to 5.x).
 
 Everything is read in one read-only transaction, so all zones are from the same moment. Records are streamed in batches
 of zones: only the list of zones and one batch are in memory.
@@ -30,7 +30,7 @@ _OPTIONAL = {"prio": "NULL", "disabled": "0", "options": "NULL", "catalog": "NUL
 
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """One row of `domains`. `fields` are those that zones here do not have."""
+    """One row of `domains`. `fields` has columns that zones in the panel lack."""
 
     id: int
     name: str
@@ -40,7 +40,7 @@ class _Zone:
 
 
 class PowerdnsSqlSource:
-    """The PowerDNS database at a URL (see `sql_snapshot`). `total` counts zones."""
+    """The zones of a PowerDNS database at a URL (see `sql_snapshot`). `total` counts zones."""
 
     unit = "zones"
 
@@ -109,7 +109,7 @@ _Comments = dict[int, dict[tuple[str, str], str]]
 
 
 class _Tables:
-    """PowerDNS's tables, with the differences between releases hidden."""
+    """PowerDNS's tables, read in the same way for every release."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -148,7 +148,7 @@ class _Tables:
         return zones, sorted(faults, key=lambda fault: fault.source)
 
     def texts(self, batch: Sequence[_Zone], comments: _Comments) -> dict[int, ZoneText]:
-        """Return the records of some zones. Comments of the RRsets that exist are removed from `comments`."""
+        """Return the zones' records. Use and remove the comments in `comments` that belong to existing RRsets."""
         by_id = {zone.id: zone.name for zone in batch}
         texts: dict[int, ZoneText] = {}
         columns = "domain_id, name, type, content, ttl, prio, disabled"
@@ -208,7 +208,7 @@ class _Tables:
         yield from self._select(table, columns, f" WHERE domain_id IN ({ids}) ORDER BY {order}")
 
     def _select(self, table: str, columns: str, rest: str = "") -> Iterator[Row]:
-        """Yield the rows of a table. A column that this release lacks has its default value."""
+        """Yield the rows of a table. A column that this release lacks gets its default value."""
         present = self._columns[table]
         chosen = [name if name in present else _OPTIONAL.get(name, "NULL") for name in columns.split(", ")]
         return self._query(f"SELECT {', '.join(chosen)} FROM {table}{rest}")

@@ -1,4 +1,4 @@
-"""Run the next few calls in parallel and yield their results in order, for sources that wait for a network."""
+"""A parallel map that runs the next few calls and yields results in order, for sources that wait for a network."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -11,10 +11,10 @@ _R = TypeVar("_R")
 
 
 def in_order(work: Callable[[_T], _R], inputs: Iterable[_T], workers: int) -> Iterator[_R]:
-    """Yield `map(work, inputs)`, computed by several threads, at most `workers` results ahead.
+    """Yield `work(input)` for each input in order, computed by threads at most `workers` results ahead.
 
-    An error of `work` is raised in the place of its result. If the iteration ends early, it waits for running calls and
-    starts no others.
+    An error of `work` is raised at its result's place. If the iteration ends early, wait for running calls and start no
+    others.
     """
     waiting = iter(inputs)
     with ThreadPoolExecutor(workers, thread_name_prefix="import") as pool:

@@ -1,4 +1,4 @@
-"""Create the source that a job reads from, using the job's stored parameters."""
+"""The sources of imports, which are opened with the parameters stored in the job."""
 
 import json
 import os

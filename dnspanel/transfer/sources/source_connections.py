@@ -1,4 +1,4 @@
-"""Track a source's open connections, so that another thread can abort them."""
+"""A source's open connections, which another thread can abort."""
 
 import contextlib
 import socket
@@ -19,7 +19,7 @@ class Connections:
         self._is_cut = False
 
     def add(self, connection: socket.socket) -> None:
-        """Add a connection, which is tracked while it is referenced.
+        """Add a connection, which is tracked while other code references it.
 
         After `cut`, abort the connection immediately.
         """

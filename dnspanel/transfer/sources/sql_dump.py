@@ -1,4 +1,4 @@
-r"""Read rows of some tables from a text dump of a database: pg_dump, mysqldump (or phpMyAdmin), or sqlite3's `.dump`.
+r"""The reader of certain tables in a text dump from pg_dump, mysqldump, phpMyAdmin or sqlite3's `.dump`.
 
 Nothing is executed. The dump is read as a stream, with only one row in memory, even for a long statement. Other
 statements are skipped, with the quotes and comments in them.
@@ -36,7 +36,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A place of the dump that cannot be parsed."""
+    """A place in the dump that cannot be parsed."""
 
     line: int
     source: str
@@ -56,7 +56,7 @@ def dump_rows(chunks: Iterator[bytes], tables: Collection[str]) -> Iterator[Tabl
 
 
 class _Text:
-    """The buffered part of the dump, the current place in it, and its line number."""
+    """The buffered part of the dump, with the current position and its line number."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -82,12 +82,12 @@ class _Text:
         return self.at < len(self.buffer)
 
     def advance(self, to: int) -> None:
-        """Move to this place in the buffer."""
+        """Move to a position in the buffer."""
         self.line += self.buffer.count(b"\n", self.at, to)
         self.at = to
 
     def match(self, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
-        """Return the pattern's match at the current place and move past it, or None."""
+        """Return the pattern's match at the current position and move past it. Return None if there is no match."""
         self.fill()
         found = pattern.match(self.buffer, self.at)
         if found is not None:
@@ -107,7 +107,7 @@ class _Text:
             self.fill(len(self.buffer) - self.at + _AHEAD_BYTES)
 
     def source_line(self) -> str:
-        """Return the start of the text at the current place, up to the line end, for messages."""
+        """Return the text from the current position to the line's end, cut to at most 200 bytes, for messages."""
         self.fill(_MOST_SOURCE)
         return self.buffer[self.at : self.at + _MOST_SOURCE].split(b"\n", 1)[0].decode("utf-8", "replace")
 

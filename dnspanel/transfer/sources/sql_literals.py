@@ -1,4 +1,4 @@
-"""Parse values in SQL dumps of MySQL, PostgreSQL and SQLite: literals of INSERT and fields of COPY. Pure."""
+"""The parser of values in SQL dumps of MySQL, PostgreSQL and SQLite: literals of INSERT and fields of COPY. Pure."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Read another program's SQL database as of one moment, without ever writing: PostgreSQL, MySQL or SQLite.
+"""The reader of another program's SQL database (PostgreSQL, MySQL or SQLite) as of one moment, which never writes.
 
     postgresql://user:password@host:port/database?sslmode=verify-full
     mysql://user:password@host:port/database?tls=verify        also ?unix_socket=/path
@@ -40,7 +40,7 @@ class Snapshot(Protocol):
         """Return the lowercase names of a table's columns. The set is empty if the table does not exist."""
 
     def rows(self, query: str) -> Iterator[Row]:
-        """Yield the rows of a query, fetched some thousands at a time. Only one query can be open at a time."""
+        """Yield the rows of a query, fetched several thousand at a time. Only one query can be open at a time."""
 
 
 @contextmanager

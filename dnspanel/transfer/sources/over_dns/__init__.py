@@ -1,1 +1,1 @@
-"""Read zones from a name server with AXFR and IXFR, over TCP or TLS, signed with TSIG."""
+"""The transfer of zones from a name server with AXFR and IXFR, over TCP or TLS, signed with TSIG."""

@@ -1,6 +1,7 @@
-"""Read zones from a running server by zone transfer (AXFR, RFC 5936), from a list or a catalog zone, with TSIG.
+"""The reader of zones from a running server by zone transfer (AXFR, RFC 5936), with TSIG.
 
-`Server` returns one zone, or the changes to it since a serial (IXFR, RFC 1995).
+The zones come from a list or from a catalog zone. `Server` returns one zone, or the changes to it since a serial (IXFR,
+RFC 1995).
 
 A zone that the server does not transfer is a fault, and other zones are not affected. A server that cannot be reached
 at all raises SourceAway. Messages are read one at a time and become text, so a zone takes little more memory than its
@@ -52,7 +53,7 @@ _T = TypeVar("_T")
 
 
 class AxfrSource:
-    """The zones of one server: those of a list, or all members of a catalog zone. `total` counts zones."""
+    """The zones of one server, either from a list or from a catalog zone. `total` counts zones."""
 
     unit = "zones"
 
@@ -82,7 +83,9 @@ class AxfrSource:
         self._server.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Yield for each zone, by name, its groups in the catalog, then its document or a fault."""
+        """Yield for each zone its groups in the catalog, then its document or a fault. Zones come in the order of their
+        names.
+        """
         members = self._members()
         self.total, self.done = len(members), 0
         before = 0
@@ -170,10 +173,10 @@ class Server:
             return next(messages)
 
     def changes_since(self, zone: str, serial: int, most: int) -> Increment | Iterator[Record] | None:
-        """Return the changes to the zone since the serial by IXFR, or None if they are more than `most` records.
+        """Return the changes to the zone since the serial by IXFR, or None if there are more than `most` records.
 
         If the server sends the whole zone (RFC 1995 section 4), return its records as they arrive, like `all_of`. An
-        increment without steps means that nothing is newer. Raise the same errors as `all_of`.
+        increment without steps means that the server has nothing newer. Raise the same errors as `all_of`.
         """
         query = dns.message.make_query(zone, dns.rdatatype.IXFR, flags=0)
         mname = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.SOA, f". . {serial} 0 0 0 0")
@@ -202,7 +205,7 @@ class Server:
         return [catalog_members.Record(one.name, one.type, wire_text(one.type, one.rdata)) for one in found]
 
     def _twice(self, transfer: Callable[[], _T]) -> _T:
-        """Return the result of a transfer, and try once more if the connection breaks."""
+        """Return the result of a transfer. If the connection breaks, try once more."""
         try:
             return transfer()
         except Broken:
@@ -251,9 +254,9 @@ class Server:
             records = message.answers()
 
     def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
-        """Yield the server's messages without end.
+        """Yield the server's messages until the caller stops.
 
-        Each is checked to belong to the answer and to be signed correctly.
+        Each message must belong to the answer and be signed correctly.
         """
         query = query or dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
         if self.key is not None:
@@ -358,5 +361,5 @@ _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 
 def presentation(type: int, wire: bytes) -> str:
-    """Return rdata in the text form of a zone file."""
+    """Return rdata as text for a zone file."""
     return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)

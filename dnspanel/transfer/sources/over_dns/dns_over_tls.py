@@ -1,4 +1,4 @@
-"""Use TLS with a server that zones come from (RFC 9103): version 1.3, protocol `dot`, and a verified identity."""
+"""TLS to a server that zones come from (RFC 9103): version 1.3, protocol `dot`, and a verified identity."""
 
 import socket
 import ssl

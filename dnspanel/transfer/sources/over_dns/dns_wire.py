@@ -1,4 +1,4 @@
-"""Decode DNS messages of zone transfers straight into records, without an object for each name or rdata.
+"""A decoder that turns DNS messages of zone transfers into records, without an object for each name or rdata.
 
 dnspython does not expand compressed names in types without a class (MB, MINFO), which servers do compress.
 """
@@ -24,7 +24,7 @@ class BadMessage(ValueError):
 
 
 class Record(NamedTuple):
-    """One record, with canonical owner name, and rdata with all names uncompressed."""
+    """One record, with its canonical owner name and its rdata, in which all names are uncompressed."""
 
     name: str
     type: int
@@ -80,7 +80,7 @@ class Message:
         return bool(self.flags & _RESPONSE) and not self.flags & _OPCODE
 
     def answers(self) -> Iterator[Record]:
-        """Yield the records of the answer section, in their order. Raise BadMessage."""
+        """Yield the records of the answer section, in the message's order. Raise BadMessage."""
         try:
             for place in self._answers:
                 owner, _ = self._name(place.start)

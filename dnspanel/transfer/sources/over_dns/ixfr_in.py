@@ -1,4 +1,4 @@
-"""Read the answer to an IXFR step by step, as RFC 1995 defines it. Pure."""
+"""The reader of an answer to an IXFR, record by record, as RFC 1995 defines it. Pure."""
 
 from dataclasses import dataclass, field
 

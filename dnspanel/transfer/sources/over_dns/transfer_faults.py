@@ -9,9 +9,9 @@ TLS = "tls"  # the code of everything that prevents TLS with the server
 
 
 class NotGiven(Exception):
-    """The server does not send a zone, or not all of it.
+    """The server does not send a zone, or sends only a part of it.
 
-    The text is a message for people, and `code` names the kind.
+    The text is a message for people, and `code` names the kind of fault.
     """
 
     def __init__(self, code: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Sign zone transfers and check their signatures, with TSIG (RFC 8945)."""
+"""TSIG for zone transfers (RFC 8945): keys, signed requests and checked answers."""
 
 import base64
 import binascii
@@ -41,7 +41,7 @@ ALGORITHMS = tuple(_ALGORITHMS)
 
 @dataclass(frozen=True, slots=True)
 class TsigKey:
-    """A key to sign transfers with. `secret` is Base64 text and never printed."""
+    """A key to sign transfers with. `secret` is Base64 text and is never printed."""
 
     name: str
     algorithm: str
@@ -75,9 +75,9 @@ def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
 
 
 class Signatures:
-    """A checker of the messages of one transfer.
+    """A checker of the signatures in one transfer.
 
-    A signature covers all messages since the last one (RFC 8945 5.3.1).
+    A signature covers all messages since the previous signature (RFC 8945 5.3.1).
     """
 
     def __init__(self, key: dns.tsig.Key | None, request_mac: bytes) -> None:
@@ -86,7 +86,7 @@ class Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raise NotGiven unless the message is signed correctly, or a message without a signature is allowed here."""
+        """Raise NotGiven unless the message is signed correctly or needs no signature here."""
         place = message.signature
         if self._key is None:
             return
