@@ -1,8 +1,8 @@
-"""Renders table rows of the same shape once, and fills in the texts of each further row. Pure.
+"""A renderer that renders rows of the same shape once, and fills in the texts of each further row. Pure.
 
 A template takes 40 steps for a row of the editor, and most of them give the same result in each of a hundred rows. So a
 row declares the attributes that the template decides by (`SHAPED_BY`), and the texts that the template only writes
-(`FILLED_IN`). Rows with equal values of the former share a pattern: the template's output with a placeholder for each
+(`FILLED_IN`). Rows with equal values for `SHAPED_BY` share a pattern: the template's output with a placeholder for each
 text.
 """
 

@@ -68,7 +68,7 @@ class GrantDescriber:
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
-    """Return a describer for these grants, in two queries. It shows only zone names that the person is allowed to see."""
+    """Return a describer for these grants, in two queries. It shows only zone names that the person can see."""
     listed = list(grants)
     zone_ids = {pk for grant in listed for pk in grant.zones}
     team_ids = {pk for grant in listed for pk in grant.teams}

@@ -265,7 +265,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Replace the signing secret and show the new one once. For one day, requests are also signed with the old secret."""
+    """Replace the signing secret and show the new one once. The old secret also signs requests for one more day."""
     webhook = webhook_for(request.user, webhook_id)
     if (question := ask(request, _ABOUT_SECRET)) is not None:
         return question

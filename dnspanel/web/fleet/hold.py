@@ -161,7 +161,7 @@ def _is_working(report: AheadReport | None) -> bool:
 
 
 def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """Return for each choice its form, the phrase to type, the number of zones that break, and why it is unavailable."""
+    """Return for each choice its form, the phrase to type, the number of zones that break, and any obstacle."""
     return {
         str(choice): {
             "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),

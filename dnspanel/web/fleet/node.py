@@ -123,7 +123,7 @@ def details_of(node: Node, now: datetime) -> NodeDetails:
 
 @require_safe
 def node_points(request: PanelRequest, name: str) -> JsonResponse:
-    """Return the data of the charts: one point a second after `after` (Unix time), or with `step` a minute or an hour."""
+    """Return the charts' data: points per second after `after` (Unix time), or per minute or hour with `step`."""
     access.require(request.user, Permission.FLEET)
     node = node_lifecycle.node_by_name(name)
     try:

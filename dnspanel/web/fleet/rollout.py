@@ -132,6 +132,6 @@ def _run_verb(request: PanelRequest, verb: Callable[[], None], message: str) -> 
 
 
 def _number(request: PanelRequest, field: str) -> int:
-    """Return the typed number. Return -1 for anything else, which every verb refuses with its own message."""
+    """Return the typed number, or -1 for anything else. Every verb refuses -1 with its own message."""
     text = request.POST.get(field, "").strip().replace(",", "")
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1

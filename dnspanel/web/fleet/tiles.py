@@ -33,7 +33,7 @@ RCODES = (("noerror", "NOERROR"), ("nxdomain", "NXDOMAIN"), ("servfail", "SERVFA
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """One part of the bar of answers by rcode. Position and width are in percent."""
+    """One part of the bar that shows answers by rcode. Position and width are in percent."""
 
     rcode: str
     text: str

@@ -1,4 +1,4 @@
-"""Serves the command-line client as one file, preset for this panel.
+"""The download of the command-line client as one file, configured for this panel.
 
 The download needs no sign-in, because scripts fetch it before they have a token. The code is public, and so is the
 panel's URL.

@@ -14,7 +14,7 @@ from django.middleware.gzip import GZipMiddleware
 
 
 class CompressedPagesMiddleware(GZipMiddleware):
-    """Compresses HTML for browsers that accept compression."""
+    """Middleware that compresses HTML for browsers that accept compression."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if response.streaming or not response.headers.get("Content-Type", "").startswith("text/html"):

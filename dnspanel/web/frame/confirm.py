@@ -44,7 +44,7 @@ class Question:
 
 
 def before_secret(*, forged: str, back: str) -> Question:
-    """Return the question for the password before a signing secret is shown.
+    """Return the question that asks for the password before a signing secret is shown.
 
     `forged` describes what the secret's holder could send. The function is called at import time, so its texts are
     translated lazily, for each reader.
@@ -61,7 +61,7 @@ def before_secret(*, forged: str, back: str) -> Question:
 
 
 def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
-    """Return the confirmation page, or None if the person has confirmed, with the password if it is needed."""
+    """Return the confirmation page, or None once the person has confirmed and given any required password."""
     now = timezone.now()
     wants_password = question.needs_password and not _password_is_recent(request, now)
     if question.only_password and not wants_password:

@@ -59,9 +59,9 @@ def split_list(text: str) -> list[str]:
 
 
 def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTINGS, *, kept: int | None = None) -> bool:
-    """Offer the teams for whose zones the author has this right, and the current team `kept`.
+    """Offer the teams on whose zones the author has this right, and the current team `kept`.
 
-    Return True if there is at least one.
+    Return True if the field offers at least one team.
     """
     assert isinstance(field, forms.ModelChoiceField)
     ids = [team.pk for team in teams_to_choose_from(author, right)] + ([] if kept is None else [kept])
@@ -171,7 +171,7 @@ class TypedNameForm(PublishingForm):
 
 
 class GoneForm(TypedNameForm):
-    """The typed name of a zone in the trash, which confirms deleting it permanently."""
+    """The form that deletes a zone in the trash permanently. The typed zone name is the confirmation."""
 
     typed = forms.CharField(
         label=gettext_lazy("Type the zone's name to delete it for good"),
@@ -181,7 +181,7 @@ class GoneForm(TypedNameForm):
 
 
 class DeleteZoneForm(TypedNameForm):
-    """The typed name of the zone, which confirms deleting the zone with all its RRsets."""
+    """The form that deletes a zone with all its RRsets. The typed zone name is the confirmation."""
 
     typed = forms.CharField(
         label=gettext_lazy("Type the zone's name to delete it"),

@@ -100,7 +100,7 @@ class Frame:
         )
 
     def _reachable(self, view: str) -> str:
-        """Return the view. For the view of changes, return all publications if the person can't have a draft."""
+        """Return the view's name, or `publication-list` instead of `changes` if the person can't have a draft."""
         has_draft = view != "changes" or can(self._user, Permission.EDIT)
         return view if has_draft else "publication-list"
 
@@ -147,7 +147,7 @@ class Frame:
 
     @cached_property
     def may(self) -> dict[str, bool]:
-        """Permissions by name, such as `frame.may.edit`. `frame.may.create` is for zones, in at least one team."""
+        """Permissions by name, such as `frame.may.edit`. `create` allows creating zones in at least one team."""
         may = {permission.name.lower(): can(self._user, permission) for permission in Permission}
         return may | {"create": access.may_create_zones(self._user)}
 

@@ -215,7 +215,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         return {"nameservers": "\n".join(found.nameservers), "hostmaster": found.hostmaster}
 
     def reverse_offers(self) -> list[ReverseOffer]:
-        """Return offers to replace lines that are a network or an address by reverse zones."""
+        """Return offers to replace each line that is a network or an address with its reverse zones."""
         lines = itertools.islice(numbered_lines(str(self.data.get("names", ""))), MOST_ZONES_AT_ONCE)
         return [ReverseOffer(line.strip(), found) for _, line in lines if (found := reverse_zones_of(line))]
 
@@ -245,7 +245,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         return self.readable_names
 
     def clean(self) -> dict[str, Any]:
-        """Add `zones` with their first RRsets, and the `server_set` that they follow, if any.
+        """Add to the cleaned data `zones`, with their first RRsets, and the chosen `server_set` if any.
 
         Rule violations become errors of the name server field.
         """

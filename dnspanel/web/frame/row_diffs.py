@@ -1,4 +1,4 @@
-"""Displays an RRset before and after a change, record by record."""
+"""The display of an RRset before and after a change, record by record."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -180,7 +180,7 @@ class DisplayRow(PatternRow):
 
     @property
     def has_pattern(self) -> bool:
-        """True if the row has no remarks, as most rows. A pattern can then render it (see `PatternRow`)."""
+        """True if the row has no remarks, like most rows. A pattern can then render the row (see `PatternRow`)."""
         return self.has_plain_values and not self.has_notes
 
     @property

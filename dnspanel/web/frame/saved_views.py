@@ -28,7 +28,7 @@ _LISTS = {ViewPage.ZONES: ListName.ZONES, ViewPage.RECORDS: ListName.RECORDS}
 
 @dataclass(frozen=True, slots=True)
 class ListedView:
-    """A saved view with its URL. The URL is empty for records of any zone if there is no current zone."""
+    """A saved view with its URL. The URL is empty if the view is for any zone's records and the page has no zone."""
 
     view: SavedView
     url: str
@@ -132,7 +132,7 @@ def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
 
 
 def look_in(request: PanelRequest, of: ListName) -> ListLook:
-    """Return the look of a list: that of the saved view in the URL, else the person's own."""
+    """Return a list's look from the saved view in the URL, else the person's own look."""
     own = look_of(request.user, of)
     pk = id_in(request.GET.get("view", ""))
     if pk is None:
@@ -145,7 +145,7 @@ def look_in(request: PanelRequest, of: ListName) -> ListLook:
 
 
 def address_of(view: SavedView, zone: Zone | None = None) -> str:
-    """Return the URL of the saved view. Empty for records of any zone if there is no current zone."""
+    """Return the URL of the saved view. Empty if the view is for any zone's records and `zone` is None."""
     query = urlencode(view.terms | ({} if view.look is None else {"view": view.pk}))
     if view.page == ViewPage.RECORDS:
         place = view.zone or zone

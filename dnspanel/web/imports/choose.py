@@ -170,7 +170,7 @@ def _listed_zone(row: ImportZone, options: Options, state: str) -> ListedZone:
 
 
 def _mark(row: ImportZone, options: Options, state: str, *, exists: bool) -> tuple[str, str, str]:
-    """Return the tone, icon and text of what will happen, or has happened, to the zone."""
+    """Return the tone, icon and text for the planned or completed action on the zone."""
     if row.undone:
         return _UNDONE_MARKS.get(row.undone, ("quiet", "undo", row.undone))
     action = Action(row.action or row.choice or (options.existing if exists else options.new))

@@ -77,7 +77,7 @@ def import_list(request: PanelRequest) -> HttpResponse:
 
 
 def _listed_import(row: queries.JobRow, now: datetime) -> ListedImport:
-    """Return an import for the list. A running import costs one more query, but there are never many."""
+    """Return an import for the list. A running import costs one more query, but few imports run at the same time."""
     job = row.job
     progress = queries.progress(job, now=now) if job.state in ACTIVE_STATES else None
     return ListedImport(row, badge_of(job), str(SourceKind(job.source).label), progress)
