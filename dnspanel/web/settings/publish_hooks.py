@@ -155,7 +155,7 @@ def _page_with_secret(request: PanelRequest, made: NewHook, *, rotated: bool = F
 
 @require_POST
 def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Remove the hook, so that it is no longer asked."""
+    """Remove the hook, so that publications no longer ask it."""
     return lift_rule(
         request,
         lambda now: place_publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),

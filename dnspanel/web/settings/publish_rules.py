@@ -109,9 +109,9 @@ class ScopeForm(PanelForm):
         return Scope(given["zone"], given["tag"], given["team"])
 
     def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
-        """Call the verb that adds the rule and return its result. The form must be valid.
+        """Call `place`, which adds the rule, and return its result. The form must be valid.
 
-        If the verb refuses, add the error to its field and return None.
+        If the rule is refused, add the error to its field and return None.
         """
         try:
             return place(

@@ -123,7 +123,7 @@ def patterned(parser: template.base.Parser, token: template.base.Token) -> Patte
 @register.simple_tag
 @lru_cache(maxsize=1024)
 def icon(name: str, css: str = "") -> SafeString:
-    """Return an icon of the sprite. Screen readers skip it, so a word must be next to it."""
+    """Return an icon from the sprite. Screen readers skip it, so a word must be next to it."""
     classes = f"icon {css}".rstrip()
     return format_html(
         '<svg class="{}" aria-hidden="true"><use href="{}#{}"/></svg>', classes, static("img/icons.svg"), name

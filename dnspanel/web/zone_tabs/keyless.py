@@ -1,4 +1,4 @@
-"""The view of keyless zone transfers and additional NOTIFY receivers of a zone, on its Settings tab."""
+"""The view of a zone's keyless transfers and additional NOTIFY receivers, on its Settings tab."""
 
 from django import forms
 from django.contrib import messages

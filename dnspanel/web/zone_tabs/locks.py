@@ -1,4 +1,4 @@
-"""The views of a zone's locks on its Settings tab: records that only the zone's manager can change, and why."""
+"""The views of a zone's locks on its Settings tab: records that only the zone's managers can change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Views of how often a zone and its names are queried, as far back as the nodes remember."""
+"""Views of the query statistics of a zone and its names, as far back as the nodes remember."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -45,7 +45,7 @@ class DisplayEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DisplayNode:
-    """One node's query statistics of the zone. `sample` is None if the node hasn't reported any."""
+    """One node's query statistics for the zone. `sample` is None if the node hasn't reported any."""
 
     name: str
     sample: NodeSample | None

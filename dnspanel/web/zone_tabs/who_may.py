@@ -1,4 +1,4 @@
-"""The view of people and tokens with rights over a zone, and why, limited to people that the reader can know."""
+"""The view of people and tokens with rights over a zone, limited to people known to the reader."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class DisplayPerson:
 
 @dataclass(frozen=True, slots=True)
 class DisplayToken:
-    """A token with rights over the zone. These never exceed its owner's rights."""
+    """A token with rights over the zone, which never exceed its owner's rights."""
 
     token: Token
     reasons: tuple[DisplayReason, ...]

@@ -1,4 +1,4 @@
-"""Publishes a form's contents as the next version of a template or of a set of name servers."""
+"""A helper that publishes a form's contents as the next version of a template or of a set of name servers."""
 
 from django.contrib import messages
 from django.http import HttpResponse

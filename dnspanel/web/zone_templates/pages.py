@@ -45,7 +45,7 @@ class DisplayVariable:
 
 @dataclass(frozen=True, slots=True)
 class DisplayRecords:
-    """Records that a template makes, as lines. Of many records, only the first ones."""
+    """The first records that a template makes, as lines, and the number of further records."""
 
     lines: list[str]
     more: int
@@ -146,7 +146,7 @@ def _version_context(version: TemplateVersion) -> dict[str, object]:
 def _template_page(
     request: PanelRequest, template: ZoneTemplate, page: str, context: dict[str, object], status: int = 200
 ) -> HttpResponse:
-    """Render a page of one template, with whether the reader is allowed to change it."""
+    """Render a page of one template. The context also has `may_change`, the reader's right to change it."""
     own = {"template": template, "may_change": access.may_change_in(request.user, template.team_id)}
     return render(request, page, own | context, status=status)
 

@@ -65,7 +65,7 @@ class DisplayPlace:
 def server_set_addresses(request: PanelRequest, set_id: int) -> HttpResponse:
     """Show the zones that contain names of the set.
 
-    A POST starts or stops keeping addresses there up to date, or checks the parent.
+    A POST starts or stops updates of the addresses in one of these zones, or checks the zone's parent.
     """
     access.require(request.user, Permission.READ)
     template = set_for(request.user, set_id)

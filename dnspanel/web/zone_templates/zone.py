@@ -88,7 +88,7 @@ def tick_of(step: Step) -> str:
 
 @require_safe
 def zone_templates(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """List the templates that can be applied to this zone, and those that it is linked to."""
+    """List the templates that can be applied to this zone, and the templates linked to the zone."""
     zone = access.zone_for_editing(request.user, zone_name)
     templates = list(template_access.templates_visible_to(request.user))
     context: dict[str, object] = {

@@ -336,7 +336,7 @@ def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
 
 
 def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
-    """Draft the delegations of new zones, and add a message about the parent zones or that none was found."""
+    """Draft the delegations of new zones. Add a message that names the parents, or reports that none was found."""
     drafted = delegation.draft_delegations(zone_names=zone_names, author=request.user, now=timezone.now())
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")

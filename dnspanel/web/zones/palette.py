@@ -123,7 +123,7 @@ def _zone(name: str) -> Offer:
 
 
 def _search_offers(person: User, text: str, searched: Search, known: set[str]) -> list[tuple[str, list[Offer]]]:
-    """Return search results in groups. Return nothing if the search is too general, as the search page explains."""
+    """Return search results in groups. Return nothing if the search is too general. The search page explains why."""
     try:
         with searching():
             refuse_too_general(searched)

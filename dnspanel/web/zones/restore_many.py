@@ -35,7 +35,7 @@ _LARGEST_ID, _LARGEST_SEQUENCE = 2**31, 2**63
 
 
 class RestoreZonesForm(PublishingForm):
-    """A confirmation of the zones that the person saw, and the reason."""
+    """The form that confirms restoring the zones on the page, with the reason."""
 
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -49,7 +49,7 @@ class RestoreZonesForm(PublishingForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_restore_many(request: PanelRequest) -> HttpResponse:
-    """Show which zones would be restored, and which not and why. A POST restores the zones that the person saw."""
+    """Show the zones that would be restored, and the others with reasons. A POST restores the zones on the page."""
     given = request.POST if request.method == "POST" else request.GET
     selection, found = _selection(given), list[Zone]()
     if selection is None:

@@ -1,6 +1,6 @@
 """Views that change many zones: the selected ones, or all that match the list's search.
 
-For few zones, changes of tags or team and deletions are previewed and made at once. For many zones, and for DNSSEC
+For few zones, deletions and changes to tags or team are previewed and made immediately. For many zones, and for DNSSEC
 policies and templates, a dry run starts. An export is a separate job.
 """
 
@@ -68,7 +68,7 @@ NONE = "none"
 
 
 class ManyZonesForm(PanelForm):
-    """A bulk change of zones, with the fields that its act needs."""
+    """The form of a bulk change to zones, with the fields for each act."""
 
     q = forms.CharField(
         label=gettext_lazy("Which zones"),
@@ -183,7 +183,7 @@ class ManyZonesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_many_zones(request: PanelRequest) -> HttpResponse:
-    """Ask how to change many zones. A POST previews the change, and a second one makes it."""
+    """Ask how to change many zones. The first POST previews the change, and the second makes it."""
     if not change_run_queries.may_begin_runs(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
@@ -227,7 +227,7 @@ def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelReques
 
 
 def _as_job(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> HttpResponse | None:
-    """Start a run or an export if the act needs one. Return None for acts that are done at once.
+    """Start a run or an export if the act needs one. Return None for acts that are done immediately.
 
     Return a redirect to the new job, or the page with the form's errors.
     """

@@ -105,7 +105,7 @@ def _trashed_page(request: PanelRequest, zone: Zone, form: GoneForm, status: int
 
 @require_http_methods(["POST"])
 def zone_gone(request: PanelRequest, zone_id: int) -> HttpResponse:
-    """Delete a zone from the trash permanently, after its name was typed."""
+    """Permanently delete a zone in the trash if its name was typed as a confirmation."""
     zone = access.trashed_zone_for_restoring(request.user, zone_id)
     form = GoneForm(request.POST, zone_name=zone.name)
     if form.is_valid():
