@@ -1,8 +1,5 @@
 """The conversion of a table's rows to lines of zone-file text. Pure.
 
-Values follow the habits of tables: TXT without quotes, names without their trailing dot, and the priority of MX and SRV
-in its own column or not. Convert rows of a table to lines of zone-file text. Pure.
-
 Values are read as tables usually have them: TXT without quotes, names without their trailing dot, and the priority of
 MX and SRV in its own column or in the value.
 """

@@ -1,9 +1,5 @@
 """The reader of zones in configurations of NSD and Knot DNS.
 
-Both consist of lines `key: value` in sections. Knot's are YAML, with entries that begin with `- `. Only settings that
-lead to zone files are read: names, files, their folders, NSD's patterns and Knot's templates, and includes. Read the
-zones in configurations of NSD and Knot DNS.
-
 Both kinds consist of lines `key: value` in sections. Those of Knot are YAML, with entries that begin with `- `. Only
 settings that lead to zone files are read: names, files, their folders, NSD's patterns and Knot's templates, and
 includes.

@@ -7,29 +7,6 @@ written to the file since it was opened, which can have reused pages that are st
 
 An agent looks for damage in its own files with a child process that uses the library (`replication.agent.probe` says
 why the agent does not use this module). That would not work here: the library must never see an upload. An import also
-wants every zone with sound pages, and a dead child process cannot return those.
-
-    file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, and the newer one counts
-    page     u64 number, u16 pad, u16 flags, u16 lower, u16 upper (or u32 pages of an overflow run)
-             then u16 offsets of its nodes, up to `lower`
-    meta     page header, u32 magic, u32 version, u64 address, u64 map size, two tables (free, main),
-             u64 last page, u64 transaction
-    table    u32 pad, u16 flags, u16 depth, u64 branch, leaf and overflow pages, u64 entries, u64 root
-    node     u16 low, u16 high, u16 flags, u16 key size, key, value
-             in a branch low, high and flags are the child's number, in a leaf low and high the value's size
-
-For a value that does not fit into its page, the node has the number of its overflow run (BIG). Several values of one
-key are a page inside the value (DUPLICATES) or a separate table (with SUB_TABLE too). That table has the values as
-keys, packed if all have the same size (LEAF2). Only 64-bit little-endian files of data version 1 (LMDB 0.9) can be
-read. Read uploaded LMDB files page by page, without the LMDB library.
-
-The library trusts every offset in a page and maps the file into memory: a truncated or damaged upload would kill the
-process (SIGBUS, SIGSEGV). This module checks each offset against its page and each page number against the file, and
-raises BadBytes for damage. It writes nothing and takes no lock. `check_unchanged` shows whether another process has
-written to the file since it was opened, which can have reused pages that are still needed.
-
-An agent looks for damage in its own files with a child process that uses the library (`replication.agent.probe` says
-why the agent does not use this module). That would not work here: the library must never see an upload. An import also
 needs every zone with sound pages, which a child process that died cannot return.
 
     file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, and the newer one counts
