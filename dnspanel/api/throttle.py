@@ -61,10 +61,9 @@ class Counters:
         self._lock = Lock()
 
     def count(self, key: str, *, seconds: int = WINDOW, clock: Callable[[], float] = time.monotonic) -> int:
-        """Count a call with this key and return the number of calls, in all processes while Redis is reachable.
+        """Count a call with this key. Return the total of all processes, or of this process if Redis is unreachable.
 
-        While Redis is unreachable, only calls in this process count. The count expires `seconds` after the key's first
-        call.
+        The count expires `seconds` after the key's first call.
         """
         if clock() >= self._away_until:
             try:

@@ -51,7 +51,7 @@ class Groups(ScimView):
 
 
 class GroupsSearch(ScimView):
-    """The list of groups with the query in the body, so that it doesn't appear in URL logs."""
+    """The search for groups with the query in the body, which keeps the query out of logs of URLs."""
 
     def post(self, request: Request) -> HttpResponse:
         """List the directory's groups that match the query in the body."""

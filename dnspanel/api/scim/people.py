@@ -55,7 +55,7 @@ class People(ScimView):
 
 
 class PeopleSearch(ScimView):
-    """The list of people with the query in the body, so that it doesn't appear in URL logs."""
+    """The search for people with the query in the body, which keeps the query out of logs of URLs."""
 
     def post(self, request: Request) -> HttpResponse:
         """List the people that match the query in the body."""

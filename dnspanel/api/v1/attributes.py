@@ -33,7 +33,7 @@ FIELDS = ("kind", "account", "catalog", "api_rectify", "masters", *SERIAL_FIELDS
 
 
 def attributes_of(zone: Zone) -> PowerdnsZone:
-    """Return the zone's PowerDNS attributes, or PowerDNS's defaults. No query if they were loaded with the zone."""
+    """Return the zone's PowerDNS attributes, or the defaults. Needs no query if the attributes were loaded before."""
     try:
         return zone.powerdns
     except PowerdnsZone.DoesNotExist:

@@ -5,8 +5,8 @@ kinds in NO_EFFECT have no effect here: they are stored for programs that set th
 a warning. A program's own kinds under `X-` are stored without a warning. A kind that would only seem to restrict access
 is refused (REFUSED).
 
-PUBLISH-CDS and PUBLISH-CDNSKEY reflect how the zone is signed while it has keys. Values set on a zone without keys are
-stored, also when a zone loses its keys. They take effect when API v1 gives the zone keys again.
+PUBLISH-CDS and PUBLISH-CDNSKEY reflect how the zone is signed while it has keys. Their values are stored even if the
+zone has no keys, and take effect when API v1 gives the zone keys.
 """
 
 import re

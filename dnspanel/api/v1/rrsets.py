@@ -76,7 +76,7 @@ def title(name: str, type: int) -> str:
 
 
 def read_rrset(value: Mapping[str, Any], key: tuple[str, int], zone: str, now: datetime) -> RRsetInput:
-    """Parse one member of `rrsets`, which has this key. Raise Refusal (422) if it is invalid."""
+    """Parse the member of `rrsets` that has this key. Raise Refusal (422) if it is invalid."""
     name, type_ = key
     refuse_odd_characters(text_in(value, "name"))
     if not names.is_within(name, zone):

@@ -103,7 +103,7 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
 
 
 def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
-    """Return the JSON members that a zone has in lists and alone. If `is_signed` is None, omit the two about DNSSEC.
+    """Return the JSON members of a zone that lists have too. Without `is_signed`, omit the two members about DNSSEC.
 
     Columns that a client of PowerDNS can set are empty (None) until a client sets them. A transferred zone shows its
     actual kind and primaries instead. Its serial is 0 until the first transfer.

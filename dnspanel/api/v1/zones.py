@@ -206,7 +206,7 @@ def _refuse_settings(
 def _settle(
     request: Request, zone: Zone, signing: RequestedSigning, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> None:
-    """Apply the requested signing and set these attributes, in one transaction."""
+    """Apply the requested signing and set these attributes in one transaction. Wait for the nodes if requested."""
     acting, before = Acting(actor_in(request), Channel.API, timezone.now()), loaded_signing_of(zone)
 
     def keep_the_rest() -> None:

@@ -106,7 +106,7 @@ def answer_publication(
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
-    """Return the response to a retried request that already published. Return None if it didn't publish.
+    """Return the response to a retry of a request that has already published. Return None if it hasn't.
 
     Raise TakenBack if the publication was reverted since.
     """

@@ -21,7 +21,7 @@ from dnspanel.api.v2.http.problems import Problem
 
 @contextmanager
 def conditional_write(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
-    """Lock the resource against other writes of API v2 and run the block if If-Match holds.
+    """Lock the resource against other writes through API v2 and run the block if If-Match holds.
 
     Raise Problem (412) with the current resource and the sent body otherwise. `base` is null, because the source of a
     digest isn't stored.

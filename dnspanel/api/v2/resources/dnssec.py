@@ -176,7 +176,7 @@ def _take_confirmation(values: dict[str, Any], zones: Sequence[Zone]) -> dict[st
 
 
 def acting(request: Request, reason: str = "") -> Acting:
-    """Return the author of this request, with its channel, time, reason and idempotency key."""
+    """Return the author, channel, time, reason and idempotency key of this request."""
     return Acting(actor_in(request), Channel.API, timezone.now(), reason=reason, form_id=form_id_of(request))
 
 

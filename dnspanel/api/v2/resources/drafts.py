@@ -223,12 +223,12 @@ class ConflictResolve(V2View):
 
 
 def _draft_write(request: Request, actor: Actor) -> AbstractContextManager[None]:
-    """Guard a write of the draft with `conditional_write`."""
+    """Return the `conditional_write` for the draft, which locks the draft and checks If-Match."""
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _draft_json(actor))
 
 
 def _operation_write(request: Request, actor: Actor, zone: Zone, key: Key) -> AbstractContextManager[None]:
-    """Guard a write of one change in the draft with `conditional_write`. The lock covers the whole draft."""
+    """Return the `conditional_write` for one change in the draft. It locks the whole draft and checks If-Match."""
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _operation_json(actor, zone, key))
 
 

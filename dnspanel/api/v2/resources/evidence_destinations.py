@@ -248,7 +248,7 @@ def _answer_row(row: DestinationRow, status: int = 200, **headers: str) -> HttpR
 
 
 def _guard_write(request: Request, destination_id: int) -> AbstractContextManager[None]:
-    """Guard a write of this destination with `conditional_write`."""
+    """Return the `conditional_write` for this destination, which locks the destination and checks If-Match."""
     return conditional_write(
         request,
         f"evidence-destination/{destination_id}",

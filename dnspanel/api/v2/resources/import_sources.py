@@ -223,6 +223,6 @@ def parameters_of(source: str, told: dict[str, Any]) -> tuple[dict[str, Any], di
 
 
 def title_of(source: str, told: dict[str, Any]) -> str:
-    """Return a default title for an import, made of the kind of source and its server or zone."""
+    """Return a default title for an import: the kind of source, and its server or zone."""
     of = told.get("server") or told.get("host") or urlsplit(told.get("url", "")).netloc or told.get("zone", "")
     return f"{SourceKind(source).label} {of}".strip()[:200]

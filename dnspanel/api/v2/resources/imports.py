@@ -1,4 +1,4 @@
-"""Resources of imports: create, follow, choose, publish and undo.
+"""Resources of imports: create an import, follow its progress, choose zones, publish and undo.
 
 Each step needs a request. Nothing is published before the client has had a chance to review the plan.
 """
@@ -387,7 +387,7 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
 
 
 def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
-    """Raise Problem for reasons against a step that the step's own function doesn't check."""
+    """Raise Problem if the step isn't possible now. Only checks what the step's own function doesn't check."""
     if act == "scan" and job.state == State.UPLOADING and not upload.uploaded_files(job):
         raise Problem("conflict", "No file has arrived yet.")
     if act == "apply" and job.state == State.PLANNED and not confirmed:

@@ -95,8 +95,8 @@ class LdapProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an LDAP server.
 
-        Lets people sign in with their passwords at this LDAP server. The panel first signs in there and searches the
-        base. If that fails, the status is 422. Needs the permission `people`.
+        Lets people sign in with their LDAP passwords. The panel first signs in to the server and searches the base. If
+        that fails, the status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -142,7 +142,8 @@ class OneLdapProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete an LDAP server.
 
-        Also deletes its links to accounts and the rights from its rules. Accounts stay. Needs the permission `people`.
+        Also deletes the server's links to accounts and the rights that its rules gave. Accounts stay. Needs the
+        permission `people`.
         """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.LDAP)
         with written_provider(request, provider_id, ProviderKind.LDAP, ldap_json):

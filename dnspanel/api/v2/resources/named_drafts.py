@@ -248,7 +248,7 @@ def _zones(actor: Actor, names: Sequence[str] | None) -> list[Zone] | None:
 
 
 def _write(request: Request, actor: Actor, key: UUID) -> Any:
-    """Guard a write of the saved draft with `conditional_write`."""
+    """Return the `conditional_write` for the saved draft, which locks the draft and checks If-Match."""
     return conditional_write(request, f"draft/{key}", lambda: _json(_visible_draft(actor, key)))
 
 

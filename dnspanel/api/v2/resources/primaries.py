@@ -349,7 +349,7 @@ def _zone(request: Request, zone_name: str) -> Zone:
 
 
 def _guard_write(request: Request, zone: Zone) -> Any:
-    """Guard a write of the zone's primaries with `conditional_write`.
+    """Return the `conditional_write` for the zone's primaries, which locks them and checks If-Match.
 
     The ETag also covers whether the zone is transferred at all.
     """

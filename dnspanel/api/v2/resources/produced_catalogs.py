@@ -290,7 +290,7 @@ def _to_change(request: Request, zone_name: str) -> tuple[Actor, Producer]:
 
 
 def _guard_write(request: Request, catalog: Producer) -> AbstractContextManager[None]:
-    """Guard a write of this catalog's settings with `conditional_write`."""
+    """Return the `conditional_write` for the catalog's settings, which locks the catalog and checks If-Match."""
     return conditional_write(request, f"produced/{catalog.pk}", lambda: _set(Producer.objects.get(pk=catalog.pk)))
 
 

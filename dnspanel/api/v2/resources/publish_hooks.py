@@ -283,7 +283,7 @@ def _terms(values: dict[str, Any]) -> HookTerms:
 
 
 def _guard_write(request: Request, actor: Actor, hook_id: int) -> AbstractContextManager[None]:
-    """Guard a write of this hook with `conditional_write`."""
+    """Return the `conditional_write` for this hook, which locks the hook and checks If-Match."""
     return conditional_write(
         request, f"publish-hook/{hook_id}", lambda: _hook(place_publish_hooks.hook_for(actor, hook_id))
     )

@@ -38,7 +38,7 @@ from dnspanel.zones.rights import access
 
 
 class NewRequestSerializer(Shape):
-    """The draft to request approval for, and how to publish it."""
+    """The draft that needs approval, and the options for publishing it."""
 
     name = Text(
         required=False,

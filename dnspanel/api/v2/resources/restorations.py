@@ -112,7 +112,7 @@ def answer_restored(
 ) -> HttpResponse:
     """Return the response with the restored zones and the refused ones.
 
-    `before` is the publication of changes that the same write published first.
+    `before` is the publication of the record changes that the same write made first.
     """
     last = done.last or before
     zones = [] if last is None else moved_by(last, actor_in(request))

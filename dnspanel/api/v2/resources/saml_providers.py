@@ -133,7 +133,8 @@ class OneSamlProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete a SAML provider.
 
-        Also deletes its links to accounts and the rights from its rules. Accounts stay. Needs the permission `people`.
+        Also deletes the provider's links to accounts and the rights that its rules gave. Accounts stay. Needs the
+        permission `people`.
         """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.SAML)
         with written_provider(request, provider_id, ProviderKind.SAML, saml_json):

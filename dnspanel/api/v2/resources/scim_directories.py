@@ -121,8 +121,8 @@ class OneScimDirectory(V2View):
     def patch(self, request: Request, directory_id: int) -> HttpResponse:
         """Change a SCIM directory.
 
-        Fields that the request body omits stay unchanged. The panel recalculates the rights from its rules at once.
-        Needs the permission `people`.
+        Fields that the request body omits stay unchanged. The panel recalculates at once the rights that the rules
+        give. Needs the permission `people`.
         """
         actor, _ = _directory_to_change(request, directory_id)
         values = read(ScimDirectorySerializer, request.data, partial=True)
@@ -136,7 +136,8 @@ class OneScimDirectory(V2View):
     def delete(self, request: Request, directory_id: int) -> HttpResponse:
         """Delete a SCIM directory.
 
-        Deletes the directory, its secret and the rights from its rules. Accounts stay. Needs the permission `people`.
+        Deletes the directory, its secret and the rights that its rules gave. Accounts stay. Needs the permission
+        `people`.
         """
         actor, directory = _directory_to_change(request, directory_id)
         with _guard_write(request, directory_id):
@@ -177,7 +178,7 @@ def _terms(values: dict[str, Any]) -> verbs.DirectoryTerms:
 
 
 def _guard_write(request: Request, directory_id: int) -> AbstractContextManager[None]:
-    """Guard a write of this directory with `conditional_write`."""
+    """Return the `conditional_write` for this directory, which locks the directory and checks If-Match."""
     return conditional_write(
         request, f"scim-directory/{directory_id}", lambda: directory_json(verbs.directory_by_id(directory_id))
     )

@@ -277,7 +277,7 @@ def _to_change(request: Request, secondary_id: int) -> tuple[Actor, Secondary]:
 
 
 def _guard_write(request: Request, actor: Actor, secondary_id: int) -> AbstractContextManager[None]:
-    """Guard a write of this secondary with `conditional_write`."""
+    """Return the `conditional_write` for this secondary, which locks the secondary and checks If-Match."""
     return conditional_write(
         request, f"secondary/{secondary_id}", lambda: secondary_json(access.secondary_for(actor, secondary_id))
     )

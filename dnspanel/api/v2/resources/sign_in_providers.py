@@ -148,7 +148,8 @@ class OneSignInProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete an OpenID Connect provider.
 
-        Also deletes its links to accounts and the rights from its rules. Accounts stay. Needs the permission `people`.
+        Also deletes the provider's links to accounts and the rights that its rules gave. Accounts stay. Needs the
+        permission `people`.
         """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.OIDC)
         with written_provider(request, provider_id, ProviderKind.OIDC, provider_json):
@@ -172,7 +173,7 @@ def _terms(values: dict[str, Any]) -> providers.ProviderTerms:
 
 
 def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the values with these names, with rules and mail domains in the form that provider terms need."""
+    """Return the values with these names as provider terms. Convert the rules and the mail domains."""
     terms = {name: values[name] for name in names}
     terms["rules"] = tuple(map(Rule.from_json, terms["rules"]))
     terms["mail_domains"] = tuple(terms["mail_domains"])
@@ -182,7 +183,7 @@ def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any
 def written_provider(
     request: Request, provider_id: int, kind: ProviderKind, json: Callable[[SignInProvider], dict[str, Any]]
 ) -> Any:
-    """Guard a write of this provider with `conditional_write`."""
+    """Return the `conditional_write` for this provider, which locks the provider and checks If-Match."""
     return conditional_write(
         request, f"sign-in-provider/{provider_id}", lambda: json(rows.provider_by_id(provider_id, kind))
     )

@@ -44,7 +44,7 @@ class ParentPointSerializer(serializers.Serializer):
 
 
 class VanityNameSerializer(serializers.Serializer):
-    """A vanity name of the set, and the addresses of its nodes."""
+    """A vanity name from a name server set, and the addresses of its nodes."""
 
     name = serializers.CharField()
     addresses = serializers.ListField(child=serializers.CharField(), help_text="Also the glue for the registrar.")
@@ -70,7 +70,7 @@ class VanityPlaces(V2View):
 
     @extend_schema(operation_id="listVanityAddresses", responses=page_of(VanityPlaceSerializer))
     def get(self, request: Request, set_id: int) -> HttpResponse:
-        """List the zones with names of a set.
+        """List the zones that contain names of a name server set.
 
         Lists zones of this panel that contain names of the set's name servers, if the names have nodes and the token
         can read the zone. Needs the permission `read`.
@@ -84,7 +84,7 @@ class VanityPlace(V2View):
 
     @extend_schema(operation_id="getVanityAddresses", responses=VanityPlaceSerializer)
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
-        """Read the names of a set in a zone.
+        """Read the vanity names in a zone.
 
         Returns the names of the set in this zone, the addresses of their nodes, and whether the panel maintains these
         addresses. Needs the right `read`.
