@@ -1,3 +1,1 @@
-"""The DNS face: UPDATE (RFC 2136) and zone transfers with TSIG. It uses the same verbs and access checks as other
-faces.
-"""
+"""The DNS interface: UPDATE (RFC 2136) and transfers with TSIG, with the verbs and access checks of all interfaces."""

@@ -1,4 +1,4 @@
-"""The answer to a DNS message: the work of the gateway without its sockets."""
+"""The answers to DNS messages: the work of the gateway without its sockets."""
 
 import logging
 from collections.abc import Generator, Iterator
@@ -93,7 +93,7 @@ class Query:
 def answers(
     wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the messages that answer a message: none if it isn't a question, several for a zone transfer."""
+    """Yield the messages that answer a message: none unless it is a question, and several for a zone transfer."""
     if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: answering answers would make two servers talk for ever
         return
     try:
@@ -167,8 +167,8 @@ def _reply(query: Query) -> Reply:
 def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     """Publish the update as one publication. A retransmission gets the same answer and changes nothing.
 
-    If the process was killed before the first answer was stored, the update is applied again. It is still published
-    only once.
+    If the process was killed before the first answer was stored, a retransmission is applied again, but never published
+    twice.
     """
     signed = _signature_of(query)
     id = seen_updates.id_of(signed, message.id)
@@ -219,9 +219,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """Answer from a zone that the client is allowed to read, or with the facts that everyone gets
-    (`_answer_discovery`).
-    """
+    """Answer from a zone that the client is allowed to read, or else from public facts (`_answer_discovery`)."""
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))
@@ -261,7 +259,7 @@ def _answer_discovery(name: str, type_: int) -> Reply:
 
 
 def _is_of_messages(type_: int) -> bool:
-    """Return True if no zone can have records of the type (RFC 6895 section 3.1)."""
+    """Return True if the type occurs only in messages and never in a zone (RFC 6895 section 3.1)."""
     return type_ == 0 or dns.rdatatype.is_metatype(dns.rdatatype.RdataType.make(type_))
 
 
@@ -272,7 +270,7 @@ def _is_transfer(query: Query) -> bool:
 
 
 def _transfer(query: Query) -> Iterator[bytes]:
-    """Yield the zone or its changes to a key that is allowed to read it, or to a network that the zone is open to."""
+    """Yield the zone or its changes, for a key that is allowed to read it or a network that the zone is open to."""
     question = query.message.question[0]
     if isinstance(query.signed, SignedBySecondary):
         yield from _transfer_to_secondary(query, query.signed)
@@ -374,6 +372,6 @@ def _size_for(query: Query) -> int:
 
 
 def _without_content(wire: bytes, rcode: dns.rcode.Rcode) -> bytes:
-    """Return an answer that consists only of a header, because nothing else in the message can be trusted."""
+    """Return an answer that consists only of a header, because the rest of the message can't be trusted."""
     opcode_and_rd = wire[2] & 0x79
     return wire[:2] + bytes((0x80 | opcode_and_rd, int(rcode))) + bytes(8)

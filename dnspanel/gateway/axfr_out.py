@@ -1,6 +1,6 @@
 """AXFR (RFC 5936): a whole zone from PostgreSQL as DNS messages, in its state at one moment.
 
-The module writes records into the messages without dnspython, which would take minutes for a zone of a million records.
+The records are written into the messages without dnspython, which would take minutes for a zone of a million records.
 Each owner name ends with a pointer to the question, which every message repeats.
 """
 
@@ -70,15 +70,13 @@ def pack_messages(records: Iterable[bytes], zone_name: str, *, id: int, qtype: i
 
 
 def read_one_state() -> None:
-    """Make all queries of this new transaction read the same state, even if other transactions publish at the same
-    time.
-    """
+    """Make all queries of this new transaction read the same state, even if others publish at the same time."""
     with connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
 def soa_records(zone: Zone) -> list[bytes]:
-    """Return the served SOA records of the zone. Raise Unknown. Needs a transaction of `read_one_state`."""
+    """Return the served SOA records of the zone. Raise Unknown. Needs a transaction set up by `read_one_state`."""
     with connection.cursor() as cursor:
         cursor.execute(_SOA, [zone.pk, zone.name])
         soa = [record for row in cursor.fetchall() for record in records_of(row, zone.name)]

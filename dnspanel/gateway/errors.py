@@ -1,9 +1,7 @@
-"""The refusals of DNS messages as one tree. Errors of zones are converted to an rcode when the message is answered.
+"""The refusals of DNS messages as one tree. Errors of the package `zones` become an rcode when the message is answered.
 
-GatewayError
-├── MessageRefused        answered with its rcode
-├── TlsRefused            a TLS connection that is closed before any question
-└── TsigRefused           the signature is not valid
+GatewayError ├── MessageRefused        answered with its rcode ├── TlsRefused            a TLS connection that is closed
+before any question └── TsigRefused           the signature is not valid
 """
 
 import dns.rcode
@@ -28,7 +26,7 @@ class TlsRefused(GatewayError):
 
 
 class TsigRefused(GatewayError):
-    """The signature of a message is not valid. If `key` is given, the answer must be signed with it nevertheless.
+    """The signature of a message is not valid. If `key` is given, the answer must still be signed with it.
 
     If the message names a secondary's key, `secondary_id` is the id of this secondary.
     """

@@ -1,4 +1,4 @@
-"""Answers that PowerDNS must compute, asked from ring 0: answers from signed zones, and for ALIAS and LUA.
+"""Answers that only PowerDNS can compute, from ring 0: those of signed zones, and those for ALIAS and LUA.
 
 The panel never uses private keys itself (docs/adr/0022). Ring 0 gets every publication first. It is asked after it has
 proved the newest publication of the zone, so a client reads its own writes.

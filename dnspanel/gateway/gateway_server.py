@@ -47,7 +47,7 @@ Clock = Callable[[], datetime]
 
 
 class Gateway:
-    """The server. It listens between `start` and `stop`."""
+    """The gateway's server. It listens between `start` and `stop`."""
 
     def __init__(self, host: str, port: int, *, clock: Clock, tls_port: int | None = None) -> None:
         self.host, self.port, self.tls_port = host, port, tls_port
@@ -163,7 +163,7 @@ class Gateway:
     # TLS
 
     async def _accept_tls(self, listening: socket.socket) -> None:
-        """Accept TLS connections until the gateway stops, each with the TLS context current at that time."""
+        """Accept TLS connections until the gateway stops. Each connection gets the TLS context that is current then."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -193,9 +193,7 @@ class Gateway:
     async def _handshake(
         self, connection: socket.socket, address: str, context: ssl.SSLContext
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
-        """Return the streams of an accepted client. For a refused client, note the refusal and return None. Raise
-        OSError.
-        """
+        """Return the streams of an accepted client. Note a refused client and return None. Raise OSError."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(loop=loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
@@ -259,9 +257,7 @@ class Gateway:
     def _work(
         self, wire: bytes, address: str, send: Callable[[bytes], None], tls: OverTls | None, *, over_tcp: bool
     ) -> None:
-        """Compute the answer and send it. Runs in a thread. An unexpected error loses one answer and never ends the
-        process.
-        """
+        """Compute the answer and send it. Runs in a thread. After an unexpected error only this answer is missing."""
         close_old_connections()
         try:
             # Closed here and now, because a transfer that breaks off must end its transaction in this thread.
@@ -308,7 +304,7 @@ class _Datagrams(asyncio.DatagramProtocol):
 
 
 def plain_address(text: str) -> str:
-    """Return an address without zone index, and an IPv4-mapped address as IPv4, as in tokens' networks."""
+    """Return an address without its zone index. Convert an IPv4-mapped address to IPv4, as in tokens' networks."""
     address = ip_address(text.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(mapped or address)

@@ -1,4 +1,4 @@
-"""TLS of the gateway (RFC 9103): its context, the accepted client certificates, and reasons of refused handshakes."""
+"""TLS of the gateway (RFC 9103): the context, accepted client certificates, and reasons for refused handshakes."""
 
 import logging
 import ssl
@@ -30,13 +30,13 @@ _GIVEN_UP = ("TLSV1_ALERT", "SSLV3_ALERT", "TLSV13_ALERT", "UNEXPECTED_EOF")
 
 @dataclass(frozen=True, slots=True)
 class OverTls:
-    """An accepted TLS connection with the fingerprint of the client's certificate ("" without a certificate)."""
+    """An accepted TLS connection: the fingerprint of the client's certificate ("" without a certificate)."""
 
     certificate: str
 
 
 class Contexts:
-    """The TLS context for new connections. It is replaced when the certificate or those of secondaries change."""
+    """The TLS context for new connections. It is replaced when a certificate of the panel or of a secondary changes."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -79,9 +79,7 @@ def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
 
 
 def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> None:
-    """Log a refused client with the reason, and note the refusal for each secondary that transfers
-    from this address.
-    """
+    """Log a refused client with the reason, and note it for each secondary that transfers from this address."""
     logger.info("refused tls from=%s: %s", address, refusal)
     for pk in secondaries_at(address):
         record.note_refusal(

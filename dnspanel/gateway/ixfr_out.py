@@ -1,8 +1,8 @@
 """IXFR (RFC 1995): the changes of a zone since a serial, combined into one difference.
 
-A changed RRset is sent in its state at that serial and in its current state. Reverted changes are omitted. The whole
-zone is sent if no revision has the serial, or if the signing of the zone changed since. It is also sent if the
-difference is not shorter than the zone, as the RFC allows.
+A changed RRset is sent in its state at that serial and in its current state. Changes that were reverted are left out.
+The whole zone is sent if no revision has the serial, or if the signing of the zone changed since. It is also sent if
+the difference is not shorter than the zone, as the RFC allows.
 """
 
 import json
@@ -63,7 +63,7 @@ class _Difference:
 def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None) -> Iterator[Transfer]:
     """Provide the transfer from this serial (None: from nothing) to the current state, inside a transaction.
 
-    A client that sees only a part of the zone always gets this whole part, since a difference can be about hidden
+    A client that sees only a part of the zone always gets this whole part, because a difference can be about hidden
     records. Raise Unknown for a deleted zone.
     """
     with transaction.atomic():

@@ -1,7 +1,8 @@
-"""The answer to a question from published RRsets, the same as PowerDNS gives from these records. Pure.
+"""The answer to a question from published RRsets, identical to PowerDNS's answer from these records. Pure.
 
-The order is that of PowerDNS on the nodes: a delegation, the name itself, a DNAME above it, a wildcard, and then "no
-such name". See RFC 1034 section 4.3.2, RFC 4592 and RFC 6672. `tests/oracle/test_gateway_answers.py` compares both.
+The steps have the same order as in PowerDNS on the nodes: a delegation, the name itself, a DNAME above it, a wildcard,
+and then "no such name". See RFC 1034 section 4.3.2, RFC 4592 and RFC 6672. `tests/oracle/test_gateway_answers.py`
+compares both.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -41,12 +42,12 @@ class Found:
 
 
 class Computed(Exception):
-    """PowerDNS computes this answer (ALIAS, LUA), so the published records don't contain it."""
+    """Only PowerDNS can compute this answer (ALIAS, LUA). The published records don't contain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """The RRsets of a zone at a name, the names above it, and their wildcards (the names in `names_near`).
+    """The RRsets of a zone at a name, at the names above it, and at their wildcards (the names in `names_near`).
 
     `rrsets` contains only served RRsets. `with_below` contains the names with served RRsets at or below them.
     """
@@ -155,7 +156,7 @@ def _above(near: Near, name: str) -> Iterator[str]:
 def cut_of(near: Near, name: str, type: int) -> RRset | None:
     """Return the NS of the closest delegation at or above a name, also for nested delegations, as PowerDNS does.
 
-    The DS at a cut belongs to the parent, so a question for it isn't delegated (RFC 4035 section 3.1.4.1).
+    The DS at a delegation belongs to the parent, so a question for the DS isn't delegated (RFC 4035 section 3.1.4.1).
     """
     for at in (name, *_above(near, name)):
         if at == near.zone:

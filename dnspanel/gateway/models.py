@@ -4,7 +4,7 @@ from django.db import models
 
 
 class TakenMessage(models.Model):
-    """A signed message that was accepted. `rcode` is null if the answer isn't known (yet). `seen_updates` writes it."""
+    """A signed message that was accepted. `rcode` is null until the answer is known. `seen_updates` writes it."""
 
     id = models.UUIDField(primary_key=True)  # of its key, its id and its signature
     until = models.DateTimeField(db_index=True)  # from then on the signature is too old anyway

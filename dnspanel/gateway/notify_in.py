@@ -1,4 +1,4 @@
-"""NOTIFY from primaries elsewhere (RFC 1996): a transferred zone is refreshed immediately.
+"""NOTIFY from other servers' primaries (RFC 1996): a transferred zone is refreshed immediately.
 
 A NOTIFY is accepted from the address of one of the zone's primaries, or if it is signed by the zone's key. It only
 causes a question for the SOA, at most one per second and zone, so a forged NOTIFY is harmless. Other clients get the
@@ -53,7 +53,7 @@ def take_notice(
 ) -> None:
     """Make the zone due for a refresh immediately. Raise MessageRefused, and count the refusal for a transferred zone.
 
-    `signed_for` has the zone's primaries if their key signed the message.
+    `signed_for` has the zone's primaries if the message was signed with their key.
     """
     if len(message.question) != 1 or message.question[0].rdtype != dns.rdatatype.SOA:
         raise MessageRefused(dns.rcode.FORMERR, gettext("a NOTIFY is about the SOA of one zone"))
@@ -66,7 +66,7 @@ def take_notice(
 
 
 def note_refused(row: TransferredZone | None, *, address: str, now: datetime) -> None:
-    """Count a refused NOTIFY for its zone, within a rate limit over all zones."""
+    """Count a refused NOTIFY for its zone. A rate limit over all zones applies."""
     if row is not None and _noted.allows("", now=now.timestamp(), per_second=NOTED_PER_SECOND, burst=NOTED_BURST):
         set_up_primaries.note_refused_notice(row=row, address=address, now=now)
 

@@ -1,4 +1,4 @@
-"""Rate limits per address or key: a leaky bucket for each."""
+"""Rate limits per address or key, each with a leaky bucket."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -6,9 +6,7 @@ from threading import Lock
 
 
 class Rates:
-    """Rate limits by key, usable from any number of threads. Beyond `most_keys`, the longest unused
-    keys are dropped.
-    """
+    """Rate limits by key. Thread-safe. Beyond `most_keys`, the keys that were unused for longest are dropped."""
 
     def __init__(self, *, most_keys: int = 10_000) -> None:
         self._most_keys = most_keys

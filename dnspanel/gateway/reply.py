@@ -1,4 +1,4 @@
-"""The reply to a message and its wire format, complete or truncated to a size. Pure."""
+"""The reply to a message, and its wire format, complete or truncated to a size. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

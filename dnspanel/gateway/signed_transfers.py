@@ -1,4 +1,4 @@
-"""Transfers of zones that the nodes sign: ring 0's PowerDNS signs the whole zone, and the gateway forwards its answer.
+"""Transfers of zones that the nodes sign: ring 0's PowerDNS sends the whole signed zone, and the gateway forwards it.
 
 There are no differences: a client with an older serial gets the whole zone, as RFC 1995 allows.
 """
@@ -65,7 +65,7 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
 
 
 def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
-    """Return ring 0, its records of the zone after the SOA, and the SOA, once its serial reaches the published serial.
+    """Return ring 0, its records of the zone after the SOA, and the SOA. Wait until its serial is the published one.
 
     Raise MessageRefused after PATIENCE.
     """
@@ -110,10 +110,10 @@ def _open_transfer(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 
 
 def _reason_against(zone: Zone, serial: int, node: Node) -> str:
-    """Return why ring 0's zone with this serial must not be forwarded. `node` is ring 0, read before the request.
+    """Return why ring 0's zone with this serial must not be forwarded, or "". `node` was read before the request.
 
     Ring 0's agent commits records and their serial before keys and metadata. In between, PowerDNS would sign with the
-    old keys or not at all. A rollover would then take the serial as proof that the secondary has the new keys.
+    old keys or not at all. From the serial, a rollover would then conclude that the secondary has the new keys.
     """
     if Serial(serial) < Serial(zone.serial):
         return gettext("ring 0 has {name} at {serial} in place of {expected}").format(
@@ -135,8 +135,8 @@ def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Reco
 def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -> Iterator[Record]:
     """Yield the records of a zone with several NSEC3 chains, followed by these chains.
 
-    PowerDNS answers with a single chain, and treats the signatures of other chains as names in it. So the chains are
-    computed here.
+    PowerDNS answers with a single chain, and treats the signatures of other chains as records of ordinary names. So the
+    chains are computed here.
     """
     made = SignedChains(zone, chains)
     made.add(APEX, rdtypes.SOA)  # it is not among the records

@@ -1,4 +1,4 @@
-"""Transfers with TSIG keys of tokens, and with keys that zones name through API v1, limited by each key's rights."""
+"""Transfers with TSIG keys of tokens, and with keys that zones name through API v1, limited to each key's rights."""
 
 import logging
 from collections.abc import Iterator

@@ -29,7 +29,7 @@ SMALL = 2_000
 
 
 def serial_known(message: dns.message.Message) -> int | None:
-    """Return the serial in an IXFR, which the secondary has. Return None for AXFR and for an IXFR without a serial."""
+    """Return the serial that the secondary has, from its IXFR. Return None for AXFR and an IXFR without a serial."""
     if message.question[0].rdtype != dns.rdatatype.IXFR:
         return None
     for rrset in message.authority:
@@ -128,17 +128,17 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
 
 
 def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
-    """Return a turn among the few simultaneous transfers. Small zones and catalogs don't need one."""
+    """Return a context manager that holds one of the few places for transfers. Small zones and catalogs need none."""
     return axfr_out.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
 
 
 def _transfer_of(
     secondary: Secondary, zone: Zone | None, since: int | None
 ) -> AbstractContextManager[ixfr_out.Transfer]:
-    """Provide the transfer of a zone, or without `zone` that of the catalog.
+    """Provide the transfer of a zone, or of the catalog if `zone` is None.
 
-    If the secondary's answers differ from the zone, send all of it. A difference between two serials would not correct
-    the wrong records.
+    If the secondary's answers differ from the zone, send the whole zone, because a difference between two serials would
+    not correct the wrong records.
     """
     if zone is None:
         return ixfr_out.transfer_of_catalog(secondary, since=since)

@@ -89,7 +89,7 @@ class SignedBySecondary:
 
 @dataclass(frozen=True, slots=True)
 class SignedByPrimary:
-    """The verified signature of a NOTIFY by the key of the zone's primaries. `row` has the zone and its primaries."""
+    """The verified signature of a NOTIFY with the key of the zone's primaries. `row` has the zone and its primaries."""
 
     row: TransferredZone
     key: dns.tsig.Key
@@ -145,9 +145,7 @@ def _verify_secondary(
 def _verify_primary(
     message: dns.message.Message, tsig: TSIG, owner: dns.name.Name, wire: bytes, now: datetime
 ) -> SignedByPrimary:
-    """Verify a signature by the zone's primaries. Their key is valid for this zone only, and tokens
-    are not accepted.
-    """
+    """Verify a signature by the zone's primaries. Their key is valid only for this zone. Tokens are not accepted."""
     row = notify_in.row_for(message)
     key = None if row is None else key_for(row)
     if row is None or key is None or key.name != owner:
@@ -189,7 +187,7 @@ def _signing_key(candidates: Sequence[dns.tsig.Key], tsig: TSIG, wire: bytes, no
 
 
 def _refuse_invalid(wire: bytes, key: dns.tsig.Key, tsig: TSIG, now: datetime) -> None:
-    """Raise dnspython's error if the signature isn't by this key or its time is wrong."""
+    """Raise dnspython's error unless the message was signed with this key at about the current time."""
     _validate(wire, key, key.name, tsig, int(now.timestamp()), b"", _start_of_last_record(wire))
     if abs(tsig.time_signed - int(now.timestamp())) > FUDGE:
         raise dns.tsig.BadTime

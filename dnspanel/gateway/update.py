@@ -1,7 +1,7 @@
 """The content of a DNS UPDATE (RFC 2136) and its effect on a zone. Pure.
 
 Prerequisites and updates apply to served records only, as if disabled records did not exist. So a prerequisite reveals
-no more than a question to a name server, and doesn't need a right.
+only what an ordinary query does, and doesn't need a right.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _SINGLE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA})
 
 @dataclass(frozen=True, slots=True)
 class Prerequisite:
-    """A name (type ANY) or RRset that must be in use, or must not be."""
+    """A condition on a name (type ANY) or an RRset: it must be in use, or it must not be in use."""
 
     name: str
     type: int
@@ -120,7 +120,7 @@ class Update:
 
 @dataclass(slots=True)
 class _Values:
-    """An RRset while it is changed: its values by their folded (lowercase) text, and the disabled ones."""
+    """An RRset while it is being changed: its values by their folded (lowercase) text, and the disabled values."""
 
     ttl: int
     texts: dict[str, str]

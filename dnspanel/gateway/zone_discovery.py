@@ -1,4 +1,4 @@
-"""Finding the zone of a name, which is the first question of clients that send updates.
+"""The search for the zone that contains a name, which is the first question of clients that send updates.
 
 Unsigned questions are answered too, because nsupdate and all ACME clients ask this way. Clients only learn the SOA and
 NS of a zone, which its name servers answer to everyone. `zone_questions` is for clients with more rights.

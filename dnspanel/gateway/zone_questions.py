@@ -1,7 +1,7 @@
 """Questions about records of zones, from clients that are allowed to transfer or update the zones.
 
 Answers come from the publications in PostgreSQL, so a client reads its own writes. Ring 0's PowerDNS answers for signed
-zones and computed records. Other clients cannot find out here which zones exist.
+zones and computed records. Clients without access can't find out here which zones exist.
 """
 
 from collections.abc import Collection, Iterable
@@ -45,9 +45,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question that the client is allowed to ask about this zone. `sees` is the part of the zone
-    that its key sees.
-    """
+    """A question that the client is allowed to ask about this zone. `sees` is the part that its key sees."""
 
     asker: Asker
     name: str
@@ -104,9 +102,7 @@ class Reading:
         )
 
     def _zone_for(self, name: str) -> Zone | None:
-        """Return the zone that answers for an alias's target, or None if the client isn't allowed to
-        read the target.
-        """
+        """Return the zone that answers for an alias's target, or None if the client isn't allowed to read it."""
         if name == self.name:
             return self.zone
         found = self._reading_of_target(name)
@@ -115,7 +111,7 @@ class Reading:
         return found.zone
 
     def _seen_part(self, found: Found) -> Found | None:
-        """Return the part of an answer that the key sees, or None if omitting the rest would change the meaning."""
+        """Return the part of an answer that the key sees, or None if the part alone would have another meaning."""
         if self.sees is None:
             return found
         answer = tuple(rrset for rrset in found.answer if self.sees(rrset.name, rrset.type))
@@ -131,7 +127,7 @@ class Reading:
         return all(rrset.type == rdtypes.SOA or self.sees(rrset.name, rrset.type) for rrset in authority)
 
     def _from_signer(self, message: dns.message.Message) -> Reply | None:
-        """Return PowerDNS's answer up to the first zone that the client isn't allowed to read.
+        """Return PowerDNS's answer, ending before the first zone that the client isn't allowed to read.
 
         Return None if the answer contains records that the key doesn't see.
         """
@@ -167,8 +163,9 @@ class Reading:
         return name == self.name or self._reading_of_target(name) is not None
 
     def _reading_of_target(self, name: str) -> "Reading | None":
-        """Return the question for an alias's target. Return None for another zone that the client can't read
-        completely.
+        """Return the question for an alias's target, or None if the client can't read all of the target's zone.
+
+        In the zone of the question itself, a part is enough.
         """
         found = reading_of(self.asker, name, self.type)
         if found is None or not found.zone.is_transferable:
@@ -179,8 +176,8 @@ class Reading:
 def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
     """Return the client's question, or None if it isn't allowed to transfer or update a zone that contains the name.
 
-    If the client has no access to the closest zone, a zone above it answers if it delegates the name, as other name
-    servers do.
+    If the client has no access to the closest zone, a zone above that delegates the name answers, as on other name
+    servers.
     """
     zones = zone_discovery.zones_around(name)
     if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)
@@ -209,7 +206,7 @@ def _delegates(zone: Zone, name: str, type: int) -> bool:
 
 
 def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
-    """Return True if the client is allowed to transfer or update the zone, and the part that it sees (None: all)."""
+    """Return whether the client is allowed to transfer or update the zone, and the part that it sees (None: all)."""
     match asker.signed:
         case Signed():
             for act in TsigAct:

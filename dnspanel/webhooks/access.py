@@ -33,7 +33,7 @@ def webhooks_visible_to(person: Person) -> QuerySet[Webhook]:
     """Return a person's own webhooks, or all webhooks for a person who manages people.
 
     A token sees only the webhooks that it created or took over by rotation. Otherwise it could change the URL of a
-    webhook that gets more than the token is allowed to see.
+    webhook whose events the token isn't allowed to see.
     """
     actor = actor_of(person)
     webhooks = Webhook.objects.select_related("owner", "token")
@@ -76,7 +76,7 @@ def require_webhooks(person: Person) -> Actor:
 
 
 def listener(webhook: Webhook, *, now: datetime) -> Actor:
-    """Return the actor whose rights a webhook has: its owner, or the token that created it or replaced that token.
+    """Return the actor whose rights a webhook has: its owner, or the token that created it or that token's successor.
 
     Raise TokenDead, with a reason to show, if that account is closed or the token is dead.
     """

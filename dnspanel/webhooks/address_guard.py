@@ -1,7 +1,7 @@
-"""Allowed destinations: public addresses over HTTPS, and networks that the operator named.
+"""Allowed destinations of webhooks: public addresses over HTTPS, and networks that the operator named.
 
-A URL comes from a person. Therefore only one parser reads it, and `dnspanel.outbound` resolves its host and checks
-every address. The connection is made to one of the checked addresses.
+A person enters the URL. Therefore only one parser reads it, `dnspanel.outbound` resolves its host and checks every
+address, and the connection is made to one of the checked addresses.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Target:
 
 
 def parse_target(url: str) -> Target:
-    """Split a URL into its parts. Raise AddressRefused that names the unacceptable part."""
+    """Split a URL into its parts. Raise AddressRefused with a message about the unacceptable part."""
     if len(url) > LONGEST_URL:
         raise AddressRefused(gettext("The URL has more than {longest_url} characters.").format(longest_url=LONGEST_URL))
     if any(ord(character) <= 0x20 or ord(character) == 0x7F for character in url) or "\\" in url:
@@ -68,7 +68,7 @@ def parse_target(url: str) -> Target:
 def checked_addresses(
     target: Target, *, resolve: Resolve | None = None, networks: str = "OUTBOUND_NETWORKS"
 ) -> list[str]:
-    """Return the addresses of the target's host. `networks` names the setting with allowed private networks.
+    """Return the addresses of the target's host. `networks` is the name of the setting with allowed private networks.
 
     Raise AddressRefused if an address isn't allowed, and NoAnswer if the host has no address.
     """

@@ -1,4 +1,4 @@
-"""Collection of new events, which are found by comparing stored data with a stored position. Verbs.
+"""Collection of new events: everything stored since the position of the last check. Verbs.
 
 No task carries an event, so no event is lost with Redis or a worker: the next check finds it. Events, their deliveries
 and the new position are committed together.
@@ -37,7 +37,7 @@ _COMMIT_TIME = timedelta(minutes=10)
 
 
 def open_watch(*, now: datetime) -> None:
-    """Start to collect events from now on. Earlier events are ignored."""
+    """Begin to collect events from now on. Earlier events are ignored."""
     newest = head().sequence
     defaults = {"saved": newest, "everywhere": newest, "looked_at": now}
     _, made = Watch.objects.get_or_create(id=1, defaults=defaults)
@@ -55,8 +55,8 @@ def open_watch(*, now: datetime) -> None:
 def collect_events(*, now: datetime) -> int:
     """Queue deliveries for the events since the last check. Return the number of events.
 
-    One transaction. Return 0 if another process is collecting, or if there was never a webhook. One call can leave
-    events: call it again until it returns 0.
+    One transaction. Return 0 if another process is collecting, or if there was never a webhook. One call does not
+    always collect all events, so call it again until it returns 0.
     """
     with transaction.atomic():
         watch = Watch.objects.select_for_update(skip_locked=True).first()
@@ -199,8 +199,8 @@ def _taken_back(watch: Watch) -> list[Event]:
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
     """Return a function that maps a sequence to the time when this node first proved it. One query.
 
-    `publications` are consecutive. Of the positions from the first publication on, only one per publication and one
-    more can be a first proof.
+    `publications` must be consecutive. Then each of them is first proved by one of the node's next positions, one for
+    each publication and one more, so only these are read.
     """
     if not publications or node.epoch is None:
         return lambda sequence: None
@@ -251,7 +251,7 @@ def _has_left(watch: NodeWatch) -> bool:
 
 
 def _told_word(word: Word) -> str:
-    """Return the state to send. "Catching up" counts as live, because it comes and goes with every publication."""
+    """Return the state to send. "Catching up" is sent as live, because it comes and goes with every publication."""
     return Word.LIVE if word in WELL else word
 
 

@@ -1,10 +1,10 @@
-"""Delivery of waiting events, which is retried until an event is delivered or given up. Verbs.
+"""Delivery of waiting events, with retries until an event is delivered or given up. Verbs.
 
 Delivery is at least once: an attempt is recorded after it was made. If a process dies in between, the same event is
 sent again with the same `webhook-id`.
 
-The due delivery of a webhook with the lowest number is sent first, one after another. A failed delivery waits for its
-next attempt and delays no other: higher numbers overtake it.
+The due deliveries of a webhook are sent one after another, the lowest number first. A failed delivery waits for its
+next attempt, and deliveries with higher numbers are sent in the meantime.
 """
 
 import hashlib
@@ -79,7 +79,7 @@ def webhooks_with_due(*, now: datetime) -> list[int]:
 
 
 def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
-    """Attempt and record the first due delivery of this webhook. Return False if none is due.
+    """Attempt and record the first due delivery of this webhook. Return False if no delivery is due.
 
     1. Switch the webhook off if its listener no longer has rights.
     2. Send what the listener is allowed to see, outside of any transaction. A program gets one event, people get all
@@ -114,7 +114,7 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
 
 
 def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, now: datetime, sent: bool = True) -> None:
-    """End the delivery or schedule its next attempt, and record the webhook's health if the event was `sent`.
+    """End the delivery or schedule its next attempt. If the event was `sent`, also record the webhook's health.
 
     Don't change a delivery that another process has recorded.
     """
@@ -187,7 +187,7 @@ def _tell_people(
     send: Post,
     mail: Mail,
 ) -> None:
-    """Send these deliveries as one message, without those that the owner is no longer allowed to see."""
+    """Send these deliveries as one message. Leave out events that the owner is no longer allowed to see."""
     seen: list[Delivery] = []
     lines: list[Line] = []
     for delivery in deliveries:

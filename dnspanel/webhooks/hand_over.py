@@ -1,4 +1,4 @@
-"""Transfer of tokens, webhooks, drafts and publish hooks from a person who leaves. Verbs.
+"""Handing over tokens, webhooks, drafts and publish hooks of a person who leaves. Verbs.
 
 It is in this layer because webhooks depend on tokens and drafts, and neither of these depends on webhooks.
 """
@@ -67,8 +67,8 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
 ) -> int:
     """Give these belongings of the person to `to`, either all or none. Return their number.
 
-    A token takes its webhooks along and keeps its secret: people who know the secret can use it until it is rotated.
-    `to` must be able to govern a publish hook's zones, and can then remove the hook.
+    A token's webhooks move with the token. The token keeps its secret, so people who know the secret can use it until
+    it is rotated. `to` must be able to govern a publish hook's zones, and can then remove the hook.
 
     Raise TokenRefused for a token that would get more rights, TokenQuotaExceeded, DraftRefused for a draft given to a
     service account, AboveYou, and AccountRefused if `to` is closed, the same account, or can't govern a hook's zones.

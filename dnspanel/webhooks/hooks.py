@@ -79,7 +79,7 @@ class NewWebhook:
 def create_webhook(
     *, terms: WebhookTerms, by: User | Actor, now: datetime, form_id: UUID | None = None, resolve: Resolve | None = None
 ) -> NewWebhook:
-    """Create a webhook that gets its events from now on. A form that is sent twice creates only one.
+    """Create a webhook that gets its events from now on. A form that is sent twice creates only one webhook.
 
     Raise Forbidden, or WebhookRefused with the invalid fields: a URL that isn't allowed, an event that is unknown or
     that the creator isn't allowed to see, too many webhooks.
@@ -127,7 +127,7 @@ def change_webhook(
     resolve: Resolve | None = None,
     **given: Any,
 ) -> None:
-    """Change the given fields of WebhookTerms. Waiting deliveries keep their times.
+    """Change the given fields of the webhook's terms. Waiting deliveries keep their times.
 
     Switching the webhook on resets its failures. Deliveries that were given up aren't sent. Raise the errors of
     `create_webhook`.
@@ -173,7 +173,7 @@ def delete_webhook(*, webhook: Webhook, by: Author, now: datetime) -> None:
 
 
 def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
-    """Set a new secret and return it. The old secret also signs for a day."""
+    """Set a new secret and return it. For a day, events are signed with the old secret too."""
     secret = new_secret()
     with transaction.atomic():
         locked = _lock_webhook(webhook)
@@ -203,7 +203,7 @@ def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
 def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Delivery:
     """Queue the same event again, with the same `webhook-id` and number. Raise WebhookRefused if the webhook is off.
 
-    The body is limited to the facts that the webhook's owner is allowed to see when it is sent.
+    The body contains only the facts that the webhook's owner is allowed to see at the time of sending.
     """
     with transaction.atomic():
         _refuse_inactive(_lock_webhook(delivery.webhook))
@@ -221,7 +221,7 @@ def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Deliver
 
 
 def stop_key(webhook: Webhook) -> str:
-    """Return the key for the link in a mail that stops such mails. The key permits nothing else."""
+    """Return the key for the link in a mail that stops such mails. The key is good for nothing else."""
     return _stop_signer().sign(str(webhook.pk))
 
 
@@ -306,7 +306,7 @@ def _faults_of_address(
 
 
 def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) -> dict[str, list[str]]:
-    """Return the errors in zones, tags and teams, by field. Values that `before` has are always accepted.
+    """Return the errors in zones, tags and teams, by field. Values that the webhook already has (`before`) are valid.
 
     A zone or team that the actor isn't allowed to see is reported as missing.
     """

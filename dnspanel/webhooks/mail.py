@@ -29,9 +29,9 @@ Mail = Callable[..., Answer]  # `send_mail`, or a substitute
 
 
 def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """Send the mail and return the last reply of the mail server. Raise NotTold that names the failed step.
+    """Send the mail and return the last reply of the mail server. Raise NotTold with the step that failed.
 
-    It calls the SMTP commands itself, because Django's mail backend discards the server's replies.
+    This function calls the SMTP commands itself, because Django's mail backend discards the server's replies.
     """
     if not settings.EMAIL_HOST:
         raise NotTold(gettext("No mail server is set: the operator gives one by PANEL_MAIL_HOST."))
@@ -60,7 +60,7 @@ def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Map
 
 
 def _say(reply: tuple[int, bytes]) -> tuple[int, str]:
-    """Return the reply of a step that succeeded. Raise SMTPResponseException for any other reply."""
+    """Return the status and text of a successful reply. Raise SMTPResponseException for any other reply."""
     status, text = reply[0], reply[1].decode("utf-8", "replace")
     if status not in (_TAKEN, 251):
         raise smtplib.SMTPResponseException(status, text)

@@ -1,6 +1,6 @@
 """Texts of events for people: one line per event, and the request bodies for chat services. Pure.
 
-Names and reasons that people wrote are escaped in every chat: they create no links and mention no one.
+Names and reasons that people wrote are escaped for every chat service, so that they create no links and mention no one.
 """
 
 import html
@@ -101,7 +101,7 @@ def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
 
 
 def _with_stop(sentence: str) -> str:
-    """Return the sentence with one period at the end. A name at its end can already have one."""
+    """Return the sentence with exactly one period at the end. A name at its end can already have a period."""
     return sentence if sentence.endswith((".", "。")) else f"{sentence}."
 
 

@@ -103,7 +103,7 @@ class Webhook(models.Model):
 
 
 class Event(models.Model):
-    """An event. The unique `subject` prevents that it is stored twice. `uid` is the `webhook-id`."""
+    """An event. Its unique `subject` prevents duplicates. `uid` is the `webhook-id`."""
 
     uid = models.UUIDField(unique=True)
     kind = models.CharField(max_length=32, choices=EventKind)
@@ -149,7 +149,7 @@ class Delivery(models.Model):
 
 
 class Watch(models.Model):
-    """The position up to which events were collected. Its one row is locked while a process collects."""
+    """The position up to which events were collected. The table's only row is locked while a process collects."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     saved = models.BigIntegerField()  # the last sequence that webhooks were notified of as saved
@@ -161,7 +161,7 @@ class Watch(models.Model):
 
 
 class NodeWatch(models.Model):
-    """The state of a node that was last sent to webhooks, and the state that was observed since."""
+    """The state of a node that was last sent to webhooks, and the state observed since then."""
 
     node = models.OneToOneField("fleet.Node", on_delete=models.CASCADE, primary_key=True, related_name="+")
     told = models.CharField(max_length=32, blank=True)  # `health.Word`; "": none yet

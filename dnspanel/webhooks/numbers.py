@@ -9,7 +9,7 @@ def next_numbers(webhook_id: int, count: int) -> range:
     """Reserve the next `count` numbers of this webhook, in the caller's transaction.
 
     Another process that reserves numbers waits until that transaction ends, so a higher number is never visible before
-    a lower one. A reserved number isn't used again, except by a replay.
+    a lower one. Only a replay uses a reserved number again.
     """
     if not count:
         return range(0)

@@ -78,7 +78,7 @@ def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
 
 
 def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
-    """Return the events that this listener subscribes to and can see at least in part. At most two queries."""
+    """Return the events that this listener is allowed to see and whose zones it subscribes to. At most two queries."""
     actor = listener.actor
     allowed = [event for event in events if NEEDED[EventKind(event.kind)] in actor.permissions]
     if not listener.hears_of_every_zone:
@@ -98,7 +98,7 @@ def moment(at: datetime) -> str:
 
 
 def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], actor: Actor) -> bool:
-    """Return True if a listener that doesn't get all zones gets this event."""
+    """Return True if the event concerns a listener that doesn't get the events of all zones."""
     if event.kind == EventKind.IMPORT:  # counts zones without naming them, so only for the person who ran it
         return _sees_every_zone(actor) or bool(event.facts["author_id"] == actor.user.pk)
     if "zone_ids" in event.facts:
@@ -152,7 +152,7 @@ def _publication(event: Event, listener: Listener) -> dict[str, Any] | None:
 
 
 def _request(event: Event, listener: Listener) -> dict[str, Any]:
-    """Return the facts with the names of visible zones instead of zone ids."""
+    """Return the facts with zone names instead of zone ids. Zones that the listener can't see are left out."""
     zone_ids = event.facts["zone_ids"]
     names = sorted(_zones_heard_of(listener, zone_ids).values())
     told = {name: value for name, value in event.facts.items() if name != "zone_ids"}
@@ -161,7 +161,7 @@ def _request(event: Event, listener: Listener) -> dict[str, Any]:
 
 
 def _zones_heard_of(listener: Listener, ids: Collection[int]) -> dict[int, str]:
-    """Return the names of those zones that the listener subscribes to and can see. No query without ids."""
+    """Return the names of the zones that the listener subscribes to and can see, by id. No query without ids."""
     if not ids:
         return {}
     zones = Zone.objects.filter(pk__in=ids)

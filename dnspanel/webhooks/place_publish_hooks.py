@@ -36,7 +36,7 @@ QUIET_FOR, SILENT_FOR = timedelta(minutes=5), timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class HookTerms:
-    """The terms of a publish hook: its URL, its time limit, and the decision if it doesn't answer."""
+    """The terms of a publish hook: its URL, its time limit, and whether to publish if the hook doesn't answer."""
 
     url: str
     seconds: int = 5
@@ -84,7 +84,7 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
 ) -> PublishHook:
     """Change the hook, starting with the next question, and return it. Its secret doesn't change.
 
-    The author must be able to govern the zones before and after the change. Raise RuleUnknown, RightMissing, and
+    The actor must be able to govern the zones before and after the change. Raise RuleUnknown, RightMissing, and
     RuleRefused for invalid terms or if the hook has changed since `hook` was read.
     """
     columns = _columns_of_terms(terms, resolve, before=hook)
@@ -152,7 +152,7 @@ def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> 
 def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
     """Send an example question to hooks that weren't asked recently or didn't answer. Return their number.
 
-    So a hook that is down raises an alert before a person publishes, and the alert ends when the hook answers again.
+    So an alert is raised for a hook that is down before a person publishes, and it ends when the hook answers again.
     """
     now = clock()
     quiet = Q(questioned_at=None) | Q(questioned_at__lte=now - QUIET_FOR)
@@ -187,7 +187,7 @@ def replies_of(hook: PublishHook) -> list[HookReply]:
 
 
 def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: PublishHook | None = None) -> dict[str, Any]:
-    """Return the columns of these terms. Raise RuleRefused if invalid. An unchanged URL isn't resolved again."""
+    """Return the columns of these terms. Raise RuleRefused if they're invalid. Don't resolve an unchanged URL again."""
     name = " ".join(terms.name.split())
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise RuleRefused(

@@ -1,4 +1,4 @@
-"""A POST request to an untrusted receiver: checked address, no redirects, limited time and memory."""
+"""A POST request to an untrusted receiver: with a checked address, without redirects, limited in time and memory."""
 
 import http.client
 import socket
@@ -27,7 +27,7 @@ _MOST_ADDRESSES = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The receiver's response: status, beginning of the body, and the seconds until it wants another attempt."""
+    """The receiver's response: its status, the beginning of its body, and after how many seconds it wants a retry."""
 
     status: int
     text: str
@@ -52,10 +52,9 @@ def post(  # noqa: PLR0913  # a request, and how it may travel
 ) -> Answer:
     """Send the body to the URL's host, at a checked address. Wait at most `seconds` (default ANSWER_SECONDS).
 
-    `networks` names the setting with allowed private networks. `tls` replaces the system's TLS context.
-
-    Return an Answer for every status. Raise AddressRefused if the address isn't allowed, and NoAnswer without an HTTP
-    response in time.
+    `networks` is the name of the setting with allowed private networks. `tls` replaces the system's TLS context. Return
+    an Answer for every status. Raise AddressRefused if the address isn't allowed, and NoAnswer without an HTTP response
+    in time.
     """
     begun = time.monotonic()
     seconds = ANSWER_SECONDS if seconds is None else seconds
@@ -130,7 +129,7 @@ def _beginning(response: BaseHTTPResponse) -> bytes:
 
 @contextmanager
 def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
-    """Shut the connection down after this time, because socket timeouts start again with every byte."""
+    """Shut the connection down after this time. A socket timeout isn't enough, because every byte restarts it."""
 
     receiver = connection.sock  # the connection lets go of it once the answer has begun
 

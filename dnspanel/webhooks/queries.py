@@ -12,7 +12,7 @@ from dnspanel.webhooks.models import Delivery, DeliveryState, Webhook
 
 @dataclass(frozen=True, slots=True)
 class WebhookRow:
-    """A webhook in a list, with its numbers of waiting, delivered and failed deliveries, and the last delivery."""
+    """A webhook in a list, with its last delivery and its numbers of waiting, delivered and failed deliveries."""
 
     webhook: Webhook
     waiting: int

@@ -1,4 +1,4 @@
-"""The signal that a delivery is waiting. It doesn't contain the delivery."""
+"""The signal that a delivery is waiting. It carries no data."""
 
 from django.dispatch import Signal
 

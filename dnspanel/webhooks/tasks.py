@@ -1,7 +1,7 @@
-"""Tasks of webhooks: `celery worker -Q push --pool=threads`.
+"""Celery tasks of webhooks: `celery worker -Q push --pool=threads`.
 
-Tasks carry no data except a webhook's id, and find their work in the database. Beat queues them regularly, in case a
-wake-up was lost.
+Tasks carry no data except a webhook's id, and find their work in the database. Beat queues the tasks regularly, in case
+a wake-up was lost.
 """
 
 import threading
@@ -61,7 +61,7 @@ def ask_quiet_hooks() -> None:
 
 
 def wake_sender(*, webhook_id: int, **_: Any) -> None:
-    """Wake a sender for this webhook. An unreachable broker costs two seconds, but loses no delivery."""
+    """Wake a sender for this webhook. If the broker is unreachable, this takes two seconds, but no delivery is lost."""
     wake(deliver_webhook, webhook_id)
 
 
