@@ -38,7 +38,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
-    """One operation, as a page shows it."""
+    """One operation, as shown on a page."""
 
     id: str
     method: str

@@ -29,7 +29,7 @@ RIGHT_DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class GrantDescription:
-    """The description of a grant, as a page shows it."""
+    """The description of a grant, as shown on a page."""
 
     what: str
     where: str

@@ -25,7 +25,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class DisplayUsage:
-    """A quota and its usage, as a page shows it."""
+    """A quota and its usage, as shown on a page."""
 
     usage: Usage
     title: str

@@ -41,7 +41,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class DisplayGrant:
-    """A grant with its description, as a list shows it."""
+    """A grant with its description, for display in a list."""
 
     row: GrantRow
     description: GrantDescription

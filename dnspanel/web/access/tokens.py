@@ -63,7 +63,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class DisplayToken:
-    """A token with its state and described grants, as a list shows it."""
+    """A token with its state and described grants, for display in a list."""
 
     token: Token
     state: State

@@ -120,7 +120,7 @@ class DisplayKey:
 
 @dataclass(frozen=True, slots=True)
 class DisplayOtherKey:
-    """A key of another signer of the zone, with its records for the parent and for other signers."""
+    """Another signer's key for the zone, with its records for the parent and for other signers."""
 
     zone_name: str
     key: OtherKey

@@ -48,7 +48,7 @@ class DisplayStep:
 
 @dataclass(frozen=True, slots=True)
 class DisplayRollover:
-    """A rollover, as its card shows it."""
+    """A rollover, as shown on its card."""
 
     row: Rollover
     now: datetime

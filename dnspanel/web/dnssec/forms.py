@@ -304,7 +304,7 @@ def _key_text(text: str) -> str | None:
 
 
 class OtherKeyForm(SigningForm):
-    """A DNSKEY of another signer of the zone."""
+    """Another signer's DNSKEY for the zone."""
 
     name = "other_key"
     dnskey = forms.CharField(

@@ -32,7 +32,7 @@ _LISTED = 100
 
 @dataclass(frozen=True, slots=True)
 class DisplayPolicy:
-    """A policy with its terms, as the list shows it."""
+    """A policy with its terms, for display in the list."""
 
     policy: DnssecPolicy
     terms: Terms

@@ -49,7 +49,7 @@ _LABELS: Labels = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayPolicyRun(DisplayRun[PolicyRun]):
-    """A policy run, as a list or its page shows it. A zone can count more than once."""
+    """A policy run, as shown in a list or on its page. A zone can count more than once."""
 
     page = "zone-policy-run"
     changing = (Act.SIGN, Act.DENIAL, Act.CDS)

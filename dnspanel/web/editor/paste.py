@@ -47,7 +47,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class CheckedLine:
-    """A line of the paste, as the panel shows it."""
+    """A line of the paste, as shown in the paste panel."""
 
     line: PastedLine
     error: str
@@ -69,7 +69,7 @@ class CheckedLine:
 
 @dataclass(frozen=True, slots=True)
 class Paste:
-    """A pasted text, as the panel shows it. `error` is set if the text is too long."""
+    """A pasted text, as shown in the paste panel. `error` is set if the text is too long."""
 
     text: str = ""
     lines: Sequence[CheckedLine] = ()

@@ -48,7 +48,7 @@ _PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 
 
 class ManyForm(forms.Form):
-    """The form of a bulk change to RRsets, with the fields for each act."""
+    """The form of a bulk change to RRsets, with the fields for each kind of change."""
 
     ACTS = (
         ("ttl", gettext_lazy("Set TTL")),
@@ -75,7 +75,7 @@ class ManyForm(forms.Form):
 
     @property
     def title(self) -> str:
-        """The title of the act."""
+        """The title of the chosen bulk change."""
         return dict(self.ACTS).get(self.data.get("act", ""), "Change")
 
     @property
@@ -118,7 +118,7 @@ class ManyForm(forms.Form):
         return _WITH_TAGS[act](split_list(self.cleaned_data.get("tags", "")))
 
     def chosen_act(self) -> many_rrsets.Act:
-        """Return the act of a valid form."""
+        """Return the bulk change that the form requests. The form must be valid."""
         data = self.cleaned_data
         match data["act"]:
             case "ttl":

@@ -298,7 +298,7 @@ def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _understand(request: PanelRequest, zone: Zone) -> Quick:
-    """Parse the line in the request, and add its value to the RRset as the author sees it."""
+    """Parse the line in the request, and add its value to the RRset as in the author's draft."""
     parameters = request.POST if request.method == "POST" else request.GET
     quick = Quick(
         line=parameters.get("line", "")[:LONGEST_LINE],
@@ -341,7 +341,7 @@ def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Vi
 
 
 def default_ttl(request: PanelRequest, zone: Zone) -> int:
-    """Return the TTL for a new RRset: the zone's default, or the TTL of its SOA as the author sees it."""
+    """Return the TTL for a new RRset: the zone's default, or the TTL of its SOA as in the author's draft."""
     if zone.default_ttl is not None:
         return zone.default_ttl
     soa = rrset_pages.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).change.after

@@ -76,7 +76,7 @@ def zone_targets(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
-    """Return the zone's own name servers and the first delegations below it, as the person sees them.
+    """Return the zone's own name servers and the first delegations below it, with the person's draft applied.
 
     Delegations in the draft come first. This takes a few queries.
     """

@@ -1,4 +1,4 @@
-"""The common parts of every page of a zone: header, tabs, draft bar."""
+"""The parts that all pages of a zone share: header, tabs, draft bar."""
 
 import json
 from dataclasses import dataclass

@@ -96,7 +96,7 @@ _VERDICT_MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """A comparison, as a list or its page shows it."""
+    """A comparison, as shown in a list or on its page."""
 
     check: CutoverCheck
     title: str

@@ -150,7 +150,7 @@ class ExportForm(PanelForm):
 
 @dataclass(frozen=True, slots=True)
 class DisplayExport:
-    """An export, as a list or its page shows it."""
+    """An export, as shown in a list or on its page."""
 
     job: ExportJob
     title: str

@@ -57,7 +57,7 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayZone:
-    """A zone that differs, as a row of the list."""
+    """A zone that differs between the panel and the nodes, as a row of the list."""
 
     pk: int
     name: str

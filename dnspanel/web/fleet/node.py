@@ -1,4 +1,4 @@
-"""Views of one node: its health with the reason, its events, and acts on it."""
+"""Views of one node: its health with the reason, its events, and actions on the node."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -136,7 +136,7 @@ def node_points(request: PanelRequest, name: str) -> JsonResponse:
 
 @require_POST
 def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
-    """Run one button's act on the node, and add a message about the result or the refusal."""
+    """Perform a button's action on the node, and add a message about the result or the refusal."""
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)

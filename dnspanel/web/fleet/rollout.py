@@ -121,7 +121,7 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
 
 
 def _run_verb(request: PanelRequest, verb: Callable[[], None], message: str) -> HttpResponse:
-    """Call the verb, add a message about its success or refusal, and redirect to the delivery page."""
+    """Call `verb`, add a message about its success or refusal, and redirect to the delivery page."""
     try:
         verb()
     except FleetError as exc:

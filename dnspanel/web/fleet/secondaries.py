@@ -111,7 +111,7 @@ def secondary_rotate(request: PanelRequest, secondary_id: int) -> HttpResponse:
 
 @require_POST
 def secondary_delete(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Delete the secondary. It can no longer transfer zones."""
+    """Delete the secondary. Its server can no longer transfer zones."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.delete_secondary(secondary=secondary, by=request.user, now=timezone.now())

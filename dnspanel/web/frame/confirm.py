@@ -1,9 +1,9 @@
-"""Confirmation pages before acts that are hard to undo or give much access.
+"""Confirmation pages for actions that are hard to undo or give much access.
 
-The page lists the effects. Acts that give much access also require the password or a code of the second factor.
+The page lists the effects. Actions that give much access also require the password or a second-factor code.
 
-The page is the response to the POST that requests the act. Its form repeats that POST with a confirmation. Therefore it
-needs no script, and no view can do the act without the confirmation.
+The page is the response to the POST that requests the action. Its form repeats that POST with a confirmation. Therefore
+it needs no script, and no view can perform the action without the confirmation.
 """
 
 from collections.abc import Iterator
@@ -124,7 +124,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
 
 
 def _sent_fields(request: PanelRequest) -> Iterator[tuple[str, str]]:
-    """Yield the fields of the act, so that the confirmation form sends them again."""
+    """Yield the fields of the requested action, so that the confirmation form sends them again."""
     for name, values in request.POST.lists():
         if name not in _OF_THE_QUESTION:
             yield from ((name, value) for value in values)

@@ -39,15 +39,15 @@ class PanelForm(forms.Form):
             field.widget.attrs.setdefault("class", _class_of(field.widget))
 
     def refuse(self, field: str | None, message: str) -> None:
-        """Add an error from a verb to its field, or to the whole form if the field is unknown."""
+        """Add an error to its field, or to the whole form if the field is unknown."""
         self.add_error(field if field in self.fields else None, message)
 
     def refuse_name(self, refusal: NameRefused | NamesRefused | QuotaExceeded) -> None:
-        """Add a verb's refusal as an error to the name field."""
+        """Add a refusal as an error to the name field."""
         self.refuse("name", str(refusal.first if isinstance(refusal, NamesRefused) else refusal))
 
     def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
-        """Add the errors from a verb, each to its field."""
+        """Add each error to its field, given the errors by field."""
         for field, messages in faults.items():
             for message in messages:
                 self.refuse(field, message)

@@ -11,7 +11,7 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, SecretInput
 
 
 class PrimariesForm(PanelForm):
-    """The addresses of primaries, one per line in order of preference, and the key. `terms` returns them for verbs."""
+    """The addresses of primaries, one per line in order of preference, and the key. `terms` returns both."""
 
     addresses = forms.CharField(
         label=gettext_lazy("Primaries"),
@@ -105,7 +105,7 @@ class PastRulesForm(PanelForm):
 
     @property
     def verb_arguments(self) -> dict[str, str | bool]:
-        """The keyword arguments for verbs: the reason, and whether to bypass the rules."""
+        """Keyword arguments for changes to primaries: the reason, and whether to bypass the rules."""
         return {"reason": self.cleaned_data["reason"], "past_rules": self.cleaned_data["past_rules"]}
 
 

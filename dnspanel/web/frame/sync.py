@@ -33,7 +33,7 @@ class Sync:
 
 
 def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") -> Sync:
-    """Return how many active nodes have acknowledged this sequence, and the state of the others.
+    """Return the number of active nodes that have acknowledged this sequence, and the state of the others.
 
     If `zone` is given, a node without an answer for one of the zone's ALIAS or LUA records counts as behind.
     """

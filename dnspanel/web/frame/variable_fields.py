@@ -47,7 +47,7 @@ class VariablesForm(PanelForm):
             self.refuse(PREFIX + fault.variable if fault.variable else None, str(fault))
 
     def refuse_fields(self, refusal: TemplateRefused) -> None:
-        """Add a verb's errors to the fields of their variables."""
+        """Add the refusal's errors to the fields of their variables."""
         for name, messages in refusal.fields.items():
             for message in messages:
                 self.refuse(PREFIX + name, message)

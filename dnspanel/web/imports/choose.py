@@ -100,7 +100,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class ListedZone:
-    """A zone of an import, as the table shows it."""
+    """A zone of an import, as shown in the table."""
 
     row: ImportZone
     exists: bool

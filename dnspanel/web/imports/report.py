@@ -37,7 +37,7 @@ _SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
 
 @dataclass(frozen=True, slots=True)
 class DisplayFault:
-    """An error or warning of an import, as a row shows it."""
+    """An error or warning of an import, as shown in a row."""
 
     fault: ImportFault
 

@@ -29,7 +29,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class DisplaySource:
-    """One kind of source, as the list of sources shows it."""
+    """One kind of source, as shown in the list of sources."""
 
     kind: str
     text: str

@@ -126,7 +126,7 @@ def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], said:
 
 
 def _acting(request: PanelRequest) -> dict[str, Any]:
-    """Return the keyword arguments for verbs: the actor with the reason, and whether to bypass the zone's rules."""
+    """Return keyword arguments for a change: the actor with the reason, and whether to bypass the zone's rules."""
     form = PastRulesForm(request.POST)
     said = form.verb_arguments if form.is_valid() else {}
     acting = Acting(request.user, Channel.WEB, timezone.now(), str(said.get("reason", "")))

@@ -86,7 +86,7 @@ class HeadForm(PanelForm):
         return {"template_name": template.name, "description": template.description, "team": template.team_id}
 
     def refuse_at(self, refusal: TemplateRefused) -> None:
-        """Add a verb's errors to the fields that caused them."""
+        """Add the refusal's errors to the fields that caused them."""
         for name, messages in refusal.fields.items():
             for message in messages:
                 self.refuse("template_name" if name == "name" else name, message)
@@ -176,7 +176,7 @@ class TextForm(PanelForm):
         return Text(self.cleaned_data["text"], variables, self.cleaned_data["note"])
 
     def refuse_at(self, refusal: TemplateRefused) -> None:
-        """Add a verb's errors to the text, the note or the variable that caused them."""
+        """Add the refusal's errors to the text, the note or the variable that caused them."""
         for name, messages in refusal.fields.items():
             if name.startswith("variables/"):
                 self._faults[name.removeprefix("variables/")] = list(messages)
@@ -186,7 +186,7 @@ class TextForm(PanelForm):
 
 
 class ServersForm(PanelForm):
-    """The contents of a version of a set of name servers."""
+    """The form for one version of a set of name servers."""
 
     hosts = forms.CharField(
         label=gettext_lazy("Name servers"),
@@ -257,7 +257,7 @@ class ServersForm(PanelForm):
         return content_of(servers, typed["note"])
 
     def refuse_at(self, refusal: TemplateRefused) -> None:
-        """Add a verb's errors to the fields that caused them."""
+        """Add the refusal's errors to the fields that caused them."""
         for name, messages in refusal.fields.items():
             for message in messages:
                 self.refuse("hosts" if name == "text" else name, message)

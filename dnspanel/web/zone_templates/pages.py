@@ -34,7 +34,7 @@ _BEGINS_WITH = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayVariable:
-    """A variable of a template, as a page shows it."""
+    """A variable of a template, as shown on a page."""
 
     variable: Variable
 

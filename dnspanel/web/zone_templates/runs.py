@@ -74,7 +74,7 @@ class CarryOutForm(PublishingForm):
 
 @dataclass(frozen=True, slots=True)
 class DisplayTemplateRun(DisplayRun[TemplateRun]):
-    """A template run, as a list or its page shows it. Zones with conflicts count as changes."""
+    """A template run, as shown in a list or on its page. Zones with conflicts count as changes."""
 
     page = "template-run"
     changing = (Outcome.CHANGE, Outcome.CONFLICT)

@@ -80,7 +80,7 @@ def server_set_addresses(request: PanelRequest, set_id: int) -> HttpResponse:
 
 
 def _act(request: PanelRequest, template: ZoneTemplate) -> None:
-    """Do the requested act, and add a message about the result or the refusal."""
+    """Perform the requested action, and add a message about the result or the refusal."""
     zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
     now, act = timezone.now(), request.POST.get("act")
     kept = next((place.kept for place in places_of(template, request.user) if place.zone == zone), None)

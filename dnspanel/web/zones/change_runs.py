@@ -53,7 +53,7 @@ class CarryOutForm(PublishingForm):
 
 @dataclass(frozen=True, slots=True)
 class DisplayChangeRun(DisplayRun[ChangeRun]):
-    """A run of changes, as a list or its page shows it."""
+    """A run of changes, as shown in a list or on its page."""
 
     page = "zone-change-run"
     changing = (Outcome.CHANGE,)

@@ -75,7 +75,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class ListedZone(PatternRow):
-    """A zone as the list shows it, with its state on the nodes."""
+    """A zone, for display in the list, with its state on the nodes."""
 
     SHAPED_BY = ("readable", "team", "tags", "is_signed", "changed_by", "sync")
     FILLED_IN = ("id", "name", "address", "rrsets", "serial", "revision", "age")

@@ -1,4 +1,4 @@
-"""The command palette: pages and acts that a person can use, their own zones, and search results."""
+"""The command palette: pages and actions that a person can use, their own zones, and search results."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

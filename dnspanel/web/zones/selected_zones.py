@@ -68,7 +68,7 @@ NONE = "none"
 
 
 class ManyZonesForm(PanelForm):
-    """The form of a bulk change to zones, with the fields for each act."""
+    """The form of a bulk change to zones, with the fields for each kind of change."""
 
     q = forms.CharField(
         label=gettext_lazy("Which zones"),
@@ -132,7 +132,7 @@ class ManyZonesForm(PanelForm):
 
     @property
     def title(self) -> str:
-        """The title of the act."""
+        """The title of the chosen bulk change."""
         return dict(ACTS).get(self.data.get("act", ""), gettext("Change many zones"))
 
     def clean_q(self) -> str:
@@ -210,7 +210,7 @@ def zone_many_zones(request: PanelRequest) -> HttpResponse:
 
 
 def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelRequest) -> ZonesOutcome | None:
-    """Return the outcome of the act. If it is refused, add the error to the form and return None."""
+    """Return the outcome of the bulk change. If it is refused, add the error to the form and return None."""
     try:
         with searching_for(selection.search):
             if form.cleaned_data["act"] == DELETE:
@@ -227,7 +227,7 @@ def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelReques
 
 
 def _as_job(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> HttpResponse | None:
-    """Start a run or an export if the act needs one. Return None for acts that are done immediately.
+    """Start a run or an export if the change needs one. Return None for changes that are made immediately.
 
     Return a redirect to the new job, or the page with the form's errors.
     """

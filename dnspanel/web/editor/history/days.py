@@ -1,4 +1,4 @@
-"""Parsing of dates in the filters of a URL."""
+"""The parser of dates in URL filters."""
 
 from datetime import UTC, datetime, timedelta
 

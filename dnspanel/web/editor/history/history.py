@@ -56,7 +56,7 @@ MOST_IN_MEMORY = 1 << 20  # a file beyond this goes to disk
 
 @dataclass(frozen=True, slots=True)
 class DisplayRevision:
-    """A revision as a list shows it, with its state on the nodes."""
+    """A revision, for display in a list, with its state on the nodes."""
 
     row: HistoryRow
     sync: Sync

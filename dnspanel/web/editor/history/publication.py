@@ -269,7 +269,7 @@ def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
 
 
 def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
-    """Return sentences about ALIAS and LUA records in these zones that don't resolve on a node."""
+    """Return sentences about the zones' ALIAS and LUA records that don't resolve on a node."""
     found = [(node.name, Unanswered._make(each)) for node in nodes for each in node.unanswered]
     if not found:
         return []

@@ -26,7 +26,7 @@ _FIELDS = ("author", "channel", "zone", "since", "until")
 
 @dataclass(frozen=True, slots=True)
 class DisplayPublication:
-    """A publication as a list shows it, with the number of nodes that already answer with it."""
+    """A publication, for display in a list, with the number of nodes that already answer with it."""
 
     row: PublicationRow
     sync: Sync

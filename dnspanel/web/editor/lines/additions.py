@@ -1,4 +1,4 @@
-"""The addition of quick-add entries to RRsets as the author sees them, with sentences about the effect. Pure."""
+"""The addition of quick-add entries to RRsets of the author's draft, with sentences about the effect. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

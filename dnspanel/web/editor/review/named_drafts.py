@@ -1,4 +1,4 @@
-"""Views of named drafts: the list, the review of one draft, and acts on it."""
+"""Views of named drafts: the list, the review of one draft, and actions on a draft."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -87,7 +87,7 @@ def draft_detail(request: PanelRequest, draft_key: UUID) -> HttpResponse:
 
 @require_POST
 def draft_act(request: PanelRequest, draft_key: UUID, act: str) -> HttpResponse:
-    """Do one of `_ACTS` with the draft, then redirect to a page that shows the result."""
+    """Perform one of `_ACTS` on the draft, then redirect to a page that shows the result."""
     access.require(request.user, Permission.EDIT)
     if act not in _ACTS:
         raise Http404

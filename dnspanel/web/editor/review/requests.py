@@ -103,7 +103,7 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
 
 @require_POST
 def request_act(request: PanelRequest, request_key: UUID, act: str) -> HttpResponse:
-    """Do one of `_ACTS` with the request, then redirect to a page that shows the result."""
+    """Perform one of `_ACTS` on the request, then redirect to a page that shows the result."""
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.READ if act in ("approve", "decline", "comment") else Permission.EDIT)

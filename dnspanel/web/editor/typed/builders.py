@@ -215,7 +215,7 @@ def _owner(typed: str, zone: Zone) -> str | BadFields:
 
 
 def _present(request: PanelRequest, zone: Zone, keys: Sequence[Key]) -> dict[Key, RRset]:
-    """Return the existing RRsets among these keys, as the author sees them."""
+    """Return the existing RRsets among these keys, with the author's draft applied."""
     found = {}
     for name, type_ in keys:
         row = rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type_)

@@ -70,7 +70,7 @@ class Helper:
 
     @property
     def pending(self) -> str:
-        """The act that the Enter key starts while a filled-in field isn't computed yet, or empty."""
+        """The action that the Enter key starts while a filled-in field isn't computed yet, or empty."""
         if self.kind == "tlsa":
             return "certificate" if self.certificate.strip() else "server" if self.typed_host.strip() else ""
         return "keys" if self.kind == "sshfp" and self.keys.strip() else ""
@@ -159,7 +159,7 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
-    """Return the values with address hints from their targets' A and AAAA records, as the author sees the zone."""
+    """Return the values with address hints from their targets' A and AAAA records, including the author's draft."""
     filled = []
     for value in values.values:
         fields = dict(value.fields)

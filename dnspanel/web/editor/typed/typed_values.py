@@ -25,7 +25,7 @@ MOST_VALUES = 50
 
 @dataclass(frozen=True, slots=True)
 class TypedInput:
-    """One field of one value, as the page renders it."""
+    """One field of one value, as rendered on the page."""
 
     field: Field
     name: str  # of the element; its id is the same
@@ -88,7 +88,7 @@ class TypedValues:
         return [DrawnValue(self, number) for number in range(len(self.values))]
 
     def check_fields(self, origin: str) -> "TypedValues":
-        """Return a copy of the values with the error of each field."""
+        """Check all fields. Return a copy of the values with the errors by field."""
         return replace(self, values=tuple(replace(each, faults=self._faults(each, origin)) for each in self.values))
 
     def without_missing(self) -> "TypedValues":
@@ -101,7 +101,7 @@ class TypedValues:
         return "\n".join((f"{OFF} " if each.is_off else "") + self._line(each, origin) for each in self.values)
 
     def with_more(self, fields: Iterable[Mapping[str, str]]) -> "TypedValues":
-        """Return a copy with more values. They replace an empty last value."""
+        """Return a copy with more values. The new values replace an empty last value."""
         found = [{**blank_fields(self.layout), **each} for each in fields]
         kept = self.values[:-1] if found and self._has_untouched_end else self.values
         return replace(self, values=(*kept, *map(TypedValue, found))[:MOST_VALUES])
@@ -146,7 +146,7 @@ class TypedValues:
 
 @dataclass(frozen=True, slots=True)
 class DrawnValue:
-    """One value, as the page renders it."""
+    """One value, as rendered on the page."""
 
     owner: TypedValues
     number: int
