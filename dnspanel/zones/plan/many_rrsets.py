@@ -1,4 +1,4 @@
-"""Apply one act to many RRsets, with a result for each. Pure.
+"""Acts that change many RRsets in the same way, with a result for each RRset. Pure.
 
 A pattern is text with stars. Each star matches any text. The pattern is compared with a whole value, from left to right
 without backtracking, so that its cost is linear in the text for any pattern.

@@ -1,4 +1,4 @@
-"""Merge each RRset in three ways: its value when the edit began, its current value, and the author's new value."""
+"""The three-way merge of an RRset: its value when the edit began, its current value, and the author's new value."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An RRset that a draft changes, and that others changed too since, from `change.before` to `theirs`."""
+    """An RRset that a draft changes and that others have changed since, from `change.before` to `theirs`."""
 
     zone_name: str
     change: Change
@@ -40,7 +40,7 @@ class Merged:
 def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
     """Merge each edit with the zone's current content. In the result, changes begin from the current content.
 
-    Different serials of a SOA are not a conflict, nor is different case of names in rdata. But the author can change
+    Neither different serials of a SOA nor names in rdata in different case are a conflict. But the author can change
     the case.
     """
     apply, already_so, conflicts = [], [], []

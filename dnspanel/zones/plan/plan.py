@@ -258,7 +258,7 @@ def _canonical(change: Change, zone: str) -> tuple[bytes, int]:
 
 
 def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[str, str]) -> Iterator[Violation]:
-    """Yield violations by the changed RRsets, and new violations by RRsets around them."""
+    """Yield violations in the changed RRsets, and new violations in RRsets around them."""
     changed = {change.key for change in merged.apply}
     before, after, below = around.before, around.after, around.below
     allow_lua, unanswered = settings.ALLOW_LUA_RECORDS, reasons_against(_types_for(zone.name, merged.apply))
@@ -280,7 +280,7 @@ def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[s
 
 
 def _breaking_ds(merged: Merged) -> list[Violation]:
-    """Return a warning for each DS RRset that makes a zone of this panel bogus. It must be accepted by its code."""
+    """Return a warning for each DS RRset that makes a zone of this panel bogus. Consent must name its code."""
     served = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
     if not served:
         return []

@@ -1,4 +1,4 @@
-"""Check values that are served again unedited: from the trash, from an undo, or from another zone.
+"""The check of values that are served again unedited: from the trash, from an undo, or from another zone.
 
 The rules for edits don't check such values. A value that every node could read when it was published may be one that a
 current node can't read (`unreadable`).

@@ -49,8 +49,8 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
 def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
     """Return, by zone id, why the author cannot restore a zone from the trash: too many zones, or a zone too large.
 
-    The number counts for the creator and the team of each zone: the first zones fit. Until the transaction ends, others
-    cannot add zones for the same people and teams. Creators and teams must be loaded with the zones.
+    Each zone counts toward the quotas of its creator and its team, in the given order. Until the transaction ends,
+    others cannot add zones for the same people and teams. Creators and teams must be loaded with the zones.
     """
     holders = {
         zone.pk: [holder_of(each) for each in (zone.created_by, zone.team) if each is not None] for zone in zones

@@ -1,6 +1,6 @@
-"""Create, change, delete or revert many zones in one publication. Verbs.
+"""The change, deletion and reversal of many zones in one publication. Verbs.
 
-Every verb is one transaction and one sequence, and reads and writes in sets: the number of queries does not depend on
+Each act is one transaction and one sequence, and reads and writes in sets: the number of queries does not depend on
 the number of zones. `in_transaction` runs inside that transaction once the sequence is known, so that the caller can
 record the sequence together with the published changes.
 """
@@ -218,7 +218,7 @@ def delete_zones(
 def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
     """Move locked zones to the trash, and delete the operations of drafts on these zones.
 
-    Store the last serials, so that a later zone of the same name begins above them. Return the last revision of each
+    Store the last serials, so that a later zone with the same name begins above them. Return the last revision of each
     zone; `append_publication` must follow in the same transaction.
     """
     by_id = {zone.pk: zone for zone in zones}
@@ -242,7 +242,7 @@ def undo_zone_changes(
 
     Also return the skipped RRsets (zone name, name, type): changed since; names where the old value would be a CNAME
     next to other data; DS that would break a zone here; values that some node can't read now; locked RRsets; and all
-    RRsets of zones with a rule of approval, a freeze or a quota, in the trash, with their primary elsewhere (except for
+    RRsets of zones with an approval rule, a freeze or a quota, in the trash, with their primary elsewhere (except for
     the panel itself), or presigned. RRsets that are already undone are not written, so a second undo changes nothing.
     Zones that the publication created or deleted are not examined.
     """

@@ -1,4 +1,4 @@
-"""Create zones with the records of another zone. Names inside the source become names inside the new zone. Verbs."""
+"""Clones: new zones with another zone's records. Names inside the source become names inside the new zone. Verbs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,7 +94,7 @@ def clone_zone(
 ) -> Publication:
     """Create zones with these canonical names and the source's records, all in one publication or none.
 
-    Published RRsets are copied with comments and disabled values, the default TTL, and the way in which the serial
+    Published RRsets are copied with comments and disabled values, the default TTL, and the rules by which the serial
     moves. Names inside the source become names inside the new zone, as owners and as targets. Keys, signatures and DS
     are not copied, because they belong to one name. Each zone begins with its own serial, and is signed from the start
     if its policy requires that. `with_tags` copies the tags, and needs the right to change settings of the new zones.

@@ -1,4 +1,4 @@
-"""Draft the delegation of a zone in the zone above it, for people who are allowed to change the zone above. Verbs."""
+"""Drafts that delegate a zone in the zone above it, for people who are allowed to change the latter. Verbs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

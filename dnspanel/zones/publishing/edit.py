@@ -1,4 +1,4 @@
-"""Create, delete and restore zones, each in its own publication. Verbs."""
+"""The creation, deletion and restoration of zones. Verbs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -64,9 +64,9 @@ class Apex:
     """The defaults for a new zone without SOA or NS.
 
     The name servers are `nameservers`; otherwise those of `server_set`; otherwise those of the default set for new
-    zones of the team, and the zone then follows that set; otherwise those of the settings. A SOA made by a face
-    (`soa_is_made`) gets the set's primary. `soa_edit` decides how the zone's serial moves, starting with the first
-    serial.
+    zones of the team, and the zone then follows that set; otherwise those of the settings. If the caller made the SOA
+    (`soa_is_made`), the SOA gets the set's primary. `soa_edit` decides how the zone's serial moves, starting with the
+    first serial.
     """
 
     nameservers: Sequence[str] | None = None
@@ -128,7 +128,7 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
     """Create a zone and publish it as revision 1.
 
     The zone's name can be as a person typed it: it is made canonical here. `apex` has the defaults for a missing SOA or
-    NS. If a zone of this name was deleted, the serial is at least the next one after its last. The same form sent twice
+    NS. If a zone with this name was deleted, the serial is at least the next after its last. The same form sent twice
     returns the first publication. The zone belongs to `team`, or to the only team in which the author is allowed to
     create zones. The zone is signed from the start if its DNSSEC policy requires that. A zone with more RRsets than
     `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned.
@@ -138,7 +138,7 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
     zone that `awaits_transfer` is not signed, and no node gets it before its first transfer; `in_transaction` sets its
     primaries.
 
-    Raise BadName, NameRefused (NameTaken, or for a name that no one or not this author is allowed to have: see
+    Raise BadName, NameRefused (NameTaken, or for a name that the author is not allowed to have: see
     `nesting`), QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing.
     """
     name, rrsets = names.parse(zone.name), zone.rrsets or ()
@@ -205,7 +205,7 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
 ) -> Publication:
     """Create all zones in one publication, or none. `in_transaction` works as in `create_zone`.
 
-    Raise NameTaken or NameReserved for the first such name. For names that no one or not this author is allowed to
+    Raise NameTaken or NameReserved for the first such name. For names that the author is not allowed to
     have, raise NameRefused if it is the only zone, else NamesRefused (see `nesting`).
 
     The zones belong to `team`, or to the only team in which the author is allowed to create zones. Raise RightMissing

@@ -1,6 +1,6 @@
-"""Begin a new epoch of the log after nodes were found to have data that this database lacks. Verbs.
+"""The start of a new log epoch, after nodes were found to have data that this database lacks. Verbs.
 
-A person decides about that data. One transaction writes the new epoch with all decisions, or leaves the hold.
+A person decides about that data. One transaction writes the new epoch with all decisions, or keeps the hold.
 """
 
 import logging

@@ -119,7 +119,7 @@ def expiring(
 def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
     """Remove RRsets whose removal time has come, if the person who set it still has the right. Return their number.
 
-    The removals of one person and one day of setting share a publication. If that is refused, each RRset is tried
+    Removals that one person set on the same day share a publication. If that is refused, each RRset is tried
     separately. The reason of a refusal is stored with the RRset, and the removal is retried after TRIED_AGAIN_AFTER.
     While publishing is on hold, all removals wait.
     """

@@ -1,4 +1,4 @@
-"""Revert a publication that no name server could load, and return its changes to the author as a draft. Verbs."""
+"""The reversal of publications that no name server could load, and drafts with their changes. Verbs."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Sign zones from their first revision on, with imported keys or as policies require. Verbs."""
+"""The signing of zones from their first revision on, with imported keys or as policies require. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

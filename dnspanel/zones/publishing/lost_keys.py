@@ -1,4 +1,4 @@
-"""Take over the signing of a zone from nodes after the database lost that part of the log. Verbs."""
+"""The recovery of a zone's signing from nodes, after the database lost that part of the log. Verbs."""
 
 import base64
 from collections.abc import Mapping, Sequence

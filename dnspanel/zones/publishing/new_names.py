@@ -1,4 +1,4 @@
-"""Reasons why zones of some names cannot be created, shown before a person tries."""
+"""Reasons why zones with certain names cannot be created, shown before a person tries."""
 
 from collections.abc import Sequence
 

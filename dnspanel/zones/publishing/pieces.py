@@ -1,4 +1,4 @@
-"""Publish large changes in pieces, so that other people's edits can overtake them. Verbs.
+"""Large changes, which are published in pieces so that other people's edits can overtake them. Verbs.
 
 The log has one order, and a publisher holds its head while the changes are written: 200,000 RRsets in one publication
 would delay an edit made a moment later by half a minute. So a change larger than one piece is checked as a whole, and
@@ -71,7 +71,7 @@ def publish_in_pieces(
 ) -> Published:
     """Publish all changes of the plans in several publications. The last publication gets the form's id.
 
-    The caller has refused invalid plans (`revision.refuse`): only later publications of other people are checked here,
+    The caller has refused invalid plans (`revision.refuse`): only later publications by other people are checked here,
     and whether the author still has the rights. `expected` has the revision of zones that no one else is allowed to
     change in between. `in_transaction` runs in the transaction of the last piece. `fills` is the publication that
     created the zone that the plans fill. It is the first part of this write, and the creator of a zone is allowed to

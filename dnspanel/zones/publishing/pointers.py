@@ -1,6 +1,6 @@
-"""PTR records for A and AAAA: find the place of an address's PTR, and draft changes until both agree. Verbs.
+"""PTR records for A and AAAA records: the places of PTRs, and drafts that make PTRs and addresses agree. Verbs.
 
-Everything is as the author sees it: published content with the author's draft, unless it is published at once. A PTR
+Functions see published content with the author's draft, or only published content for immediate changes. A PTR
 changes only if a person asks for it.
 """
 
@@ -30,7 +30,7 @@ _MOST_TARGETS = 4  # of one PTR, to find whether the address is theirs
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pair:
-    """An owner name and one address: one that the name has, had or will have."""
+    """An owner name, and an address that the name has, had or will have."""
 
     name: str
     address: str
@@ -140,7 +140,7 @@ def steps_of(
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
     """Draft changes of PTRs so that they agree with the existing addresses, where possible.
 
-    A name with the address gets its PTR. It replaces a name without the address, or with `take_over` any other name. If
+    A name that has the address gets the PTR, and replaces a name without it, or any other name with `take_over`. If
     several names in one call have the address, the first gets the PTR. A PTR loses a name without the address. Raise
     QuotaExceeded.
     """

@@ -1,4 +1,4 @@
-"""Create many zones with prepared content, in few statements. Verbs."""
+"""The creation of many zones with prepared content, in few statements. Verbs."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -103,7 +103,7 @@ def create_ready_zones(  # zones, and what happens with them
 
     `in_transaction` signs the zones whose names are in `signed`. A zone with a deleted predecessor begins above the
     predecessor's last serial; `in_transaction` gets the ids of such zones. Raise NamesTaken with all names that have a
-    zone, NamesRefused with all names that no one or not this author is allowed to have (see `nesting`), NameReserved,
+    zone, NamesRefused with all names that the author is not allowed to have (see `nesting`), NameReserved,
     QuotaExceeded, HookRefused, or IntegrityError for rows that the database refuses.
     """
     try:
@@ -150,7 +150,7 @@ def insert_zones(
 ) -> list[BulkZone]:
     """Write zones and their RRsets into the tables. Return the zones with their first serials.
 
-    If a zone of the same name was deleted, the first serial is above that zone's last one (`last_serials`).
+    If a zone with the same name was deleted, the first serial is above that zone's last one (`last_serials`).
     `append_publication` must follow in the same transaction.
     """
     for zone in zones:

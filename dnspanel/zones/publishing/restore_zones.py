@@ -1,4 +1,4 @@
-"""Restore zones from the trash: any number in one publication, or in one publication for each piece. Verbs.
+"""The restoration of zones from the trash, in one publication, or in one for each piece. Verbs.
 
 An obstacle to one zone affects only that zone: it stays in the trash, and the outcome has the reason. Each zone passes
 the same checks as a single one: rights, the name, zones above and below, the chain of trust, freezes, publish hooks,
@@ -46,7 +46,7 @@ PIECE_RRSETS = 50_000
 
 GONE = "zone.gone"  # the act that removes a zone from the trash before its time
 
-_TRIES = 3  # while others create zones of the same names
+_TRIES = 3  # while others create zones with the same names
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def selected_from_trash(selection: TrashSelection, author: Person, most: int = M
 
 
 def newest_in_trash(author: Person) -> QuerySet[Zone]:
-    """Return the zones in the trash that the author can see. If several have one name, return the newest deletion."""
+    """Return the zones in the trash that the author can see. Of several with the same name, return the newest."""
     later = Zone.objects.filter(name=OuterRef("name"), deleted_at__gt=OuterRef("deleted_at"))
     return access.trash_visible_to(author).exclude(Exists(later))
 
@@ -140,7 +140,7 @@ def restore_zones(
 
     The outcome names each zone that stays in the trash, and the reason. A zone that is restored already counts as
     unchanged. `in_transaction` runs in the transaction of each publication. The last publication gets `form_id`: the
-    same form sent twice publishes once. The publications are parts of one write, that of `joins` if given. Raise
+    same form sent twice publishes once. The publications are parts of one write (with `joins`, of that write). Raise
     PublishingOnHold or another ZoneError before the first piece; errors in later pieces leave the rest in the trash.
     """
     if (first := _published_by(acting.form_id)) is not None:
@@ -180,7 +180,7 @@ def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
     """Write the SOA of each restored zone, and return the revisions that bring the zones back. The zones are live
     already.
 
-    Each SOA gets the zone's next serial, above that of any zone of the same name that was deleted since, because
+    Each SOA gets the zone's next serial, above that of any zone with the same name that was deleted since, because
     secondaries must see that the serial moved. Two kinds of zones keep their SOA: presigned zones, because the
     signatures cover the serial, and transferred zones, because the serial is the primary's. A DS for a zone here that
     matches none of its keys is disabled. A zone that no node had is not brought to the nodes. `append_publication` must

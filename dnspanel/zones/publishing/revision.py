@@ -1,4 +1,4 @@
-"""Publish a draft as a revision of each zone and one sequence of the log. Verbs."""
+"""The publishing of a draft as one sequence of the log, with a revision of each zone. Verbs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -115,11 +115,11 @@ def publish(
     1. Lock the draft, then the zones in the order of their ids.
     2. Plan: merge each RRset, check the rules, count removed RRsets.
     3. Drop the operations, write the RRsets.
-    4. Append to the log, last, because all publishers queue for its head.
+    4. Append to the log as the last step, because all publishers queue for its head.
 
-    `consent` can be a function of the plans, so that a caller who compares them with a person's view does not plan
+    `consent` can be a function of the plans, so that a caller that compares them with a person's view does not plan
     twice. Its errors end the publication, and the draft does not change. `passing` decides from the plans how they pass
-    rules of approval. Without it, a draft that waits for approval is refused.
+    approval rules. Without it, a draft that waits for approval is refused.
 
     Raise RightMissing for an RRset that the author is not allowed to change, ApprovalNeeded, Frozen, HookRefused,
     DraftRefused, or PublishRefused (Conflicts, RuleViolations or GuardHolds): then the draft does not change. Raise
@@ -189,7 +189,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
 
 
 def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
-    """Lock and return the author's draft and its operations. There are none if the draft was saved and closed since."""
+    """Lock and return the author's draft and its operations. No operations if the draft was saved and closed since."""
     found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
     return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
 
@@ -264,7 +264,7 @@ def carry_out(
 
 
 def _with_soa(plan: ZonePlan) -> list[Change]:
-    """Return the plan's changes with that of the SOA. Only the SOA of a presigned zone can stay unchanged."""
+    """Return the plan's changes, including the SOA's. Only the SOA of a presigned zone can stay unchanged."""
     apex = plan.zone.name, rdtypes.SOA
     others = [change for change in plan.changes if change.key != apex]
     if plan.soa_before == plan.soa_after:

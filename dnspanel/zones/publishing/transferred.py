@@ -1,4 +1,4 @@
-"""Remove transferred zones from the nodes when they expire, and bring them back. Verbs.
+"""The removal of expired transferred zones from the nodes, and their return. Verbs.
 
 PowerDNS cannot answer SERVFAIL for one zone of a file without an error of the whole backend: for a zone without its
 SOA, with a disabled SOA, or without records, it answers REFUSED or an answer from the zone above (`test_unserved` in

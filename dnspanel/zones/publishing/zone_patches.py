@@ -1,4 +1,4 @@
-"""Publish changes at once, without a draft. Used by both APIs, dynamic updates and scripts.
+"""Patches: changes that are published at once, without a draft. Both APIs, dynamic updates and scripts use them.
 
 A patch computes the new RRsets of a zone *as a function of the current ones*, which are only certain once the zone is
 locked: "add this record" must not lose a record that another writer added a moment before.
@@ -37,7 +37,7 @@ Step = Callable[[RRset | None], RRset | None]
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A change of a zone, as a function of its current RRsets.
+    """A change to a zone, as a function of the zone's current RRsets.
 
     `decide` gets every RRset at `names` (None: of the whole zone) from the locked zone, and returns the changed ones.
     It is pure, and can raise any error to refuse the publication. `at_revision` is the revision that the zone must
@@ -124,7 +124,7 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
     At most one patch per zone. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its revision,
     RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless `confirmed`,
     PublishedInPart, and the errors of a patch's `decide`. `in_transaction` runs in the same transaction (the last one),
-    even if nothing changes: its writes are committed exactly if the patches are published. The same form sent twice
+    even if nothing changes: its writes are committed only if the patches are published. The same form sent twice
     returns the first publication, without plans.
     """
     if len({patch.zone.pk for patch in patches}) != len(patches):

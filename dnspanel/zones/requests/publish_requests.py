@@ -1,4 +1,4 @@
-"""Requests to publish a named draft: it waits for approval or a set time, and is then published. Verbs.
+"""Requests to publish a named draft after approval or at a set time. Verbs.
 
 The publication is in the name of the request's author and uses the author's current rights, even if an approver
 publishes it. An approval covers exactly the content that the approver saw. Later changes to the draft, or to its RRsets
@@ -380,7 +380,7 @@ def _at(publish_at: datetime | None) -> dict[str, str]:
 
 @contextmanager
 def _refusal_told(act: str, request: PublishRequest, by: Drafter, now: datetime) -> Iterator[None]:
-    """Record a RequestRefused of the block in the audit log after the block's transaction is rolled back."""
+    """Record a RequestRefused that the block raises in the audit log after the block's transaction is rolled back."""
     try:
         yield
     except RequestRefused as refusal:

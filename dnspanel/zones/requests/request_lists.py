@@ -62,7 +62,7 @@ class Attention:
 def request_for(reader: Drafter, key: UUID) -> PublishRequest:
     """Return the request with this key. Raise RequestUnknown unless the reader made it or sees one of its zones.
 
-    A token other than the author's must see all of its zones completely, since acts on a request affect all of it.
+    A token other than the author's must see all of the request's zones completely, since acts on a request affect all.
     """
     related = PublishRequest.objects.select_related("draft__owner", "author", "token__owner", "ended_by", "publication")
     found = related.filter(key=key).first()
@@ -159,7 +159,7 @@ def request_behind(publication: Publication) -> PublishRequest | None:
 
 
 def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
-    """Return the ticket named in a reason, and its URL by the rules of these zones. Both are empty without a ticket.
+    """Return the ticket named in a reason, and its URL from the zones' approval rules. Both are empty without a ticket.
 
     Needs one query if there are no rules, and none if the reason doesn't contain a digit.
     """

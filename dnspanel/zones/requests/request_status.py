@@ -32,7 +32,7 @@ Seen = Mapping[str, str]  # "zone id, name, type" of each RRset that changes →
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An approval, with the RRsets that changed since as texts of zone id, name and type."""
+    """An approval. `moved` has the RRsets that changed since, as texts with zone id, name and type."""
 
     note: RequestNote
     moved: frozenset[str]

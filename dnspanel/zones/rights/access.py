@@ -1,6 +1,6 @@
-"""Access checks of zones for people and tokens. Each check opens a zone if the actor is allowed to.
+"""Access checks for zones. Functions return a zone only if the person or token is allowed to use it.
 
-Faces open zones with these functions. The effect of a change on each RRset is only known after planning, so the verbs
+Pages and APIs use these functions. The effect of a change on each RRset is only known after planning, so the verbs
 that publish call `refuse_changes` themselves.
 """
 
@@ -86,7 +86,7 @@ def zones_within_reach(person: Person, right: Right) -> QuerySet[Zone]:
 
 
 def zone_for_reading(person: Person, name: str) -> Zone:
-    """Return the zone of this name. Raise Unknown if it doesn't exist or the person isn't allowed to see it."""
+    """Return the zone with this name. Raise Unknown if it doesn't exist or the person isn't allowed to see it."""
     try:
         canonical = names.parse(name)
     except BadName as exc:
@@ -98,7 +98,7 @@ def zone_for_reading(person: Person, name: str) -> Zone:
 
 
 def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zone:
-    """Return the zone of this canonical name quickly, without the related rows that pages need. Raise Unknown.
+    """Return the zone with this canonical name quickly, without the related rows that pages need. Raise Unknown.
 
     For `relations` see `find_zones.living_zone`.
     """
@@ -111,7 +111,7 @@ def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zo
 def unknown_to(person: Person, name: str) -> Unknown:
     """Return the error for a name without a visible zone: InTrash if the person can see it in the trash, else Unknown.
 
-    If the trash has several zones of this name, InTrash describes the most recently deleted one.
+    If the trash has several zones with this name, InTrash describes the most recently deleted one.
     """
     trashed = trash_visible_to(person).filter(has_name(name)).order_by("-deleted_at").first()
     if trashed is None or trashed.deleted_at is None:
@@ -121,7 +121,7 @@ def unknown_to(person: Person, name: str) -> Unknown:
 
 
 def zone_for_editing(person: Person, name: str) -> Zone:
-    """Return the zone of this name for changing records.
+    """Return the zone with this name for changing records.
 
     Raise Unknown, Forbidden if the person has read access only, and Transferred if its primary is elsewhere.
     """
@@ -143,7 +143,7 @@ def refuse_transferred(zone: Zone) -> None:
 
 
 def zone_for(person: Person, name: str, right: Right) -> Zone:
-    """Return the zone of this name if the person has the right. Raise Unknown or RightMissing."""
+    """Return the zone with this name if the person has the right. Raise Unknown or RightMissing."""
     zone = zone_for_reading(person, name)
     require_right(person, zone, right)
     return zone
@@ -207,7 +207,7 @@ def may_edit(person: Person) -> bool:
 
 
 def may_create_zones(person: Person) -> bool:
-    """Return True if the person is allowed to create zones of some name or team."""
+    """Return True if the person is allowed to create zones with some name or for some team."""
     actor = actor_of(person)
     return actor is not None and actor.may_somewhere(Right.CREATE_ZONE)
 

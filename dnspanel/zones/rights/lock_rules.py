@@ -1,4 +1,4 @@
-"""The rules of locks: which lock blocks a change. Zones without locks, nearly all, need no query."""
+"""The rules that decide which lock blocks a change. Most zones have no locks and need no query."""
 
 from collections.abc import Iterable, Sequence
 
@@ -48,7 +48,7 @@ def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) 
 
 
 def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
-    """Return the lock in `zone` that forbids the author to create a zone of this name below it, or None.
+    """Return the lock in `zone` that forbids the author to create a zone with this name below it, or None.
 
     `zone` is the closest zone above. The new zone would answer for all names at and below its apex. So locks of the
     whole zone, of names there, and of all types at a name above it forbid this.

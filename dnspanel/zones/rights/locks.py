@@ -1,4 +1,4 @@
-"""Locks: content that only its manager changes, such as records written by Terraform, with a reason for others. Verbs.
+"""Locks: content that only the lock's manager can change, such as Terraform's records, with a reason. Verbs.
 
 A lock covers a whole zone, a name, or an RRset. People who are allowed to change the zone's settings add and remove
 locks. So a lock never blocks permanently. It protects against mistakes, and its removal is in the audit log.

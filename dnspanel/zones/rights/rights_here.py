@@ -1,4 +1,4 @@
-"""The rights of people and tokens in a zone, with their sources. People hidden from the reader are omitted. Reads."""
+"""The rights of people and tokens in a zone, with their sources. People hidden from the reader are omitted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

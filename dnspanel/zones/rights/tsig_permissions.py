@@ -42,7 +42,7 @@ def rights_by_key(zone: Zone) -> dict[str, frozenset[Right]]:
 
 
 def actor_for(actor: Actor, zone_name: str, act: TsigAct) -> Actor:
-    """Return the actor of a TSIG key, limited to this act on the zone of this canonical name.
+    """Return the actor of a TSIG key, limited to this act on the zone with this canonical name.
 
     A key with `needs_permission` only keeps its scope's rights over a zone that names it. Other keys are returned
     unchanged.

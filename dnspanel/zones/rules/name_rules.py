@@ -87,7 +87,7 @@ def _are_plain(primary: str, mailbox: str) -> bool:
 
 
 def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
-    """Warn about a SOA primary that cannot be a host, and a mailbox that cannot be one (RFC 1035 3.3.13).
+    """Warn about a SOA primary that cannot be a host, or a name that cannot be a mailbox (RFC 1035 3.3.13).
 
     `exists` returns True for a name below the zone if this zone or another one answers for it.
     """

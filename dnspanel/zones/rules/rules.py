@@ -46,7 +46,7 @@ def check_zone(  # noqa: PLR0913  # a zone, and what is known around it
     allow_lua: bool = False,
     unanswered: Mapping[int, str] | None = None,
 ) -> list[Violation]:
-    """Return the violations by the changed RRsets, and by RRsets that point at them, errors first.
+    """Return the violations in the changed RRsets and in RRsets that point at them, errors first.
 
     `unanswered` has the types and kinds of values that not every node answers, with the reasons
     (`computed_types.reasons_against`).

@@ -40,7 +40,7 @@ def may_begin_runs(person: Person) -> bool:
 
 
 def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
-    """Select the person's own runs, or for a token those that it began, newest first."""
+    """Select the person's own runs, or the runs that the token began, newest first."""
     runs = ChangeRun.objects.select_related("author", "team", "policy").order_by("-pk")
     actor = actor_of(person)
     if actor is None:

@@ -107,7 +107,7 @@ def create_run(
 ) -> ChangeRun:
     """Create a dry run over the named zones, or over those that a search finds (an empty search finds all).
 
-    It waits for a worker. Raise Forbidden if the author isn't allowed to do the act with any zone, and SettingsRefused
+    It waits for a worker. Raise Forbidden if the author isn't allowed to do the act on any zone, and SettingsRefused
     for invalid tags or an invalid team. Raise RunRefused if the author has several unfinished runs, and for more than
     MOST_NAMED names.
     """

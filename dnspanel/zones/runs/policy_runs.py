@@ -126,8 +126,8 @@ def cancel_run(*, run: PolicyRun, by: Author, now: datetime) -> None:
 def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
     """Select the runs that the person can see, newest first.
 
-    These are all runs for people who can change policies. Otherwise they are the person's own runs, or for a token
-    those that it began.
+    These are all runs for people who can change policies. Otherwise they are the person's own runs, or the runs
+    that the token began.
     """
     runs = PolicyRun.objects.select_related("policy", "author").order_by("-pk")
     actor = actor_of(person)

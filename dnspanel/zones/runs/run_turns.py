@@ -1,4 +1,4 @@
-"""The turns of runs over many zones in a worker: author's rights, length of a turn, and failures. Verbs.
+"""A worker's turns on runs over many zones: the author's rights, the length of a turn, and failures. Verbs.
 
 The transaction that publishes a batch also writes the progress into the run's row. So if a worker is killed, its run
 continues after the last published batch.
@@ -214,7 +214,7 @@ def note_publications(run: Run, sequences: Sequence[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TakenBackBatch:
-    """A publication of a run that was reverted, with the number of zones that it changed."""
+    """A reverted publication of a run, with the number of zones that it changed."""
 
     sequence: int
     reason: str

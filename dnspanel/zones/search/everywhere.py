@@ -1,4 +1,4 @@
-"""Search RRsets in all zones that a person can see, with a bounded amount of work for each page."""
+"""The search for RRsets in all zones that a person can see, with a bounded amount of work for each page."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -47,7 +47,7 @@ _INTERNATIONAL = "xn--"
 
 
 def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
-    """Select the RRsets, or operations of a draft, that match every word and every filter of RRsets.
+    """Select the RRsets, or operations of a draft, that match every word and every RRset filter.
 
     For an operation, the resulting RRset must match; for `has:warning`, the published one. Terms that concern only
     zones are left to `zone_conditions`. `known` are the zones that the client can see.

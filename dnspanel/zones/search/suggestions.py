@@ -23,9 +23,9 @@ _EXAMPLES: dict[Filter, tuple[str, ...]] = {
 def suggestions(*, person: Person, text: str) -> list[str]:
     """Return the search text with its last word completed in several ways.
 
-    Return none for a word that isn't a filter.
+    Return nothing for a word that isn't a filter.
 
-    Tags are those of some zones that the person can see, and teams those that the person is allowed to see. At most one
+    Tags come from some zones that the person can see. Teams are those that the person is allowed to see. At most one
     query.
     """
     before, _, word = text.rpartition(" ")

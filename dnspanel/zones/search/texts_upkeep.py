@@ -1,4 +1,4 @@
-"""Update the search texts and the places of names after publications. Verbs."""
+"""The upkeep of search texts and of the places of names after publications. Verbs."""
 
 import logging
 from collections.abc import Iterator, Sequence

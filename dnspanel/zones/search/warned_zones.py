@@ -47,9 +47,9 @@ def unchecked_zones(search: Search) -> int:
 
 
 def _equal(column: str, outer: str) -> dict[str, OuterRef]:
-    """Return two bounds in place of an equation.
+    """Return two bounds in place of an equality condition.
 
-    For an equation, PostgreSQL would read the whole table into a hash table first.
+    For an equality, PostgreSQL would read the whole table into a hash table first.
     """
     return {f"{column}__gte": OuterRef(outer), f"{column}__lte": OuterRef(outer)}
 

@@ -38,7 +38,7 @@ _SERIAL_DIGITS = 10
 def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "QuerySet[Zone]":
     """Select the zones that match every term.
 
-    A word is searched in the zones' names; an address or network also in their records. A filter of RRsets finds zones
+    A word is searched in the zones' names; an address or network also in their records. An RRset filter finds zones
     with one RRset that matches all such filters; with a hyphen, zones without a match.
     """
     if search.faults:
@@ -101,7 +101,7 @@ def fitting_together(inside: tuple[Term, ...]) -> list[tuple[Term, ...]]:
 
 
 def _of_one_rrset(search: Search) -> tuple[Term, ...]:
-    """Return the positive filters of RRsets except `has:warning`. One RRset must match all of them."""
+    """Return the positive RRset filters except `has:warning`. One RRset must match all of them."""
     return tuple(term for term in search.about_rrsets if not (term.negated or term.is_warning))
 
 

@@ -1,6 +1,6 @@
-"""Search zones, in order of name, with a bounded amount of work for each page.
+"""The search for zones, sorted by name, with a bounded amount of work for each page.
 
-If a search asks for the content of zones, many may match, few, or none, and that is unknown at first. So the first
+If a search asks for the content of zones, it is unknown at first how many zones match: many, few or none. The first
 zones are examined, which is enough if many match. Then the index of search texts is used, which is enough if few match.
 Then more zones are examined in order, up to a limit, and the result names the last one.
 """

@@ -1,1 +1,1 @@
-"""Changes of how zones are signed. The package `dnssec` has the reads, and the parts without a database."""
+"""Changes to the signing of zones. The package `dnssec` has the queries, and the parts that need no database."""

@@ -1,4 +1,4 @@
-"""Begin rollovers that DNSSEC policies require: in a run, for keys that are too old, or to the first DS. Verbs."""
+"""Rollovers that begin because policies require them: in a run, for old keys, or to the first DS. Verbs."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None) -> Rollover:
-    """Begin a rollover in a run of policies. Raise the errors of `rollovers.begin`."""
+    """Begin a rollover in a policy run. Raise the errors of `rollovers.begin`."""
     return rollovers.begin(zone=zone, kind=kind, acting=acting, algorithm=algorithm)
 
 
@@ -41,7 +41,7 @@ def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
 
 
 def begin_first_ds(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """Begin rollovers of zones that wait only for their first DS. Cheap, so that it can run often.
+    """Begin rollovers of zones that wait only for their first DS. This is cheap and can run often.
 
     Refused zones wait for `begin_due_rollovers`. At most `most` rollovers are checked often at a time.
     """

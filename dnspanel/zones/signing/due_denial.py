@@ -1,4 +1,4 @@
-"""Finish changes between two NSEC3 chains whose second half is missing because the process died. Verbs.
+"""The completion of changes between two NSEC3 chains that a dead process left half done. Verbs.
 
 Two chains at once would mix their rows, so the first publication switches to NSEC and stores the target chain in the
 zone's state; the second publication follows at once. If it is missing after DUE_AFTER, it is published here. If a

@@ -1,4 +1,4 @@
-"""Select the zones whose rollover to the first DS must begin automatically, as their policies require."""
+"""The zones whose rollover to the first DS must begin automatically, as their policies require."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -85,7 +85,7 @@ def _leaves(cds: str) -> bool:
 
 
 def _delegated_here(zone_names: Sequence[str]) -> dict[str, bool]:
-    """Return for each name that a zone of this panel delegates whether that zone has a DS for it."""
+    """Return, for each name that a zone of this panel delegates, True if that zone has a DS for the name."""
     found = {}
     for name, (_, rrsets) in (nesting.rrsets_above(zone_names) if zone_names else {}).items():
         ds, ns = (rrsets.get((name, type)) for type in (rdtypes.DS, rdtypes.NS))

@@ -1,4 +1,4 @@
-"""Change how zones are signed, on behalf of people and programs, unless answers would not validate. Verbs."""
+"""Signing changes by people and programs, which are refused if answers would not validate. Verbs."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def change_guarded(
     *,
     rollover: Rollover | None = None,
 ) -> list[Publication]:
-    """Sign the zones as `decide` returns, like `publish_state.change_signing`, with further checks.
+    """Sign the zones as `decide` returns, like `signing_log.change_signing`, with further checks.
 
     Raise DnssecRefused for a presigned zone, for answers that would no longer validate, and for changed keys during a
     rollover other than `rollover`. An emergency rollover may break validation.

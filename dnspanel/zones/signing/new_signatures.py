@@ -1,4 +1,4 @@
-"""Move the serials of signed zones every week, so that secondaries transfer the new signatures. Verbs.
+"""The weekly increase of signed zones' serials, so that secondaries transfer the new signatures. Verbs.
 
 PowerDNS signs answers by weeks that begin on Thursdays: a signature is valid from a week before to two weeks after the
 start of its week. Nodes sign automatically. A secondary has the signatures of its last transfer, and transfers again

@@ -1,4 +1,4 @@
-"""Add and remove keys of a zone's other signers (RFC 8901, model 2). Verbs.
+"""The addition and removal of keys of a zone's other signers (RFC 8901, model 2). Verbs.
 
 Each signer has its own private keys, and signs the answers of its own servers. The DNSKEY RRset of each signer has the
 keys of all signers, so that resolvers can validate the answers of one signer with the DNSKEY RRset of another.
@@ -28,7 +28,7 @@ def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | Non
     """Add a key of another signer to the zone's answers, with its CDS and CDNSKEY if the zone has such records.
 
     `text` is a DNSKEY record of the zone, with its owner. Return None if the key exists already. Raise RightMissing,
-    NotSigned, BadPublicKey. Raise DnssecRefused for a key of another algorithm than the zone's (RFC 4035 section 2.2:
+    NotSigned, BadPublicKey. Raise DnssecRefused for a key whose algorithm isn't the zone's (RFC 4035 section 2.2:
     all records must be signed by each algorithm of the DNSKEY RRset), for one of the panel's own keys, for too many
     keys, and while a node does not answer with such records.
     """

@@ -1,4 +1,4 @@
-"""Read and change the DS records of a zone whose parent is a zone of this panel. Verbs."""
+"""The DS records of a zone whose parent is a zone of this panel, and changes to them. Verbs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

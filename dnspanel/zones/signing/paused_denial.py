@@ -1,4 +1,4 @@
-"""Change NSEC or NSEC3 in presigned zones with two publications, so that no answer is wrong. Verbs.
+"""Changes to NSEC or NSEC3 in presigned zones with two publications, so that no answer is wrong. Verbs.
 
 PowerDNS makes the chain from the zone's rows, with parameters in another file. The two cannot change at the same
 moment, and the panel cannot sign an answer for the time between. So the first publication *pauses* the denial: the

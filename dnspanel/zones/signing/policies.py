@@ -1,6 +1,6 @@
-"""Create, change and delete DNSSEC policies, and attach them to zones, tags and teams. Verbs.
+"""The DNSSEC policies that people create, change and delete, and attach to zones, tags and teams. Verbs.
 
-A change of a policy publishes nothing. Zones follow their policies through runs (`policy_runs`) and rollovers.
+A change to a policy publishes nothing. Zones follow their policies through runs (`policy_runs`) and rollovers.
 """
 
 from dataclasses import asdict, dataclass

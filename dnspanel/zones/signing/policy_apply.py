@@ -1,4 +1,4 @@
-"""Sign zones as their policies require, many in one publication. Verbs."""
+"""The signing of zones as their policies require, many in one publication. Verbs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -67,7 +67,7 @@ def follow_policies(
 class _Work:
     """The state of one call of `follow_policies`.
 
-    The keys of all zones get their ids, and are stored, in one query each.
+    The keys of all zones get their ids in one query, and one more query stores them.
     """
 
     def __init__(

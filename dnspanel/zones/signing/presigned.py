@@ -1,7 +1,7 @@
-"""Presigned zones: read the end of their signatures, and drop or renew the signatures. Verbs.
+"""Presigned zones: the end of their signatures, and the acts that drop or renew signatures. Verbs.
 
-A presigned zone is served with its original signatures. The panel has no keys of it, and PowerDNS does not sign it (its
-metadata PRESIGNED). The zone can change only by an import of the whole zone, with new signatures.
+A presigned zone is served with its original signatures. The panel has no keys for it, and PowerDNS does not sign it
+(metadata PRESIGNED). The zone can change only by an import of the whole zone, with new signatures.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Preview a change of the signing of many zones, for dry runs, with every refusal.
+"""The preview of a signing change for many zones, for dry runs, with every refusal.
 
 Nothing is written and no key is generated. The result can differ a moment later.
 """
@@ -36,7 +36,7 @@ class SigningPlan:
 def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: Person) -> list[SigningPlan]:
     """Return the effect of `sign.settle_zones` on each zone.
 
-    Raise DnssecRefused for parameters that no zone may have.
+    Raise DnssecRefused for parameters that no zone can have.
     """
     refuse_nsec3(requested.nsec3)
     states = signing_of_zones([zone.pk for zone in zones])

@@ -1,4 +1,4 @@
-"""Begin, advance, cancel and end rollovers of zones. `rollover` decides, and this module stores. Verbs."""
+"""The course of zones' rollovers, from beginning to end. `rollover` decides, and this module stores. Verbs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +63,7 @@ def begin(
     bits: int | None = None,
     emergency: bool = False,
 ) -> Rollover:
-    """Begin a rollover of this kind. New keys have the old algorithm, or `algorithm` in a rollover of the algorithm.
+    """Begin a rollover of this kind. New keys have the old algorithm, or `algorithm` in an algorithm rollover.
 
     A rollover to a DS uses the signing keys. If the parent is in this panel, the DS is added there, which needs the
     right to add it.
@@ -133,7 +133,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
     Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent.
 
-    Raise RightMissing, and DnssecRefused if the rollover cannot go back, or not yet.
+    Raise RightMissing, and DnssecRefused if the rollover cannot be canceled, or not yet.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()

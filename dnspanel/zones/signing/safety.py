@@ -1,4 +1,4 @@
-"""Refuse signing states that would make a zone bogus: its answers would not validate along the chain of trust."""
+"""Refusals of signing states that make a zone bogus: its answers would not validate along the chain of trust."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

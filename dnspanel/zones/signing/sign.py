@@ -1,4 +1,4 @@
-"""Sign zones, change their signing, and unsign them. Verbs.
+"""The signing of zones, signing changes, and the unsigning of zones. Verbs.
 
 Keys are generated and stored in the transaction that publishes them. Private parts are encrypted with PANEL_MASTER_KEY.
 """
@@ -122,7 +122,7 @@ def sign(
 def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
     """Sign the zone that the open transaction has created with a new default key. Call it as the last step.
 
-    A zone that is signed already because of its policy keeps those keys, and its NSEC3 if it has that. Raise
+    A zone that is already signed because of its policy keeps its keys, and its NSEC3 if it has any. Raise
     RightMissing. Raise DnssecRefused for parameters that resolvers treat as insecure, and for a zone that delegates a
     wildcard.
     """
@@ -177,7 +177,7 @@ def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
 
 
 def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
-    """Stop signing the zones, and delete their keys: for good after KEPT_AFTER_DELETION.
+    """Stop signing the zones, and delete their keys (permanently after KEPT_AFTER_DELETION).
 
     Raise Unknown and RightMissing. Raise DnssecRefused while a parent zone of this panel has a DS for one of the zones,
     or if one has other signers. A DS in a parent elsewhere must be removed before: the person has to check that.
@@ -284,7 +284,7 @@ def add_key(  # noqa: PLR0913  # the fields of a key
 def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
     """Return the key that this publication added to the zone.
 
-    For a form sent twice, `publication` is the first one, and so is the key.
+    For a form sent twice, `publication` and the key are those of the first submission.
     """
     numbers = Revision.objects.filter(publication=publication.pk, zone=zone).values("number")
     change = SigningChange.objects.filter(zone=zone, revision_number__in=numbers).first()

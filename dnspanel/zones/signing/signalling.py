@@ -1,4 +1,4 @@
-"""Signaling names (RFC 9615): request the records that authenticate a zone's first DS under its name servers. Verbs.
+"""Requests for signaling names (RFC 9615): records under name servers that authenticate a zone's first DS. Verbs.
 
 `fleet.dnssec.signalling_names` writes and removes the records.
 """

@@ -247,7 +247,7 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 
 
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
-    """Write RRsets, given as (zone id, zone name, RRset). Replace existing ones of the same name and type.
+    """Write RRsets, given as (zone id, zone name, RRset). Replace existing ones with the same name and type.
 
     The rows store the zone's next revision as their last change, since the revision is appended to the log after them.
     """

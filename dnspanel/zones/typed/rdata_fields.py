@@ -88,7 +88,7 @@ def is_untouched(layout: Layout, values: Values) -> bool:
 
 
 def without_missing(layout: Layout, faults: Mapping[str, str]) -> dict[str, str]:
-    """Return the faults without those of empty fields."""
+    """Return the faults except those about missing values."""
     unsaid = {field.name: missing(field) for field in layout.all_fields}
     return {name: fault for name, fault in faults.items() if unsaid.get(name) != fault}
 

@@ -1,6 +1,6 @@
 """The tags of an RRset and the comments of its values, as people type them. Pure.
 
-They are stored, compared and published with the RRset, like its comment, so changing them creates a revision.
+Both are stored, compared and published with the RRset, like its comment, so changing them creates a revision.
 """
 
 import re
@@ -43,9 +43,7 @@ def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
-    """Return notes from the format of `Notes.to_json`, for input from clients. Raise ValueError, and as `notes_of`
-    does.
-    """
+    """Return notes from the format of `Notes.to_json`, for clients' input. Raise ValueError and the errors of `notes_of`."""
     if not isinstance(found, dict) or found.keys() - {"tags", "value_comments"}:
         raise ValueError(gettext("an object with “tags” and “value_comments” and nothing else is needed"))
     tags, comments = found.get("tags", []), found.get("value_comments", {})
