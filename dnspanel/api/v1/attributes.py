@@ -1,6 +1,6 @@
 """Zone attributes other than records that clients of API v1 set and read back. Verbs.
 
-Most attributes have no effect here. Attributes that control how the serial changes have one.
+Most attributes have no effect here. The exceptions are those that control how the serial changes.
 
 An RRset here has one text as its comment. PowerDNS has a list of comments, each with an account and a time. The list is
 stored next to the text and is valid while the text is unchanged.

@@ -1,4 +1,4 @@
-"""Strict parsers of JSON bodies. They reject ambiguous JSON and values that can't be stored before a view sees them."""
+"""Strict parsers of JSON bodies. Ambiguous JSON and values that can't be stored never reach a view."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -18,7 +18,7 @@ class _Once(HttpResponse):
 
 
 class OneSecretView(V2View):
-    """The base class of views whose responses can contain a secret. Idempotency stores responses without it."""
+    """The base class of views whose responses can contain a secret. Idempotency stores responses without the secret."""
 
     def finalize_response(
         self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any

@@ -57,7 +57,7 @@ def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
 
 
 def mailbox_in(body: Mapping[str, Any]) -> str | None:
-    """Return the SOA mailbox as a domain name. The body can also have an email address."""
+    """Return the SOA mailbox as a domain name. The body can have a domain name or an email address."""
     return mailbox_text(body["hostmaster"]) if "hostmaster" in body else None
 
 

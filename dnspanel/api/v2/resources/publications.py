@@ -148,7 +148,7 @@ class PublicationDetail(V2View):
 
 
 def _wait(publication: Publication, actor: Actor, seconds: int, *, with_secondaries: bool) -> None:
-    """Wait until the nodes have the publication or the seconds are over.
+    """Wait until the nodes have the publication, but at most `seconds`.
 
     Raise TakenBack if the publication was taken back. The error has the reason only if the actor is allowed to see it.
     """

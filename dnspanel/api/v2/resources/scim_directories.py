@@ -121,7 +121,7 @@ class OneScimDirectory(V2View):
     def patch(self, request: Request, directory_id: int) -> HttpResponse:
         """Change a SCIM directory.
 
-        Fields that the request body omits stay unchanged. The panel recalculates at once the rights that the rules
+        Fields that the request body omits stay unchanged. The panel immediately recalculates the rights that the rules
         give. Needs the permission `people`.
         """
         actor, _ = _directory_to_change(request, directory_id)

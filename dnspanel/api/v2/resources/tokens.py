@@ -90,7 +90,7 @@ class NewTokenSerializer(TokenSerializer):
 
 
 class RotationSerializer(Shape):
-    """The time for which the old token still works."""
+    """The time until the old token stops working."""
 
     overlap_seconds = Integer(
         default=86_400,

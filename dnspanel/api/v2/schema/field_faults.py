@@ -132,9 +132,7 @@ def _explained_fault(field: Any, detail: Any, value: Any, pointer: str) -> Error
 
 
 def _is_of_framework(field: Any, detail: Any) -> bool:
-    """Return True if this error is one of the field's own messages. The code isn't enough: our checks use `invalid`
-    too.
-    """
+    """Return True if this error is one of the field's own messages. The panel's checks use the code `invalid` too."""
     template = str(field.error_messages.get(detail.code, ""))
     return bool(template) and str(detail).startswith(template.partition("{")[0])
 

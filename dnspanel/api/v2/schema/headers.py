@@ -96,7 +96,7 @@ def problem_headers(status: int) -> Schema:
 
 
 def _names(operations: Schema, method: str, operation: Schema, status: str, *, creates: bool) -> set[str]:
-    """Return the names of a response's headers. `creates` is True if a POST to this path creates an object."""
+    """Return a response's header names. `creates` is True if a POST to this path creates an object with its own URL."""
     name, parameters = operation["operationId"], {each["name"] for each in operation.get("parameters", [])}
     found = {*_TO_TOKENS} if operation["security"] else set()
     if status == "304":

@@ -25,7 +25,7 @@ _WRITTEN = {
 
 
 def variable_text(path: str, name: str, lists: Mapping[str, str]) -> str:
-    """Return the description of a path variable. `lists` has the name of the listing operation of each path."""
+    """Return the description of a path variable. `lists` maps each path to its listing operation."""
     if name in _VARIABLES:
         return _VARIABLES[name]
     above = path.partition("/{" + name + "}")[0]

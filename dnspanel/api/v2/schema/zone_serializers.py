@@ -260,7 +260,7 @@ class ViolationSerializer(Shape):
 
 
 class ConflictSerializer(Shape):
-    """An RRset that someone else has changed since. null means that it doesn't exist."""
+    """An RRset that someone else has changed in the meantime. null means that the RRset doesn't exist."""
 
     zone = serializers.CharField()
     operation = serializers.IntegerField(allow_null=True, help_text="Id of the change in the draft.")
