@@ -143,8 +143,8 @@ class TeamMember(V2View):
 def teams_visible_to(actor: Actor) -> "QuerySet[Team]":
     """Select the teams that the actor is allowed to see.
 
-    An actor with the permission `people` sees all teams. Others see their own teams; a token sees only those that its
-    scope names.
+    An actor with the permission `people` sees all teams. Others see their own teams. A token that doesn't cover all
+    zones sees only the teams in its scope.
     """
     found = Team.objects.prefetch_related("memberships__user")
     if Permission.PEOPLE in actor.permissions:
