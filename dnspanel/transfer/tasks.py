@@ -1,7 +1,7 @@
 """The Celery tasks of imports, exports and comparisons. Tasks carry ids, and are safe to run twice, late or never.
 
-Work that waits for another operator's server, or reads a large file, is in the queue *sources*. The queue *bulk* only
-has short work.
+Work that waits for another operator's server, or reads a large file, is in the queue *sources*. The queue *bulk* has
+only short work.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @shared_task(ignore_result=True)
 def run_import(job_id: int) -> str:
-    """Take a turn at an import, in parallel with other workers."""
+    """Work on an import for a turn, in parallel with other workers."""
     turn = _unless_postgresql_is_away(worker.work_on_import, job_id)
     if turn is None:
         return "PostgreSQL is away"
@@ -55,7 +55,7 @@ def run_cutover_check(check_id: int) -> str:
 
 @shared_task(ignore_result=True)
 def run_template(run_id: int) -> None:
-    """Take a turn at a run that updates zones to a version of a template."""
+    """Work for a turn on a run that updates zones to a version of a template."""
     with while_postgresql_answers():
         if runs.work_on_run(run_id):
             wake(run_template, run_id)
@@ -68,7 +68,7 @@ def wake_template_worker(*, run_id: int, **_: Any) -> None:
 
 @shared_task(ignore_result=True)
 def drive_transfers() -> str:
-    """Start workers for every job and template run with work, in case a wake was lost."""
+    """Start workers for every job and template run that has work, in case a wake-up was lost."""
     close_old_connections()
     imports, unread = worker.active_imports(), worker.imports_to_read()
     exports, checks = export_jobs.unfinished_exports(), server_comparison.unfinished_checks()
@@ -82,7 +82,7 @@ def drive_transfers() -> str:
 
 @shared_task(ignore_result=True)
 def keep_addresses() -> str:
-    """Update the addresses of vanity names to those of their nodes. Runs every minute."""
+    """Update the addresses of vanity names to the current addresses of their nodes. Runs every minute."""
     close_old_connections()
     return f"published={vanity.bring_into_step(now=timezone.now())}"
 

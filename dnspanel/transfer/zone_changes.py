@@ -1,4 +1,4 @@
-"""Compute the RRsets that an import changes in an existing zone. Pure."""
+"""The RRsets that an import changes in an existing zone. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -18,8 +18,8 @@ Changes = dict[Key, RRset | None]
 def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Changes:
     """Return {(name, type): the RRset afterwards, or None if removed}. The dict is empty if the import changes nothing.
 
-    A union keeps all values of the zone and adds the source's values. If both have an RRset, TTL and comment stay the
-    zone's. Replacing RRsets takes each RRset of the source unchanged, and keeps the zone's other RRsets. Both actions
+    A union keeps all values of the zone and adds the source's values. If both have an RRset, the zone's TTL and comment
+    stay. Replacing RRsets takes each RRset of the source unchanged, and keeps the zone's other RRsets. Both actions
     keep the SOA.
 
     Replacing the zone makes it equal to the source. A different SOA serial alone is not a change, because serials only
@@ -40,7 +40,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Iterator[str]:
-    """Yield a reason for each RRset that both sides have and that cannot be united, such as two CNAMEs of one name."""
+    """Yield a reason for each RRset that both sides have and that cannot be united, such as two CNAMEs at one name."""
     for ready in _relevant_rrsets(parsed, action):
         key = ready.name, ready.type
         if _unites(action, key, current) and _merge_values(current[key], rrset_of(ready)) is None:
@@ -80,7 +80,7 @@ def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
 
 
 def _merge_values(ours: RRset, theirs: RRset) -> RRset | None:
-    """Return our RRset with the other RRset's values added, or None if this type cannot have all of them."""
+    """Return our RRset with the other RRset's values added, or None if an RRset of this type cannot hold all values."""
     new = rdata.not_among(ours.type, theirs.rdata, ours.rdata)
     if not new:
         return ours

@@ -1,11 +1,12 @@
-"""Convert a zone or a part of it to zone-file text for editing, and read the edited text. Writes nothing.
+"""The zone-file text that people edit: it is made from a zone or a part of it, and read again. Writes nothing.
 
 The text is like an export, but with ALIAS and LUA as people write them. Each line is one record. An RRset's comment is
 at the end of its first line, a disabled record is `;!disabled name ttl IN TYPE rdata`, and tags and comments of values
 are `;!noted name TYPE {…}`. The parser of imports reads it.
 
-The changes are the differences from the original text (the base). So RRsets that others published in between, or that
-the text does not have, stay unchanged. Both texts are only input: the draft's verb decides about each change.
+The changes are the differences from the original text (the base). So RRsets that others published in the time between,
+or that the text does not have, stay unchanged. Both texts are only input: `draft.change_rrsets` decides about each
+change.
 """
 
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ LONGEST_TEXT = 2_000_000  # characters
 
 
 class TooLarge(Exception):
-    """The text has more RRsets or characters than can be edited."""
+    """The selected RRsets are too many or too long to be edited as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
     now: datetime,
     over_clashes: bool = False,
 ) -> EditedText:
-    """Return the changes in the text. The base must have been made for the same author.
+    """Return the changes in the text compared with the base, which must have been made for the same author.
 
     `is_complete` means that the base had every RRset of the zone. Neither text is trusted: the result must go through
     `draft.change_rrsets`, with the zone's revision when the base was made. No content of a text raises an error.
@@ -124,7 +125,7 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
 def _read(zone: str, text: str) -> Reader:
     """Parse a text.
 
-    Data that the text must not have is an error, so that nothing that a person wrote is lost silently.
+    Unsupported data in the text is an error, so that no part of a person's text is lost silently.
     """
     document = Document("", text.encode("utf-8", "surrogateescape"), zone)
     reader = Reader(zone, Scope(comments=True, allow_lua=True), include=_no_include, most_generated=MOST_RRSETS)
@@ -180,7 +181,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
     is_complete: bool,
     over_clashes: bool,
 ) -> None:
-    """Add the differences from the base to the result, and report those that the author must not make.
+    """Add the differences from the base to the result, and report changes that the author must not make.
 
     Raise Enough.
     """
@@ -225,7 +226,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
 
 
 def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | None) -> RRset | None:
-    """Return the RRset that the text asks for.
+    """Return the RRset that the text describes.
 
     A comment that was not edited stays, even if it does not fit on a line.
     """
@@ -267,7 +268,7 @@ def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[Sourc
 
 
 def _ask_rules(zone: Zone, author: User, reader: Reader, result: EditedText, now: datetime) -> None:
-    """Add the broken rules that prevent publishing to the result.
+    """Add the broken rules to the result: errors that prevent publishing as `blocking`, and warnings as `advice`.
 
     The rest of the draft is taken into account.
     """

@@ -25,8 +25,7 @@ _TXT_TYPES = frozenset({"TXT", "SPF"})
 
 
 def numbered_rows(lines: Iterable[str], mapping: CsvMapping) -> Iterator[tuple[int, int, list[str] | str]]:
-    """Yield (first line number, last line number, cells) for each row, with an error text instead of cells if it's
-    faulty.
+    """Yield (first line, last line, cells) for each row, or an error text instead of the cells.
 
     The header and the rows above it, empty rows and comments are left out.
     """

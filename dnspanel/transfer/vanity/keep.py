@@ -1,8 +1,8 @@
-"""Keep the addresses of vanity names: name servers in a zone here that get the addresses of nodes. Verbs.
+"""The addresses of vanity names: name servers in a zone of the panel that have the addresses of nodes. Verbs.
 
     set (its newest version) ─► names in the zone, each with nodes ─► addresses of these nodes ─► A and AAAA in the zone
 
-The addresses are published in the name of the person or token that requested this, within their current rights.
+The addresses are published in the name of the person or token that turned this on, within their current rights.
 """
 
 import ipaddress
@@ -42,14 +42,14 @@ RRsets = Mapping[Key, RRset]
 
 
 class _StoppedMeanwhile(Exception):
-    """Raised when a person has stopped or changed the keeping of the addresses since they were read."""
+    """The error raised when a person stopped or changed the updates after the addresses were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A zone with names of a set, and the addresses that these names should have.
+    """A zone that contains names of a set, with the addresses that these names should have.
 
-    `kept` is None if the addresses are not kept.
+    `kept` is None if the addresses are not kept up to date.
     """
 
     zone: Zone
@@ -58,7 +58,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones, by name, that have names of the set with nodes and that this person is allowed to see."""
+    """Return the zones that contain names of the set with nodes and that this person can see, sorted by name."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
@@ -76,11 +76,11 @@ def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
 
 
 def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> KeptAddresses:
-    """Set the zone's names of this set to the addresses of their nodes, now and from now on.
+    """Set the zone's names of this set to their nodes' addresses, and keep these addresses up to date.
 
-    This is done in the author's name; a later call replaces the author. The audit log records it. Raise TemplateRefused
-    if no such name is in the zone or too many zones are kept already. Raise RightMissing, Locked or Transferred if the
-    author is not allowed to write these addresses. Other obstacles are stored, as at every later turn.
+    The author's rights apply; a later call replaces the author. The audit log records it. Raise TemplateRefused if no
+    such name is in the zone or too many zones are kept already. Raise RightMissing, Locked or Transferred if the author
+    is not allowed to write these addresses. Other obstacles are stored, as at every later update.
     """
     found = newest_set(template)
     expected = {} if found is None else _expected_addresses(found.servers, zone)
@@ -111,7 +111,7 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
 
 
 def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> None:
-    """Stop keeping the addresses, which remain unchanged. A second call changes nothing.
+    """Stop keeping the addresses up to date. The current addresses stay. A second call changes nothing.
 
     Raise Forbidden for a person who is not allowed to edit the zone. Raise RightMissing or Locked for a person who is
     not allowed to write addresses there.
@@ -128,12 +128,11 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
 
 
 def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
-    """Publish the nodes' addresses in zones that have other addresses, zone by zone. Return the number of changed
-    zones.
+    """Publish the nodes' addresses in zones that have other addresses. Return the number of changed zones.
 
-    If a zone fails, the reason is stored, and the zone is tried again after TRIED_AGAIN_AFTER. A name that no longer
-    has a node keeps its addresses. While publishing is held, all zones wait. The number of queries is fixed, plus some
-    for each zone that differs.
+    Each zone is published separately. If a zone fails, the reason is stored, and the zone is tried again after
+    TRIED_AGAIN_AFTER. A name that no longer has a node keeps its addresses. While publishing is held, all zones wait.
+    The number of queries is fixed, plus several for each zone that differs.
     """
     due = (
         _select_kept().filter(zone__deleted_at=None).filter(Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER))
@@ -168,7 +167,7 @@ def _select_kept() -> "QuerySet[KeptAddresses]":
 
 
 def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: datetime) -> bool:
-    """Publish these addresses in the zone. Return True if that made a publication. Obstacles are stored."""
+    """Publish these addresses in the zone. Return True if there was a change to publish. Obstacles are stored."""
 
     def refuse_stopped() -> None:
         if not KeptAddresses.objects.filter(pk=kept.pk, set_at=kept.set_at).exists():
@@ -235,7 +234,7 @@ def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]
 def _changes(expected: Mapping[str, Sequence[str]], current: RRsets) -> list[Change]:
     """Return the changes that set the names to these addresses.
 
-    A name that would have no address keeps its own.
+    A name without new addresses keeps its current addresses.
     """
     changes = []
     for name, addresses in expected.items():

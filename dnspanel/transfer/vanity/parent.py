@@ -1,4 +1,4 @@
-"""Ask the parent over DNS for a zone's name servers and their glue, when a person requests it. Verbs."""
+"""The check of a zone's name servers and glue at its parent over DNS, when a person requests it. Verbs."""
 
 from datetime import datetime
 

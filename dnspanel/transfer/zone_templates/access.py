@@ -1,4 +1,4 @@
-"""Check who is allowed to see, create and change templates.
+"""The rights to see, create and change templates.
 
 A panel-wide template is visible to everyone who sees zones. A team's template is visible to people who see all zones or
 some of that team's. People with the right TEMPLATES over the team's zones, or over all zones, can change it. Everyone
@@ -62,7 +62,7 @@ def set_for(person: Person, set_id: int) -> ZoneTemplate:
 
 
 def may_change_in(person: Person, team_id: int | None) -> bool:
-    """Return True if this person is allowed to create and change templates of the team, or (None) panel-wide ones."""
+    """Return True if this person is allowed to create and change templates of the team, or panel-wide ones for None."""
     actor = actor_of(person)
     return actor is not None and all(
         any(
@@ -93,7 +93,7 @@ def teams_to_choose_from(author: Person) -> list[Team]:
 
 
 def may_make_templates(person: Person) -> bool:
-    """Return True if this person is allowed to create panel-wide templates or those of any team."""
+    """Return True if this person is allowed to create templates, either panel-wide or for a team."""
     actor = actor_of(person)
     if actor is None or not actor.may_somewhere(Right.TEMPLATES):
         return False

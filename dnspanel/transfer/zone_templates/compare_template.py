@@ -1,4 +1,4 @@
-"""Compute the steps that bring a zone to a template, and that respect edits by hand. Pure."""
+"""The steps that make a zone match a template without losing edits by hand. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,12 +47,12 @@ class Step:
 def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) -> list[Step]:
     """Return the steps that make a zone match the template, in the order of names and types.
 
-    `now` are the zone's RRsets at the keys of the other arguments. `bases` are the RRsets that the template left there.
-    If the zone still has the RRset of a base, or lacks it as that base does, it was not edited by hand and follows the
+    `now` are the zone's RRsets at the keys of the other arguments. `bases` are the RRsets that the template put there.
+    If the zone's RRset is the same as in a base, or missing in both, it was not edited by hand and follows the
     template.
 
-    Other RRsets are a conflict if they are in the way; otherwise they stay unchanged. The NS of the apex are never
-    removed, because a zone needs some. Comments and tags are not differences, and stay if the template has none.
+    Any other RRset that differs is a conflict. The NS of the apex are never removed, because a zone needs some.
+    Comments and tags are not differences, and stay if the template has none.
     """
     keys = dict.fromkeys([*wanted, *(key for base in bases for key in base)])
     return [_step(key, now.get(key), wanted.get(key), [base.get(key) for base in bases], apex) for key in sorted(keys)]

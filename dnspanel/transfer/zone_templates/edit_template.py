@@ -1,6 +1,6 @@
-"""Create, change, publish and delete templates. Verbs.
+"""Creating, changing, publishing and deleting templates. Verbs.
 
-Nothing here changes a zone. Linked zones are updated by a run (`runs`), and other zones never are.
+This module does not change any zone. Linked zones are updated by a run (`runs`), and other zones never are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ MOST_TOLD = 50  # faults of a text
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The content of a template version."""
+    """The content of a template version: its text, variables and note, and the servers of a set of name servers."""
 
     text: str
     variables: Sequence[Variable] = ()
@@ -123,7 +123,7 @@ def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: date
 def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Author, now: datetime) -> TemplateVersion:
     """Publish a version of the template, for new uses. Existing zones do not change.
 
-    If its content equals the newest version, return that one and create none. Raise Forbidden, TemplateRefused or
+    If the newest version has the same content, return that version and create none. Raise Forbidden, TemplateRefused or
     TemplateUnknown, and TemplateMoved if the newest version is not the `seen` one.
     """
     content = check_text(content)
@@ -156,8 +156,8 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
     """Make this set of name servers the default for new zones of its team (or of zones without a team), or stop that.
 
-    The team's previous default set loses this role. Raise Forbidden, TemplateRefused for another kind of template, or
-    TemplateUnknown.
+    The team's previous default set is then no longer the default. Raise Forbidden, TemplateRefused for another kind of
+    template, or TemplateUnknown.
     """
     with transaction.atomic():
         # In one order, whichever is chosen: two who choose at once take turns.
@@ -256,8 +256,8 @@ def _checked_line(field: str, text: str) -> str:
 def check_text(content: Text) -> Text:
     """Return the content with normalized line ends and labels.
 
-    Raise TemplateRefused if no zone could use the content. Faults of the text are at `text`, and those of a variable at
-    `variables/` and its name.
+    Raise TemplateRefused if no zone could use the content. The error has the faults of the text under `text`, and those
+    of a variable under `variables/` with its name.
     """
     note = _checked_line("note", content.note)
     text = content.text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,4 +1,4 @@
-"""Read the zones that are linked to a template, the templates of a zone, and the changes of a version."""
+"""The zones that are linked to a template, the templates of a zone, and the differences between versions."""
 
 import difflib
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ def set_of(zone: Zone, person: Person) -> FollowedSet | None:
 
 
 def text_diff(before: TemplateVersion, after: TemplateVersion) -> list[tuple[str, str]]:
-    """Return the diff of both versions, as pairs of "is-delete", "is-add" or "is-same" and a line.
+    """Return the differences between two versions, as pairs (kind, line) with kind "is-delete", "is-add" or "is-same".
 
     The variables are lines at the end.
     """

@@ -1,4 +1,4 @@
-"""Update zones to a version of a template, as a job: first a dry run, then the real run, in batches. Verbs.
+"""Runs that update zones to a version of a template, in batches: first a dry run, then a real run. Verbs.
 
 A run covers the zones that are linked to the template, or the zones that a search finds. Each batch is one publication,
 which can be undone like any other. RRsets that were edited by hand stay unless the run overwrites them.
@@ -96,9 +96,9 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 ) -> TemplateRun:
     """Create a dry run of the template's newest version, which waits for a worker.
 
-    By default it covers the linked zones, with their values. With a `search` (as in the list of zones; "" finds all) it
-    covers the zones that are found, and with `names` the zones of these names. Both use the given values, and `keep`
-    links the zones to the template.
+    By default it covers the linked zones, with the values of their links. With a `search` (as in the list of zones; ""
+    finds all) it covers the zones that are found, and with `names` the zones with these names. Both use the given
+    values, and `keep` links the zones to the template.
 
     Raise Forbidden if the author is not allowed to change any zone, TemplateUnknown, TemplateRefused for a snippet or
     wrong values, and RunRefused if the author has several unfinished runs.
@@ -126,7 +126,7 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 def start_run(
     *, dry_run: TemplateRun, by: Author, now: datetime, overwrite: bool = False, form_id: UUID | None = None
 ) -> TemplateRun:
-    """Create a real run that publishes what this dry run found, and waits for a worker.
+    """Create a real run that publishes the results of this dry run, and waits for a worker.
 
     With `overwrite`, RRsets that were edited by hand are replaced with the template's. Raise RunRefused if the dry run
     has not ended, TemplateUnknown, or Forbidden.
@@ -167,7 +167,7 @@ def cancel_run(*, run: TemplateRun, by: Author, now: datetime) -> None:
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Return True if this person has the permission to edit records, and so possibly a zone to change."""
+    """Return True if this person has the permission to edit records, which a run requires."""
     return can(person, Permission.EDIT)
 
 
@@ -177,9 +177,9 @@ def _require_editor(by: Author) -> None:
 
 
 def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
-    """Return the person's own runs of templates that they still see, newest first.
+    """Return the person's own template runs, newest first, without those of templates that the person no longer sees.
 
-    A token sees only the runs it created.
+    A token sees only the runs that it created.
     """
     runs = TemplateRun.objects.select_related("template", "author").order_by("-pk")
     actor = actor_of(person)
@@ -198,12 +198,12 @@ def run_for(person: Person, run_id: int) -> TemplateRun:
 
 
 def unfinished_runs() -> list[int]:
-    """Return the ids of runs that need a worker. While publishing is held there are none."""
+    """Return the ids of runs that need a worker. The list is empty while publishing is held."""
     return run_turns.unfinished_ids(TemplateRun)
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
-    """Take a turn at the run. Return True if more work is left."""
+    """Work on the run for a turn. Return True if more work is left."""
     return run_turns.work(
         TemplateRun.objects.select_related("author", "token", "template"),
         run_id,
@@ -214,7 +214,7 @@ def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.T
 
 
 def _take_batch(run: TemplateRun, batch: int) -> bool:
-    """Process the next zones, or end the run. Return True if more zones can be left."""
+    """Process the next zones, or end the run. Return True if there can be more zones."""
     author = run_turns.author_of(run)
     if author is not None:
         try:
@@ -252,7 +252,8 @@ class _Batch:
     def carry_out(self) -> None:
         """Publish the zones in one publication and record it in the run's row. A dry run only records the results.
 
-        Raise RightMissing, RevisionMoved or another error if one of the zones changed since it was read.
+        Raise RightMissing, RevisionMoved or another error if a zone or the author's rights changed since the zones were
+        read.
         """
         found = self._find_changes()
         refusal: HookRefused | None = None
@@ -284,9 +285,9 @@ class _Batch:
 
     @property
     def _changes_servers(self) -> bool:
-        """True if the guard needs no further confirmation.
+        """True if the run applies a set of name servers, so that the guard needs no further confirmation.
 
-        That is the case for a set of name servers: the person who started the run has seen the dry run.
+        The person who started the run has already seen the result of the dry run.
         """
         return self._run.template.kind == TemplateKind.SERVERS
 
@@ -341,7 +342,7 @@ class _Batch:
         return sees is None or all(sees(*step.change.key) for step in steps)
 
     def _refuse_changes(self, found: Mapping[int, Found], present: Mapping[int, RRsets]) -> dict[int, Found]:
-        """Return the zones that rights, rules or the guard keep from being changed, with the reason."""
+        """Return by id the zones that rights, rules or the guard do not allow to change, with the reason."""
         edits: dict[int, tuple[Zone, list[Edit]]] = {}
         for zone in self._zones:
             if changes := found[zone.pk].changes:

@@ -1,4 +1,4 @@
-"""Read and write sets of name servers as people and programs write them: names, addresses and nodes, checked.
+"""The reader and writer of sets of name servers as text: names, addresses and nodes, checked.
 
     ns1.example.net. 192.0.2.1 2001:db8::1
     ns2.example.net. node:fra1
@@ -24,7 +24,7 @@ NODE = "node:"
 
 
 def parse_hosts(text: str) -> tuple[Host, ...]:
-    """Return the name servers in a text with one per line. Raise TemplateRefused at `hosts`."""
+    """Return the name servers in a text with one server per line. Raise TemplateRefused with errors at `hosts`."""
     lines = [words for line in text.splitlines()[: 2 * MOST_HOSTS] if (words := line.split())]
     hosts, faults = [], []
     for words in lines:
@@ -89,7 +89,7 @@ def read_name(text: str) -> str:
 
 
 def content_of(servers: Servers, note: str = "") -> Text:
-    """Return the version content of the set, for `edit_template`. Raise TemplateRefused with invalid fields."""
+    """Return the set as a version's content, for `edit_template`. Raise TemplateRefused with the invalid fields."""
     faults: dict[str, list[str]] = {}
     if not servers.hosts:
         faults["hosts"] = [gettext("A set has at least one name server.")]

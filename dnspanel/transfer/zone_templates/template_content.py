@@ -1,4 +1,4 @@
-"""Make the RRsets of a template version for one zone, with every fault and its place.
+"""The RRsets that a template version makes for one zone, with every fault and its place.
 
     text ─► expand ─► Reader ─► Content ─► rules about the records by themselves ─► Made
     (template_text)  (the one parser of zone files)
@@ -49,7 +49,7 @@ _NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The RRsets that a template makes. They are only valid without faults.
+    """The RRsets that a template makes. Use them only if `faults` is empty.
 
     `servers` is set if the template also names servers in a zone's SOA.
     """
@@ -64,11 +64,11 @@ class Made:
 
     @property
     def names_in_soa(self) -> bool:
-        """True if the template sets names in the zone's SOA. The template has no SOA record."""
+        """True if the template sets names in the zone's SOA, although the template has no SOA record."""
         return self.servers is not None and bool(self.servers.primary or self.servers.hostmaster)
 
     def over(self, current: Mapping[Key, RRset], apex: str) -> dict[Key, RRset]:
-        """Return the template's RRsets by key, with the zone's SOA changed to name the template's servers."""
+        """Return the template's RRsets by key, together with the zone's SOA if the template sets names in it."""
         made = self.by_key
         if self.servers is not None and self.names_in_soa and (soa := current.get((apex, rdtypes.SOA))) is not None:
             made[apex, rdtypes.SOA] = self.servers.named_in(soa)

@@ -1,4 +1,4 @@
-"""Use a template for new zones or in a draft of existing zones, and link zones to it. Verbs."""
+"""The use of templates for new zones and in drafts of existing zones, and the links of zones to templates. Verbs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Using:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A template's changes to a zone, compared with the zone in its author's draft.
+    """The changes that a template would make to a zone, compared with the author's draft of the zone.
 
     With faults there are no steps.
     """
@@ -64,8 +64,8 @@ class Proposal:
 def using(template: ZoneTemplate, values: Values, number: int | None = None) -> Using:
     """Return a version of the template, by default the newest, with the values of its variables.
 
-    Other values are ignored. Raise TemplateUnknown if the version does not exist, and TemplateRefused if a value is too
-    long.
+    Values without a variable are ignored. Raise TemplateUnknown if the version does not exist, and TemplateRefused if a
+    value is too long.
     """
     try:
         version = version_of(template, number)
@@ -132,7 +132,7 @@ def publish_steps(  # noqa: PLR0913  # what is published, and what a person conf
     accept_warnings: bool = True,
     confirmed: bool = True,
 ) -> zone_patches.Outcome:
-    """Publish these steps in their own publication. They must have been proposed for the zone's current revision.
+    """Publish these steps in a separate publication. They must have been proposed for the zone's current revision.
 
     `keep` is as for `draft_steps`, and the link changes in the same transaction. Raise the errors of
     `zone_patches.publish_patches`, and Forbidden for a person who is not allowed to change the zone.
@@ -210,7 +210,7 @@ def create_zones_from(
 
 
 def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
-    """Return the new zone with its RRsets replaced by the template's where both have one, and the template's faults."""
+    """Return the new zone with its RRsets replaced by the template's at the same keys, and the template's faults."""
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet is for records at a name, not for new zones.")),)
     made = use.make_content(zone.name)
@@ -235,7 +235,7 @@ def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
 
 
 def keys_of(*made: Made, apex: str) -> set[Key]:
-    """Return the keys of all RRsets that these templates make in a zone, with its SOA if they set names there."""
+    """Return the keys of all RRsets that these templates make in a zone, including its SOA if they set names there."""
     soa = {(apex, rdtypes.SOA)} if any(each.names_in_soa for each in made) else set()
     return soa.union(*(each.by_key for each in made))
 
@@ -254,7 +254,7 @@ def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: st
 
 
 def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[Made]:
-    """Return the RRsets that the template left in a zone, for the published version and the ones before it.
+    """Return the RRsets that the template put into a zone, for the published version and for earlier ones.
 
     `make` expands a version. If an old version breaks current rules, none of its RRsets count as the template's.
     """
@@ -272,9 +272,9 @@ def leave_other_sets(template: ZoneTemplate, zone_ids: Collection[int]) -> None:
 
 
 def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None:
-    """Record that the zone is linked to the template.
+    """Record that the zone is linked to the template in a draft.
 
-    The previous state also counts until the draft is published.
+    Until the draft is published, the previous state of the link also counts.
     """
     with transaction.atomic():
         link = TemplateLink.objects.select_for_update().filter(zone=zone, template=use.template).first()
@@ -303,7 +303,7 @@ def _record_link(use: Using, zone: Zone, author: Author, now: datetime) -> None:
 
 
 def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key], *, drafted: bool) -> dict[Key, RRset]:
-    """Return the RRsets that exist at these keys."""
+    """Return the RRsets that exist at these keys, in the author's draft if `drafted`, or else as published."""
     sees = access.visibility_of(author, zone)
     for key in sorted(keys):
         if sees is not None and not sees(*key):

@@ -1,4 +1,4 @@
-"""Find the zone of a file from its source, its SOA, its $ORIGIN or its file name."""
+"""The detection of a file's zone from its source, its SOA, its $ORIGIN or its file name."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ _LAST_LABEL = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]", re.ASCII)
 
 
 class Found(NamedTuple):
-    """The zone of a file, or "" with the reason and the line (from 0) that should name it.
+    """The zone of a file, or "" with the reason and the number (from 0) of the line that should name the zone.
 
     `is_dotless` is True if the zone's name in the file lacks the trailing dot. Then other names probably lack it, too.
     """
@@ -39,10 +39,10 @@ class Found(NamedTuple):
 
 
 class _Stated(NamedTuple):
-    """The zone that a file names up to its first SOA.
+    """The zone that a file names in the lines up to its first SOA.
 
-    `owner` is the SOA's owner: None without a SOA, or "" if it is relative and there is no origin. `origin` is the
-    first $ORIGIN or "".
+    `owner` is the SOA's owner: None without a SOA, or "" if the owner is relative and there is no origin. `origin` is
+    the first $ORIGIN or "".
     """
 
     owner: str | None
@@ -74,7 +74,7 @@ def find(sheet: Sheet, include: Include) -> Found:
 
 
 def _stated_at_once(lines: list[str]) -> str:
-    """Return the zone of a file with the usual beginning `$ORIGIN`, `$TTL`, SOA. Return "" for any other."""
+    """Return the zone of a file that begins as usual with `$ORIGIN`, `$TTL`, SOA. Return "" for any other file."""
     origin = ""
     for line in lines:
         fields = line.split(None, 4)
@@ -120,7 +120,7 @@ def _read_stated(sheet: Sheet, include: Include) -> _Stated:
 
 
 def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
-    """Return True if the name of the zone in the file is absolute although it lacks the trailing dot.
+    """Return True if the zone's name in the file is absolute although it lacks the trailing dot.
 
     Exporters such as Cloudflare's write such names. `base` is the zone from the source or the file name, or "". If
     `base` comes from the file name, a name with a dot is relative to it only if the file's text contains `base`.
@@ -134,10 +134,10 @@ def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
 
 
 def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
-    """Return True if the SOA's owner is the origin again, without the trailing dot.
+    """Return True if the SOA's owner repeats the origin without the trailing dot.
 
-    After `$ORIGIN example.test.`, `example.test` would be `example.test.example.test.`, which is only meant if the
-    file's name is that. A single label can repeat: `com.com.` is a zone.
+    After `$ORIGIN example.test.`, `example.test` would be `example.test.example.test.`, which is only right if the file
+    has that name. A single label can repeat: `com.com.` is a zone.
     """
     if _parse_name(f"{owner}.", names.ROOT) != origin:
         return False
@@ -145,7 +145,7 @@ def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
 
 
 def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not empty, with the lines of included files in their place."""
+    """Yield the lines that are not empty, with the lines of an included file in place of its `$INCLUDE`."""
     for line, text in enumerate(sheet.lines):
         if text[:8].upper() == "$INCLUDE" and depth < _MOST_DEPTH:
             fields = text.partition(";")[0].split()

@@ -1,8 +1,8 @@
-"""Check the zone rules for a zone that was just read: a quick scan of all RRsets, then the rules for the suspects.
+"""The check of zone rules after a zone file is read: a quick scan of all RRsets, then the rules for the suspects.
 
 `suspects` finds every RRset that can have an error or a warning from `rules.check_zone`, and takes little time for a
-zone without any. `violations` runs the rules on these. A test checks that together they find everything that the rules
-find in the whole zone. Notes are left out, because an import of thousands of zones would have too many.
+zone without suspects. `violations` runs the rules on the suspects. A test checks that together they find everything
+that the rules find in the whole zone. Notes are left out, because an import of thousands of zones would have too many.
 """
 
 from bisect import bisect_left
@@ -47,8 +47,8 @@ _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtype
 class Suspects:
     """Record keys of RRsets to check with the rules: `grave` can be errors, and `slight` can only be warnings.
 
-    `aliases` are CNAMEs to services at names in another form than clients look up, or CNAMEs that DNAMEs can send in
-    circles.
+    `aliases` has two kinds of CNAMEs: those to services whose names differ from the form that clients look up, and
+    those that a DNAME can send in circles.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Suspects:
 
 
 def suspects(content: Content, ordered: list[bytes]) -> Suspects:
-    """Find every RRset that can break a rule. `ordered` are the sorted record keys."""
+    """Return every RRset that can break a rule. `ordered` are the sorted record keys."""
     found = Suspects()
     misplaced, has_cuts = _suspect_by_type(content, ordered, found)
     _suspect_aliases(content, ordered, misplaced, found)
@@ -72,9 +72,9 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
 
 
 def _suspect_by_type(content: Content, ordered: list[bytes], found: Suspects) -> tuple[set[str], bool]:
-    """Check each RRset of the types that have their own rules.
+    """Suspect RRsets of the types that have their own rules.
 
-    Return the names of services at names in another form, and True if there are delegations or DNAMEs.
+    Return the names of services in a form that clients do not look up, and True if there are delegations or DNAMEs.
     """
     sets, stops = content.sets, _STOPS
     has_cuts = False
@@ -125,7 +125,7 @@ def _suspect_service(record: bytes, rrset: ReadyRRset, misplaced: set[str], foun
 
 
 def _suspect_aliases(content: Content, ordered: list[bytes], misplaced: set[str], found: Suspects) -> None:
-    """Suspect CNAMEs that lead to services at names in another form, and CNAMEs that DNAMEs can send in circles."""
+    """Suspect CNAMEs to services in a form that clients do not look up, and CNAMEs that DNAMEs can send in circles."""
     has_dname = any(record.endswith(_TAIL_DNAME) for record in content.special)
     if misplaced or has_dname:
         found.aliases = _aliases_to(content, ordered, misplaced)
@@ -341,7 +341,7 @@ def _rrset(ready: ReadyRRset) -> RRset:
 
 
 def _names_below(content: Content, ordered: list[bytes], dname: RRset) -> tuple[str, ...]:
-    """Return the first names below a DNAME."""
+    """Return the first of the names below a DNAME."""
     key = relative_key(dname.name, content.zone)
     under = ordered if key == APEX else below(ordered, key)
     found: dict[str, None] = {}

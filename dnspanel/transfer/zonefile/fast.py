@@ -1,10 +1,11 @@
 """The fast path of the zone-file parser: plain lines of common types, in a few microseconds each.
 
 A line is plain if it is `[owner] [ttl] [IN] TYPE rdata` in printable ASCII, without parentheses, escapes and comments.
-`Reader.read_slowly` reads every other line, also faulty ones. A test checks that both paths give the same results.
+`Reader.read_slowly` reads all remaining lines, including faulty ones. A test checks that both paths give the same
+results.
 
-Repeated owner labels, TTLs and rdata are computed once per process. Their tables are dicts that fill themselves with
-`__missing__`, and that are emptied when they grow too large.
+Repeated owner labels, TTLs and rdata are computed once per process. The results are in dicts that compute missing
+values with `__missing__` and that are emptied when they grow too large.
 """
 
 import re
@@ -22,7 +23,7 @@ from replication.dns import names
 class FastReader:
     """A reader for plain lines, which tracks the current origin, last owner and TTLs.
 
-    `suffix` is the origin relative to the zone (`.sub`), "" at the zone itself, and None if names need the slow path.
+    `suffix` is the origin relative to the zone (`.sub`), "" at the zone's apex, and None if names need the slow path.
     With `is_dotless`, names that end in the zone's name are absolute without a trailing dot.
     """
 
@@ -41,11 +42,11 @@ class FastReader:
         self.last_ttl: int | None = None
 
     def read_slowly(self, place: int, line: str) -> int:
-        """Read the entry that begins at this line. Return the number of additional lines that it takes."""
+        """Read the entry that begins at this line. Return the number of additional lines that the entry has."""
         raise NotImplementedError
 
     def read(self, lines: Iterator[tuple[int, str]], *, comment: str = "", checked: bool = True) -> None:  # noqa: C901
-        """Read numbered lines. `checked` means that all of them are printable ASCII and tabs.
+        """Read numbered lines. `checked` means that all lines consist of printable ASCII and tabs.
 
         This loop runs once per record, so each bytecode counts.
         """
@@ -139,7 +140,7 @@ class FastReader:
         raise KeyError(owner)
 
     def _below_origin(self, word: str) -> str:
-        """Return a word that is relative to the origin as a name relative to the zone."""
+        """Return a word below the origin as a name relative to the zone. Raise KeyError for the slow path."""
         if not self.suffix:
             raise KeyError(word)
         return self.suffix[1:] if word == "@" else word + self.suffix
@@ -173,7 +174,7 @@ class FastReader:
 def _head(
     line: str, last_owner: str, default_ttl: int | None, last_ttl: int | None
 ) -> tuple[str, int, int | None, str, str]:
-    """Return owner, TTL, TTL for the following lines, type and rdata of a plain line.
+    """Return (owner, TTL, TTL for the following lines, type, rdata) of a plain line.
 
     The line's fields can be in any allowed order.
     """

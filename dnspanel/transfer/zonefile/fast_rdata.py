@@ -1,6 +1,6 @@
-"""Convert plain rdata of common types to canonical text and wire form.
+"""The conversion of plain rdata of common types to canonical text and wire form.
 
-Each conversion returns both, or raises KeyError for rdata that needs the slow path.
+Each conversion returns both forms, or raises KeyError for rdata that needs the slow path.
 """
 
 import re
@@ -18,7 +18,7 @@ _LONGEST_TEXT = 4_000
 
 
 class PlainReader(Protocol):
-    """The part of the zone file's reader that conversions need."""
+    """The interface of the zone file's reader that conversions use."""
 
     content: Content
 
@@ -146,7 +146,7 @@ _TLSA_SIZES = {1: 32, 2: 64}
 
 
 def _digest(value: str, fields: int) -> tuple[list[int], bytes]:
-    """Return the numbers before a digest, and the digest."""
+    """Return the numbers before a digest, and the digest. Raise KeyError unless there are `fields` numbers."""
     match = _DIGEST.fullmatch(value)
     numbers = [int(number) for number in match.groups()[:3] if number] if match else []
     if match is None or len(numbers) != fields or max(numbers[1:]) > 255:

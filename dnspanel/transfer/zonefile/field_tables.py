@@ -1,4 +1,4 @@
-"""Parse the fields of plain lines, each different text once per process. Pure."""
+"""The parsers of fields in plain lines, which parse each different text only once per process. Pure."""
 
 import re
 from collections.abc import Callable
@@ -40,7 +40,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def seconds(word: str) -> int | None:
-    """Return `300`, `1h30m` or `2W` in seconds, or None if the word is not a TTL.
+    """Return a TTL such as `300`, `1h30m` or `2W` in seconds, or None if the word is not a TTL.
 
     The result can be out of range.
     """
@@ -58,7 +58,7 @@ def ttl_of(word: str) -> int:
 
 
 def _labels(word: str) -> tuple[str, bytes, bytes]:
-    """Return the labels before the zone in the name, the relative key, and these labels in wire form."""
+    """Return a relative name in lowercase with a final dot ("" for the apex), its relative key and its wire form."""
     if word in _APEX_NAMES:
         return "", APEX, b""
     lowered = word.lower()
@@ -70,7 +70,7 @@ def _labels(word: str) -> tuple[str, bytes, bytes]:
 
 
 def _labels_in_rdata(word: str) -> tuple[str, bytes, bytes]:
-    """Return the same values as `_labels` for a name in rdata. It keeps its capitals, except in the key."""
+    """Return the same values as `_labels` for a name in rdata. Capitals are kept, except in the key."""
     below, key, wire = _labels(word)
     if below in ("", word + "."):
         return below, key, wire

@@ -1,4 +1,4 @@
-"""Make faults for unreadable entries: the faulty token, a reason for people, and the line that was probably meant.
+"""The faults of unreadable entries: the faulty token, a reason for people, and the line that was probably meant.
 
 A fix is only offered for an entry of one line, and only if the parser can read the fixed line.
 """
@@ -55,7 +55,7 @@ def check_characters(tokens: list[Token], line: Line) -> None:
 def unknown_type(
     tokens: list[Token], at: int, line: Line, *, blank: bool, origin: str, unanswered: Collection[int] = ()
 ) -> Unreadable:
-    """Return the fault of an entry with an unknown record type.
+    """Return the fault for an entry with an unknown record type.
 
     `unanswered` are types that not every node supports.
     """
@@ -84,10 +84,10 @@ def unknown_type(
 
 
 def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collection[int]) -> str:
-    """Return the type that was probably meant and that can read the value. Return "" if there is none or more than one.
+    """Return the type that was probably meant and can read the value, or "" if no type or more than one fits.
 
-    If some providers use another name for a type, only that type is considered: ANAME is similar to DNAME, which would
-    redirect all names below its owner.
+    If the word is another provider's name for a type, only that type is considered: ANAME is similar to DNAME, which
+    would redirect all names below its owner.
     """
     word, value = tokens[at].text.upper(), join_tokens(tokens[at + 1 :])
     if (synonym := _SYNONYMS.get(word)) is not None:
@@ -104,7 +104,7 @@ def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collectio
 
 
 def missing_type(tokens: list[Token], line: Line) -> Unreadable:
-    """Return the fault of an entry that ends before its type."""
+    """Return the fault for an entry that ends before its type."""
     last = tokens[-1]
     fix = _without_commas(line) if line is not None and "," in tokens[0].text else ""
     reason = gettext("the record type is missing, as in: www 300 A 192.0.2.1")
@@ -116,7 +116,7 @@ def _without_commas(line: str) -> str:
 
 
 def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
-    """Return the fault of an entry whose owner is not a domain name."""
+    """Return the fault for an entry whose owner is not a domain name."""
     fix = ""
     if ".." in token.text or token.text.startswith("."):
         fix = replace_token(line, token, re.sub(r"\.{2,}", ".", token.text).lstrip("."))
@@ -137,7 +137,7 @@ def target_fix(line: str, token: Token) -> str:
 def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
     """Return the line that was probably meant for a name with an @ inside, or "".
 
-    A label @ was meant as the zone itself, and relative names are below the zone anyway.
+    People write @ as a label when they mean the zone, but relative names are below the zone anyway.
     """
     labels = _LABEL_ENDS.split(token.text.removesuffix("."))
     kept = [label for label in labels if label not in ("@", "\\@")]
@@ -178,7 +178,7 @@ def _is_type(text: str) -> bool:
 
 
 def bad_rdata(type: int, tokens: list[Token], at: int, origin: str, line: Line, error: Exception) -> Unreadable:
-    """Return the fault of rdata that is not valid for its type.
+    """Return the fault for rdata that is not valid for its type.
 
     The rdata begins at token `at`, and the token before it is the type.
     """
@@ -269,7 +269,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def unquoted_text(tokens: list[Token], at: int, line: Line) -> Unreadable | None:
     """Return a warning for a TXT without quotes, which becomes one string per word and ends at a `;`.
 
-    Otherwise None.
+    Return None for any other TXT.
     """
     values = tokens[at:]
     if line is None or any(token.quoted for token in values):

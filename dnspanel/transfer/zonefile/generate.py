@@ -1,4 +1,4 @@
-"""Read `$GENERATE range owner [ttl] [class] type rdata` as BIND does."""
+"""The reader of `$GENERATE range owner [ttl] [class] type rdata`, which works as in BIND."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def numbers(token: Token) -> range:
 
 
 def template(tokens: list[Token]) -> str:
-    """Return the rdata with its `$`. A single quoted string is replaced by its content, as in BIND."""
+    """Return the rdata with `$` not replaced yet. A single quoted string is replaced by its content, as in BIND."""
     if len(tokens) == 1 and tokens[0].quoted:
         return tokens[0].text.replace('\\"', '"')
     return join_tokens(tokens)
@@ -40,7 +40,7 @@ def expand(text: str, numbers: range, token: Token) -> Iterator[str]:
 
 
 def _pieces(text: str, token: Token) -> Iterator[str | tuple[int, int, str]]:
-    """Yield literal text, and the offset, width and base of each `$`."""
+    """Yield the parts of the text: literal text, or (offset, width, base) for each `$`."""
     end = 0
     for match in _PLACE.finditer(text):
         yield text[end : match.start()]

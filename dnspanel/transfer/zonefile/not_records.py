@@ -1,8 +1,8 @@
-"""Recognize lines in zone files that are not records, such as providers' aliases and redirects. Pure.
+"""The recognition of lines in zone files that are not records, such as providers' aliases and redirects. Pure.
 
-Providers store some data with a zone that only their own servers know. Their exporters write it as if it were records:
-cli53 writes aliases of Route 53, Azure's command line writes aliases of resources, and Windows writes WINS look-ups.
-`dig` and similar tools print the TSIG that signed a transfer.
+Providers store some data with a zone that only their own servers know. Their exporters write such data in the form of
+records: cli53 writes aliases of Route 53, Azure's command line writes aliases of resources, and Windows writes WINS
+look-ups. `dig` and similar tools print the TSIG that signed a transfer.
 """
 
 from collections.abc import Collection, Mapping
@@ -35,7 +35,7 @@ _CLASSES_OF_MESSAGES = frozenset(("ANY", "CLASS255", "NONE", "CLASS254"))
 
 
 def fault_of_line(tokens: list[Token], at: int, line: str | None, unanswered: Collection[int]) -> Unreadable | None:
-    """Return the fault of a line that is not a record, or None for other lines.
+    """Return the fault for a line that is not a record, or None for other lines.
 
     `tokens[at]` is the first word after the owner, the TTL and the class IN. `unanswered` are types that not every node
     supports.
@@ -66,7 +66,7 @@ def _left_out(token: Token, what: str, fix: str) -> Unreadable:
 
 
 def _as_alias(tokens: list[Token], at: int, line: str) -> str:
-    """Return the line as an ALIAS of the same target, or "" if the target is not a name.
+    """Return the line as an ALIAS with the same target, or "" if the target is not a name.
 
     After the word ALIAS, cli53 writes the type and the target, and Azure writes the type and a resource's path.
     """

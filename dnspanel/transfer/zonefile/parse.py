@@ -3,9 +3,9 @@
     document ─► Sheet ─► zone's name ─► Reader ─► Content ─► options ─► rules ─► ParsedZone
                 lines       apex        (fast and slow path)            check_zone
 
-If zone files can be read in several ways, the parser does as `named-checkzone`; tests/oracle/test_zonefiles.py lists
-the exceptions. Records outside the zone and records of DNSSEC's own types are left out with a warning. An RRset whose
-records have different TTLs gets the first record's TTL.
+If a zone file can be read in several ways, the parser reads it like `named-checkzone`; tests/oracle/test_zonefiles.py
+lists the exceptions. Records outside the zone and records of DNSSEC's own types are left out with a warning. An RRset
+whose records have different TTLs gets the first record's TTL.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,8 +50,9 @@ def read_zone(  # noqa: PLR0913  # a document, and what is known about its zone
     """Return the zone in a document, with all its faults. No content of a document raises an error.
 
     `include` returns another file of the upload by its path in a `$INCLUDE`. `unanswered` maps types that not every
-    node supports to the reason (`zones.rules.computed_types.reasons_against`); their RRsets are errors. A SOA that has
-    to be made gets `first_serial`. `ours` are the name servers for the options, by default those of the settings.
+    node supports to the reason (`zones.rules.computed_types.reasons_against`); their RRsets are errors. A SOA that the
+    panel creates gets the serial `first_serial`. `ours` are the name servers that the options call ours, by default
+    those in the settings.
     """
     sheet = Sheet(document, 0)
     zone, fault, line, is_dotless = apex.find(sheet, include)
@@ -117,7 +118,7 @@ def _serial(content: Content) -> int:
 
 
 def _complete(content: Content, options: Options, first_serial: Serial, ours: Servers | None) -> frozenset[int]:
-    """Set our apex records where the options ask for them. Return the types that were missing and were made."""
+    """Set our SOA and NS if the options ask for them. Return the types that were missing and were created."""
     made = set()
     if options.soa == "missing" and APEX_SOA not in content.sets:
         made.add(rdtypes.SOA)
@@ -153,7 +154,7 @@ def _take_our_nameservers(content: Content, ours: Servers | None) -> None:
 
 
 def _replace(content: Content, record: bytes, rrset: RRset) -> None:
-    """Replace an RRset at the apex, in the same place of the file."""
+    """Replace an RRset at the apex, and keep its place in the file."""
     place = content.places.get(record, 0)
     content.remove(record)
     for text in rrset.rdata:

@@ -1,4 +1,4 @@
-"""Read the entries of a zone file from single lines, several lines, included files or `$GENERATE`."""
+"""The reader of a zone file's entries: single lines, several lines, included files or `$GENERATE`."""
 
 import difflib
 import re
@@ -36,11 +36,11 @@ _SOA = re.compile(r"\sSOA\s", re.IGNORECASE)
 
 
 class _NotSimple(Exception):
-    """Raised for an entry that the fast path cannot read."""
+    """The error raised for an entry that the fast path cannot read."""
 
 
 class _MadeWrong(Exception):
-    """A line made by a `$GENERATE` cannot be read."""
+    """A line that a `$GENERATE` made cannot be read."""
 
     def __init__(self, line: str, fault: Unreadable) -> None:
         super().__init__(line)
@@ -101,7 +101,7 @@ class Reader(RecordReader):
     def read_slowly(self, place: int, line: str) -> int:
         """Read the entry that begins at this place of the current file.
 
-        Return the number of additional lines that it takes.
+        Return the number of additional lines that the entry has.
         """
         if self._lines_of is Lines.OF_FILE:
             return self._read_of_file(place, line)
@@ -159,7 +159,7 @@ class Reader(RecordReader):
             self.content.note(relative_key(name, self.zone) + type_tail(type_), notes, place)
 
     def _read_made(self, place: int, line: str) -> None:
-        """Read a line made by a `$GENERATE`."""
+        """Read a line that a `$GENERATE` made."""
         try:
             self._read_entry(place, [line])
         except Unreadable as fault:
@@ -175,7 +175,7 @@ class Reader(RecordReader):
     def _read_simply(self, place: int, block: list[str]) -> bool:
         """Read an entry that is plain except for a comment or parentheses.
 
-        Return False if it is not such an entry.
+        Return False for any other entry.
         """
         comment = ""
         if len(block) == 1:

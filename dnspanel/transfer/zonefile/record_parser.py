@@ -45,7 +45,7 @@ _HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 
 
 class Enough(Exception):
-    """The zone has reached the limit of errors, and the rest of it is not read."""
+    """The error raised at the limit of errors. The rest of the zone is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The settings for reading a zone file: comments, LUA records, and types that not every node supports.
+    """The settings for reading a zone file: comments, LUA records, signatures, and unsupported types.
 
-    RRsets of `unanswered` types are errors, with the reason.
+    `unanswered` maps types that not every node supports to the reason. RRsets of these types are errors.
     """
 
     comments: bool
@@ -75,7 +75,7 @@ class Scope:
 
 
 class RecordReader(FastReader):
-    """A reader of records from tokens. `content` has the records, and `faults` has the faults."""
+    """A reader of records from tokens, which collects records in `content` and faults in `faults`."""
 
     def __init__(self, zone: str, scope: Scope, *, is_dotless: bool = False) -> None:
         super().__init__(zone, is_dotless=is_dotless)
@@ -92,7 +92,7 @@ class RecordReader(FastReader):
     # Faults
 
     def report(self, place: int | None, fault: Unreadable, severity: Severity = Severity.ERROR) -> None:
-        """Store a fault of the entry at a place, or of the whole zone. Raise Enough at the limit of errors."""
+        """Store a fault for the entry at a place (None: for the zone). Raise Enough at the limit of errors."""
         if place is None:
             path = self.sheets[0].document.path
             self._keep(SourceFault(path, 0, 0, "", fault.reason, fault.code, fault.fix, severity, self.zone))
@@ -159,7 +159,7 @@ class RecordReader(FastReader):
         raise missing_type(tokens, line)
 
     def _type_number(self, tokens: list[Token], at: int, line: str | None, *, blank: bool) -> int:
-        """Return the record type of the word at `at`. Raise Unreadable if a zone cannot have this type."""
+        """Return the record type that the token at `at` names. Raise Unreadable if a zone cannot have this type."""
         token = tokens[at]
         try:
             number = rdata.type_from_text(token.text)
@@ -228,7 +228,7 @@ class RecordReader(FastReader):
         self._note_doubts(record, head, text, disabled=disabled)
 
     def _note_doubts(self, record: bytes, head: Head, text: str, *, disabled: bool) -> None:
-        """Mark the RRsets that the rules have to check when the zone is complete."""
+        """Mark the record's RRset if the rules have to check it when the zone is complete."""
         is_special = head.type in _SPECIAL or kind_of(head.type, text) is not None
         if is_special or disabled or "\\@" in text or "\\@" in head.owner:
             self.content.special.add(record)
@@ -311,7 +311,7 @@ class RecordReader(FastReader):
 
 
 def is_of_signers(type: int, owner: str, zone: str) -> bool:
-    """Return True for RRsets that only signers make, and for those that nodes answer from a zone's keys.
+    """Return True for RRsets that only signers create, and for RRsets that nodes compute from a zone's keys.
 
     Such RRsets are not read from files.
     """
@@ -319,9 +319,9 @@ def is_of_signers(type: int, owner: str, zone: str) -> bool:
 
 
 def _from_generic(type: int, digits: Sequence[str]) -> list[str]:
-    """Return the words of rdata in the form of RFC 3597.
+    """Return the words of rdata that is written in the form of RFC 3597.
 
-    Invalid rdata gives no words, because it is left out anyway.
+    Return no words for invalid rdata, because such a record is left out anyway.
     """
     try:
         return rdata.from_wire(type, bytes.fromhex("".join(digits))).split()

@@ -1,4 +1,4 @@
-"""Report faults and notes about a zone as a whole: data that was left out or changed, and broken rules."""
+"""The faults and notes about a zone as a whole: data that was left out or changed, and broken rules."""
 
 from bisect import bisect_left
 from itertools import islice
@@ -25,7 +25,7 @@ DNSSEC_LEFT_OUT = "dnssec-left-out"
 
 
 def text_of_unsigned() -> str:
-    """Return the consequences, as text, for a zone that was signed elsewhere and becomes unsigned."""
+    """Return a text about the consequences for a zone that was signed elsewhere and becomes unsigned."""
     return gettext(
         "it will be answered unsigned. Where its parent holds a DS, remove that first and wait for its TTL, or "
         "resolvers that validate answer nothing of it"
@@ -36,7 +36,7 @@ _MISSING = {"soa-missing": rdtypes.SOA, "apex-ns-missing": rdtypes.NS}
 
 
 def report_notes(reader: Reader) -> None:
-    """Report one note or warning for each kind of data that was left out or changed."""
+    """Report a note or a warning for each kind of data that was left out or changed."""
     content, zone = reader.content, reader.zone
     if lua := reader.left_out.pop(rdtypes.LUA, None):
         count, place = lua
@@ -73,7 +73,7 @@ def report_notes(reader: Reader) -> None:
 
 
 def _report_signatures(reader: Reader) -> None:
-    """Report one warning for all records of DNSSEC's own types, because the zone loses its signatures."""
+    """Report a single warning for all records of DNSSEC's own types, because the zone loses its signatures."""
     listed = ", ".join(
         f"{count:,} {rdata.type_to_text(type_)}" for type_, (count, _) in sorted(reader.left_out.items())
     )
@@ -85,12 +85,15 @@ def _report_signatures(reader: Reader) -> None:
 
 
 def _is_soa(reader: Reader, place: int) -> bool:
-    """Return True if the line is a SOA. A zone transfer ends with the SOA that it began with."""
+    """Return True if the line is a SOA record.
+
+    A zone transfer ends with the same SOA that it began with.
+    """
     return " SOA " in reader.line_at(place).replace("\t", " ").upper()
 
 
 def report_violations(reader: Reader, ordered: list[bytes]) -> None:
-    """Report the rules that the zone breaks, each at the line of a record that breaks it."""
+    """Report the rules that the zone breaks, each at the line of a record that is at fault."""
     content = reader.content
     for record in content.too_large:
         rrset = content.sets[record]
@@ -171,7 +174,7 @@ def _place_of(reader: Reader, violation: Violation) -> int | None:
 
 
 def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unreadable:
-    """Return the violation with the column of the word that it concerns, and the line that was probably meant."""
+    """Return the violation as a fault, with the column of the word at fault and the line that was probably meant."""
     column, fix = 1, ""
     tokens = [] if place is None else _tokens(reader, place)
     if place is not None and tokens:
@@ -228,7 +231,7 @@ def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> 
 
 
 def _tokens(reader: Reader, place: int) -> list[Token]:
-    """Return the tokens of the line at a place, or none if the line is only part of an entry."""
+    """Return the tokens of the line at a place. Return no tokens if the line is only part of an entry."""
     try:
         return read_entry([reader.line_at(place)]).tokens
     except Unreadable:

@@ -1,4 +1,4 @@
-"""Write the text of a zone record by record, for sources that are not zone files. The parser reads this text.
+"""The writer of a zone's text, record by record, for sources that are not zone files. The parser reads this text.
 
 Each record is a line `name. ttl IN TYPE rdata`. A disabled record is a line `;!disabled name. ttl IN TYPE rdata`. An
 RRset's comment is at the end of its first line.
@@ -69,6 +69,6 @@ def wire_text(type: int, wire: bytes) -> str:
 
 
 def comment_text(comments: list[str]) -> str:
-    """Return several comments of one RRset joined on one line, without duplicates."""
+    """Return all comments of one RRset as one line, without duplicates."""
     flat = (" ".join(comment.split()) for comment in comments)
     return "; ".join(dict.fromkeys(comment for comment in flat if comment))

@@ -1,4 +1,4 @@
-"""Compare the NSEC or NSEC3 chain of a signed zone's source with the chain that PowerDNS will make. Pure.
+"""The comparison of a signed zone's NSEC or NSEC3 chain with the chain that PowerDNS will make. Pure.
 
 PowerDNS serves a zone with the signatures of its source, but makes the chain itself from the zone's rows. The
 signatures are only valid for identical records: with the same owner, next name, types and flags.
@@ -32,7 +32,8 @@ _OTHER_NEXT = gettext_noop("that of {name} leads to another next name")
 class SourceLink(NamedTuple):
     """One record of a source's chain: the relative key of the next name, and the listed types.
 
-    `has_capitals` is True if the next name has capitals, which its signature covers. `flags` are those of NSEC3.
+    `has_capitals` is True if the next name has capitals, which its signature covers. `flags` are the record's NSEC3
+    flags.
     """
 
     next: bytes
@@ -45,7 +46,7 @@ class SourceLink(NamedTuple):
 class SourceChain:
     """A source's chains, by the relative keys of owners. NSEC3 chains are also by iterations and salt.
 
-    `parameters` are the iterations and salts of the NSEC3PARAM records, unchanged and in their order.
+    `parameters` has the iterations and salt of each NSEC3PARAM record, unchanged and in the source's order.
     """
 
     nsec: dict[bytes, SourceLink] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class SourceChain:
     parameters: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, zone: str, owner: str, type: int, words: Sequence[str], origin: str | None) -> None:
-        """Add a record by the words of its rdata. Invalid records are ignored."""
+        """Add a record, with its rdata split into words. Invalid records are ignored."""
         if type == rdtypes.NSEC3PARAM:
             if len(words) == 4 and words[0] == "1":
                 self.parameters.append((words[2], words[3].lower()))
@@ -75,7 +76,7 @@ class SourceChain:
     def candidates(self) -> Iterator[tuple[str, str, bool] | None]:
         """Yield the chains that the zone can be served with, the most likely first.
 
-        An NSEC3 chain is (iterations, salt, opt-out), and None is NSEC.
+        An NSEC3 chain is (iterations, salt, opt-out). None means NSEC.
         """
         for iterations, salt in dict.fromkeys(self.parameters):
             links = self.nsec3.get((iterations, salt), {})
@@ -99,9 +100,9 @@ def chain_fault(
 ) -> str:
     """Return a reason if the signatures do not cover exactly the chain records that PowerDNS will make, or "".
 
-    The chain records are NSEC or NSEC3. PowerDNS databases lack the source's chain records, because PowerDNS makes them
-    there too. For such a source only the names with a signature over a chain record are compared. Chains in `others`,
-    the zone's other chains, do not count.
+    The chain records are NSEC or NSEC3. Databases of PowerDNS have no chain records, because PowerDNS makes the chain
+    when it answers. For such a source only the names with a signature over a chain record are compared. Chains in
+    `others`, the zone's other chains, do not count.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
     made = _chain_of(zone, rrsets, nsec3)

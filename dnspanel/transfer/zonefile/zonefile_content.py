@@ -1,7 +1,7 @@
-"""Collect the RRsets of a zone file by record key, with the place of each in the file.
+"""The RRsets of a zone file by record key, with the place of each RRset in the file.
 
 A record key is the owner's relative key, a zero byte and the type. Sorted record keys are in the order of the store. A
-*place* is a number that `Sheet` and `Reader` turn into path and line; it costs nothing per record.
+*place* is a number that `Sheet` and `Reader` convert to path and line; it costs nothing per record.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ APEX = b"\0"
 class Content:
     """The RRsets of one zone while its file is read.
 
-    `sets` has each RRset with its first record only. Other records are in `more`, by wire form, until `finish`.
+    `sets` has each RRset with only its first record. The remaining records are in `more`, by wire form, until `finish`.
     """
 
     __slots__ = (
@@ -159,7 +159,7 @@ class Content:
         return sorted(sets)
 
     def _unite_capitals(self, key: bytes, known: dict[bytes, tuple[str, int]]) -> None:
-        """Keep only the first of records that differ in the capitals of names. DNS treats them as duplicates."""
+        """Remove records that differ from an earlier one only in capitals of names. DNS treats them as duplicates."""
         type_ = self.sets[key].type
         if type_ not in rdata.WITH_NAMES:
             return

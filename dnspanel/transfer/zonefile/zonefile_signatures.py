@@ -1,4 +1,4 @@
-"""Keep the signatures in a zone file: check that they belong to the zone, and find its chain.
+"""The signatures in a zone file: the check that they belong to the zone, and the search for the chain that they cover.
 
 RRSIGs stay at their owners, and RRSIGs over NSEC3 at the hashed labels. NSEC and NSEC3 are left out: PowerDNS makes
 them with the file's parameters, so that the signatures remain valid.
@@ -59,10 +59,10 @@ def signatures_of(reader: Reader) -> BroughtSignatures | None:
 
 
 def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]) -> BroughtSignatures:
-    """Return the signatures with the parameters of the zone's chain that they cover.
+    """Return the signatures with the parameters of the chain that they cover.
 
-    Report an error unless PowerDNS makes exactly one of these chains. NSEC3 with parameters outside the file is not
-    checked.
+    Report an error unless PowerDNS makes exactly one of the file's chains. NSEC3 with parameters outside the file is
+    not checked.
     """
     fault: Unreadable | None = None
     if not reader.chain.parameters and not reader.chain.nsec and _covers_nsec3(rrsets):
@@ -93,7 +93,7 @@ def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
 
 
 def _require_servable(candidate: tuple[str, str, bool]) -> Nsec3:
-    """Return the parameters of a chain. Raise ValueError or DnssecRefused if it cannot be served."""
+    """Return the parameters of a chain. Raise ValueError or DnssecRefused if the chain cannot be served."""
     iterations, salt, opt_out = candidate
     found = read_nsec3param(f"1 {int(opt_out)} {iterations} {salt}", narrow=False)
     refuse_nsec3(found)
@@ -120,10 +120,10 @@ def _texts(reader: Reader, record: bytes) -> Iterator[str]:
 
 
 def _take_least_ttls(reader: Reader) -> None:
-    """Set the TTL of each owner's RRSIGs to their lowest, because they are one RRset here. Nodes answer with this TTL.
+    """Set the TTL of each owner's RRSIGs to the lowest of them, because they are one RRset here and in answers.
 
-    An RRSIG normally has the TTL of the RRset that it covers (RFC 4034 section 3). `SignedTtls` restores that when the
-    zone is transferred or exported.
+    An RRSIG normally has the TTL of the RRset that it covers (RFC 4034 section 3). `SignedTtls` restores that TTL when
+    the zone is transferred or exported.
     """
     content = reader.content
     for record in _records(reader):

@@ -1,4 +1,4 @@
-"""Split a zone file's text into lines, entries and tokens with their places (RFC 1035 5.1).
+"""The tokenizer of zone files, which splits text into lines, entries and tokens with their places (RFC 1035 5.1).
 
 An *entry* is one directive or record: a line, or several while a parenthesis is open. Tokens keep their escapes. Quoted
 tokens are stored without their quotes.
@@ -73,7 +73,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One directive or record. `blank` is True if it begins with white space, so that it has the last owner."""
+    """One directive or record. `blank` is True if the entry begins with white space and so has the previous owner."""
 
     blank: bool
     tokens: list[Token]
@@ -83,7 +83,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Sheet:
-    """One file of a zone, as lines. `base` keeps its places different from those of other files.
+    """One file of a zone, as lines. Each file has another `base`, so that places in different files differ.
 
     A file with a `fault` cannot be read, because it is in UTF-16 or has a line that is too long. Only its beginning is
     kept.
@@ -196,7 +196,7 @@ def read_entry(lines: list[str]) -> Entry:
 
 
 def join_tokens(tokens: list[Token]) -> str:
-    """Return the tokens as one text, with one space wherever the file had any: `alpn="h2"` stays one word."""
+    """Return the tokens as one text, with spaces only where the file has some: `alpn="h2"` is one word."""
     text = ""
     for before, token in zip([None, *tokens], tokens, strict=False):
         apart = before is not None and (before.line != token.line or before.end != token.column)
@@ -246,7 +246,7 @@ def comment_of(line: str) -> str:
 def flatten(lines: list[str]) -> str | None:
     """Return an entry of several lines as one line without comments.
 
-    Return None unless the entry has exactly one pair of parentheses.
+    Return None if the entry doesn't have exactly one pair of parentheses.
     """
     found: list[str] = []
 
