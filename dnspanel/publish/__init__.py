@@ -1,1 +1,1 @@
-"""ENCODE: turns the log into LMDB files and signed segments. This package doesn't know about nodes."""
+"""The publisher, which encodes the log as LMDB files and signed segments. This package doesn't know about nodes."""

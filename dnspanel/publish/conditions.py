@@ -1,4 +1,4 @@
-"""Conditions of publishing: it has stopped, or objects of the log are damaged."""
+"""The conditions of publishing: publishing has stopped, or objects of the log are damaged."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from replication.errors import BadSegment, Permanent, Transient
 
 
 class StorageUnreachable(Transient):
-    """The storage named `segments` failed. The publications wait until it works again."""
+    """The storage named `segments` failed. Publications wait until it works again."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(
@@ -36,7 +36,7 @@ class ZoneNotEncoded(Permanent):
 
 
 class ChainBroken(Permanent):
-    """Validating resolvers would reject all answers of a zone, and no person allowed that."""
+    """Validating resolvers would reject all answers of a zone, and no person has accepted that."""
 
     def __init__(self, *, zone_name: str, sequence: int, reason: str) -> None:
         super().__init__(
@@ -69,7 +69,7 @@ class SegmentsAhead(Permanent):
 
 
 class StoreAhead(Permanent):
-    """The panel's LMDB belongs to a later state of the database than the current one."""
+    """The panel's LMDB contains a later state than the database."""
 
     def __init__(self, *, store: int, segments: int) -> None:
         super().__init__(

@@ -1,7 +1,7 @@
-"""Deletion of zones from the trash for good, before their time. Verbs.
+"""Early permanent deletion of zones from the trash. Verbs.
 
-This is not in `zones`, because a zone must not be deleted for good before the nodes' log contains its deletion. The log
-is encoded from the zone's rows. If they are deleted first, the deletion does not reach any node.
+This is not in `zones`, because a zone must not be deleted permanently before the nodes' log contains its deletion. The
+log is encoded from the zone's rows. If the rows are deleted first, the deletion does not reach any node.
 """
 
 from datetime import datetime
@@ -22,10 +22,10 @@ from dnspanel.zones.rights import access
 
 
 def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
-    """Delete the zone, its records and its history permanently, and record the author in the audit log.
+    """Delete the zone, its records and its history permanently, and record the actor in the audit log.
 
-    Raise NotInTrash, RightMissing, or StillOnItsWay while its deletion isn't yet in the nodes' log or in the audit
-    log's chain. One transaction.
+    Raise NotInTrash, RightMissing, or StillOnItsWay while the zone's deletion isn't yet in the nodes' log or in the
+    audit log's chain. One transaction.
     """
     with transaction.atomic(durable=True):
         trashed = Zone.objects.select_for_update().filter(pk=zone.pk).exclude(deleted_at=None).first()

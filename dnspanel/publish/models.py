@@ -18,7 +18,7 @@ class SigningKey(models.Model):
 
 
 class SealingKey(models.Model):
-    """A key that encrypts private DNSSEC keys in transit and at rest. They refer to it by its id.
+    """A key that encrypts private DNSSEC keys in transit and at rest. The encrypted keys refer to its id.
 
     The key itself is encrypted with PANEL_MASTER_KEY.
     """
@@ -29,7 +29,7 @@ class SealingKey(models.Model):
 
 
 class Segment(models.Model):
-    """One sealed segment: sequences first..last of an epoch, for one schema, in the `segments` storage."""
+    """One sealed segment with the sequences first..last of an epoch, for one schema, in the `segments` storage."""
 
     epoch = models.UUIDField()
     schema = models.SmallIntegerField()
@@ -83,8 +83,8 @@ class PreparedRows(models.Model):
 class Snapshot(models.Model):
     """A whole LMDB of one schema at one position, in chunks, in the `segments` storage.
 
-    The log of an epoch starts with the newest snapshot for a node that has nothing. The publisher also continues from
-    it if an epoch or a schema has no segment yet.
+    For a node without data, the log of an epoch starts with the newest snapshot. The publisher also continues from the
+    snapshot if an epoch or a schema has no segment yet.
     """
 
     epoch = models.UUIDField()

@@ -1,8 +1,8 @@
 """The last check before a range of the log is encoded: zones of this panel still validate from their parent zones here.
 
-Verbs refuse changes that would break the chain of trust between two zones of this panel. Changes that bypassed the
-verbs (SQL, an older release) are stopped here, so that nodes get nothing that does not validate. Only changes of keys
-and of DS RRsets in the range are checked. If there are none, nothing is read.
+Verbs refuse changes that would break the chain of trust between two zones of this panel. This check stops changes that
+bypassed the verbs (SQL, an older release), so that nodes get nothing that does not validate. It considers only changes
+of keys and of DS RRsets in the range. Without such changes it reads nothing.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ _ACCEPTED = """
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A zone and its closest parent zone here, by ids and names."""
+    """A zone and its closest parent zone in this panel, by ids and names."""
 
     zone_id: int
     zone_name: str
@@ -55,7 +55,7 @@ def refuse_broken(
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
 ) -> None:
-    """Raise ChainBroken if a zone validates before the range but not after it, unless a person allowed that.
+    """Raise ChainBroken if a zone validates before the range but not after it, unless a person has accepted that.
 
     This needs a database snapshot. If neither keys nor DS RRsets change, nothing is read. Otherwise a handful of
     queries is enough for any number of zones.
@@ -89,7 +89,7 @@ def _delegated_anew(changed: Mapping[int, publication_log.Changes]) -> Iterator[
 
 
 def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list[_Link]:
-    """Return the names that are zones at this sequence, each with its closest parent zone, if there is one."""
+    """Return those of the names that are zones at this sequence, each with its closest parent zone if there is one."""
     above = {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}
     around = {*zone_names, *(each for chain in above.values() for each in chain)}
     ids: dict[str, int] = dict(conn.execute(_LIVE, (list(around),)).fetchall())
@@ -106,7 +106,7 @@ def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list
 def _find_broken_links(conn: Connection, sequence: int, links: Sequence[_Link]) -> dict[_Link, str]:
     """Return the links that are broken at this sequence, each with the reason.
 
-    Zones that are not served then are skipped.
+    Zones that are not served at this sequence are skipped.
     """
     ids = {id for link in links for id in (link.zone_id, link.parent_id)}
     served = {id for (id,) in conn.execute(_SERVED, (list(ids), sequence))}

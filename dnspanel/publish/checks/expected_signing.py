@@ -1,4 +1,4 @@
-"""The expected rows of signed zones in every LMDB, computed by other code than the writer's, like `expected_state`.
+"""The expected rows of signed zones in every LMDB, computed independently of the writer's code, like `expected_state`.
 
 dnspython hashes the names of NSEC3. The objects of metadata and keys are laid out as in PowerDNS's source. A key counts
 with the hash of its private part, as in the format of segments.
@@ -30,7 +30,7 @@ _LIKE_HASH = re.compile(rb"[0-9a-v]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The NSEC3 parameters of a zone: iterations and salt of the hash, and whether opt-out and narrow are on."""
+    """The NSEC3 parameters of a zone: the iterations and salt of the hash, and the options opt-out and narrow."""
 
     iterations: int
     salt: str
@@ -52,7 +52,7 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Return the expected signing of all signed zones, or only of these. This needs a database snapshot."""
+    """Return the expected signing of all signed zones, or only of the given zones. This needs a database snapshot."""
     rows = conn.execute(_STATES, {"only": only})
     states = {zone_id: state for zone_id, state in rows if state["keys"] or state.get("presigned")}
     ids = [key[0] for state in states.values() for key in state["keys"]]
@@ -107,7 +107,7 @@ def names_in_chain(
 
 
 def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bool) -> bool:
-    """Return PowerDNS's ordername flag of a record at a name in the chain. It means that the record has a hash."""
+    """Return PowerDNS's ordername flag of a record at a name in the chain. The flag is set if the record has a hash."""
     if chain.narrow or type == _TYPE_RRSIG:
         return False
     if at_cut and type in (_TYPE_A, _TYPE_AAAA):
@@ -116,9 +116,9 @@ def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bo
 
 
 def helper_bodies(apex: dns.name.Name, name: dns.name.Name, chain: Chain) -> Iterator[tuple[bytes | None, bytes]]:
-    """Yield the helper rows between a name and its hash.
+    """Yield the helper rows between a name and its hash, as pairs of a label and a body.
 
-    Each has the label of the hash, or None for the row at the name itself, and the body.
+    The label is that of the hash, or None for the row at the name itself.
     """
     hashed = chain.hash(name)
     relative = name.relativize(apex).labels

@@ -1,9 +1,9 @@
-"""The expected contents of every LMDB, computed from PostgreSQL by other code than the code that writes LMDBs.
+"""The expected contents of every LMDB, computed from PostgreSQL independently of the code that writes LMDBs.
 
 No code is shared with `publication_log`, `compile` or `codec`: this module's own SQL reads the current zones and
-RRsets, dnspython turns rdata into wire form, and the bytes are laid out as in PowerDNS's source. So an error in how
-segments are made shows up as a difference, on whichever side it is. This code is slow, some thousand records a second,
-and doesn't need to be fast.
+RRsets, dnspython turns rdata into wire form, and the bytes are laid out as in PowerDNS's source. So a mistake in how
+segments are made, or in this module, shows up as a difference. This code processes some thousand records a second, and
+doesn't need to be faster.
 """
 
 import hashlib
@@ -100,7 +100,7 @@ class ExpectedState:
 
 
 def expected_state(conn: Connection, only: Iterable[int] | None = None) -> ExpectedState | None:
-    """Return the expected state of all zones, or only of these, or None while there is no log.
+    """Return the expected state of all zones, or only of the given zones. Return None if there is no log yet.
 
     This needs a database snapshot.
     """
@@ -176,7 +176,7 @@ def zone_rows(
 
 
 def _is_reachable(cut: dns.name.Name, apex: dns.name.Name, cuts: set[dns.name.Name]) -> bool:
-    """Return True if no other delegation is above this one."""
+    """Return True if no other delegation is above this delegation."""
     name = cut.parent()
     while name != apex:
         if name in cuts:
@@ -197,9 +197,9 @@ def _has_authority(
 
 
 def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> dict[dns.name.Name, bool]:
-    """Return the names without records above names with records.
+    """Return the names without records that are above names with records.
 
-    The value is True if a name below it has authority.
+    The value is True if a name below the empty name is authoritative.
     """
     found: dict[dns.name.Name, bool] = {}
     for name, has_authority in authority.items():
@@ -229,7 +229,7 @@ def _body(wires: Iterable[bytes], ttl: int, *, has_authority: bool, has_hash: bo
 
 
 def _in_lower_case(type: int, text: str) -> str:
-    """Return rdata in lowercase for types that PowerDNS would sign in lowercase, but that validators take unchanged."""
+    """Return rdata in lowercase for types whose names PowerDNS signs in lowercase, but validators check unchanged."""
     start, end = _NAMES_AT[type]
     words = text.split(" ")
     return " ".join([*words[:start], *map(str.lower, words[start:end]), *words[end:]])

@@ -1,4 +1,4 @@
-"""Compilation of the next range of the log into a `Batch`, with a check that it breaks no zone. Verbs.
+"""Compilation of the next range of the log into a `Batch`, after a check that the range breaks no zone. Verbs.
 
 The compiler needs the panel's LMDB as it was before the range, or at least the zones that the range changes.
 """
@@ -55,10 +55,9 @@ def next_batch(
 
 
 def next_sound(conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded) -> Found | None:
-    """Return the effects of the next range, which breaks no zone, or None at the head. Raise ChainBroken.
+    """Return the effects of the next range, or None at the head. Raise ChainBroken if the range would break a zone.
 
-    If later publications fix a zone that the range breaks, the range is extended to them, unless that would mix two
-    NSEC3 chains.
+    If later publications fix that zone, the range is extended up to them, unless that would mix two NSEC3 chains.
     """
     found = _read_next_range(conn, head, encoded)
     try:
@@ -120,7 +119,7 @@ def compile_found(
 
 
 def _prepared_puts(span: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
-    """Return the prepared rows of the range, if the range writes nothing else."""
+    """Return the prepared rows of the range if it writes nothing else."""
     if span.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
     return prepared_puts(span.prepared, [step.zone_id for step in steps])
@@ -147,7 +146,7 @@ def _record_operations(
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
 ) -> tuple[list[Op], list[Op]]:
-    """Return the operations on records, and those that are only right once PowerDNS uses the main file's changes."""
+    """Return the operations on records, and those that must wait until PowerDNS uses the main file's changes."""
     ops: list[Op] = []
     late: list[Op] = []
     for step in steps:

@@ -1,10 +1,10 @@
-"""Encode: publications become rows of the panel's LMDB and one sealed segment. Verbs.
+"""The encoder: publications become rows of the panel's LMDB and one sealed segment. Verbs.
 
 A step, for each PowerDNS schema in use:
 
 1. Take the publisher's lock, or return if another process has it: there is one writer at a time.
-2. Catch the panel's own LMDB up from segments that a crash left unapplied. If they do not lead there, rebuild it from
-   PostgreSQL. A new epoch, and a schema that is added later, begins with a snapshot of everything.
+2. Apply segments that a crash left unapplied to the panel's own LMDB. If they do not lead to the end of the log,
+   rebuild it from PostgreSQL. A new epoch, and a schema that is added later, begins with a snapshot of everything.
 3. Read the next range of the log in one database snapshot. Stop if a zone would no longer validate. Compile the range's
    changes, or use the rows that an import has prepared.
 4. Seal the segment. The digests that the files will have are known before anything is written.
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 
 def encode_step(*, now: datetime) -> Position | None:
-    """Encode one range for each schema. Return the newest position reached, or None if there was nothing to do.
+    """Encode one range for each schema. Return the newest position reached, or None if nothing was left to encode.
 
     Also return None while another process publishes, and for a schema that has stopped (`stall` has the reason). Raise
     psycopg.Error and DatabaseError if PostgreSQL is unreachable. Bugs are raised too.
@@ -114,7 +114,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
 def _caught_up(
     publisher: Publisher, conn: Connection, head: Position, encoded: publication_log.Encoded, schema: int, cluster: UUID
 ) -> Store | None:
-    """Return the panel's LMDB at the end of the schema's log, or None if it must be rebuilt.
+    """Return the panel's LMDB, updated to the end of the schema's log, or None if it must be rebuilt.
 
     This needs a database snapshot.
     """
@@ -168,7 +168,7 @@ def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, n
 
 
 def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:
-    """Store the object, then commit the row that makes it count. Unique constraints let only one publisher do that."""
+    """Store the object, then commit the row that makes it count. Unique constraints let only one publisher do so."""
     epoch, span = batch.head.position.epoch, batch.range
     name = object_name(schema=schema, epoch=epoch, first=span.first, last=span.last, content=sealed)
     put_object(name, sealed)

@@ -1,9 +1,9 @@
 """Sealing of edits while the panel's LMDB is still applying a large batch.
 
 New zones of an import are already sent to the nodes when the panel's own LMDB begins to write them, which takes 0.2 s
-beside busy nodes. A later edit of other zones doesn't depend on that: its rows and the digests after it are the same.
-So it is sealed and sent between two transactions of the batch, and written here after the batch. All other publications
-wait until the batch is written.
+next to busy nodes. A later edit of other zones doesn't depend on the batch: its rows and the digests after it are the
+same. So the edit is sealed and sent between two transactions of the batch, and written here after the batch. All other
+publications wait until the batch is written.
 """
 
 import logging
@@ -28,10 +28,10 @@ _MOST_WAITING = 64
 
 
 class Meanwhile:
-    """The segments sealed after `batch`, whose own segment has a row, while the store applies the batch.
+    """The segments that are sealed after the segment of `batch`, while the store still applies `batch`.
 
-    The caller has the publisher's lock, and applies `sealed` in order once the batch is applied. A crash before that is
-    repaired from the segments, like any other crash.
+    The segment of `batch` has a row. The caller has the publisher's lock, and applies `sealed` in order once the batch
+    is applied. A crash before that is repaired from the segments, like any other crash.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Meanwhile:
         return Position(self._last.head.position.epoch, self._last.range.last)
 
     def encode_edits(self) -> None:
-        """Seal later publications, if they only change zones that nothing before them touches.
+        """Seal later publications that only change zones which no earlier unwritten publication touches.
 
         Raise psycopg.Error and DatabaseError if PostgreSQL is unreachable. Any other failure is left to the next step,
         which has the same failure and reports it.
@@ -87,7 +87,7 @@ class Meanwhile:
             return compile_found(self._conn, self._store, head, found, self._clock(), before=digests)
 
     def _is_apart(self, found: Found) -> bool:
-        """Return True if the range doesn't need anything from the store that is not written yet."""
+        """Return True if the range doesn't depend on anything that is not written to the store yet."""
         return found.range.prepared is None and all(
             step.changed and step.zone_id not in self._touched and not found.signs_anew(step.zone_id)
             for step in found.steps

@@ -1,9 +1,9 @@
 """The pace of sealing: at once for a person's edit, and in batches while there are many publications.
 
-Every segment costs every node a synced commit, three purges and some dozen questions, regardless of its size. At 100
-publications a second, one segment for each would waste a good part of a node's cores. Five segments a second contain
-the same changes, and delay each by at most a fifth of a second. A client that publishes one change after another and
-waits for each is not limited: up to twenty a second are sealed at once.
+Every segment costs every node a synced commit, three purges and some dozen queries, regardless of its size. At 100
+publications a second, one segment for each would use a large part of a node's cores. Five segments a second contain the
+same changes, and delay each by at most a fifth of a second. A client that publishes one change after another and waits
+for each is not limited: up to twenty a second are sealed at once.
 """
 
 import time
@@ -29,7 +29,7 @@ class Pace:
         self._sequence: int | None = None
 
     def wait(self) -> None:
-        """Wait until the next segment can be sealed. That is at once, unless many were sealed just before."""
+        """Wait until the next segment can be sealed. Return at once unless many were sealed just before."""
         self._fill()
         if self._left < 1:
             self._sleep((1 - self._left) / PER_SECOND)

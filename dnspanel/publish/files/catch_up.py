@@ -1,7 +1,7 @@
-"""Updating of the panel's own LMDB from segments: after a crash, a restart, or on another machine.
+"""The update of the panel's own LMDB from segments: after a crash, after a restart, or on another machine.
 
-The LMDB is a cache. If segments do not lead to the target, because they were pruned, are damaged or of another epoch,
-it is rebuilt from PostgreSQL.
+The LMDB is a cache. It is rebuilt from PostgreSQL if the segments do not lead to the target, because they were pruned,
+are damaged or belong to another epoch.
 """
 
 import logging
@@ -23,11 +23,11 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(store: Store, conn: Connection, head: Position, encoded: publication_log.Encoded) -> None:
-    """Bring the store to the last segment that has a row, and check the result.
+    """Apply segments to the store up to the last one that has a row, and check the result.
 
     Raise SegmentsAhead, StoreAhead or WrongEpoch if log, segments and store do not belong together. Only a person can
-    decide which one is right then. Raise BadSegment or Diverged if segments do not lead to the target. Then `rebuild`
-    does.
+    then decide which of them is right. Raise BadSegment or Diverged if segments do not lead to the target. Then
+    `rebuild_files` helps.
     """
     if encoded.sequence > head.sequence:
         raise SegmentsAhead(segments=encoded.sequence, head=head.sequence)
@@ -52,9 +52,9 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
 
 
 def is_cured_by_rebuild(error: ReplicationError) -> bool:
-    """Return True if rebuilding the panel's LMDB fixes the error, so that no person needs to look.
+    """Return True if rebuilding the panel's LMDB fixes the error, so that no person needs to act.
 
-    An epoch of this database's own past is fixed by that, an unknown epoch is not.
+    That is so for an earlier epoch of this database, but not for an unknown epoch.
     """
     if isinstance(error, WrongEpoch):
         return is_of_this_history(error.ours)

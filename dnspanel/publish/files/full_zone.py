@@ -1,7 +1,7 @@
-"""Everything that is served at one sequence, compiled from PostgreSQL, and the panel's LMDB made from it.
+"""All served zones at one sequence, compiled from PostgreSQL, and the panel's LMDB made from them.
 
-This compiles every zone in full, whereas segments are made by compiling changes. If both result in the same digests,
-each proves the other.
+Here every zone is compiled in full, whereas segments are made by compiling changes. If both result in the same digests,
+each confirms the other.
 """
 
 import shutil
@@ -21,7 +21,7 @@ from replication.wire.segment import PackedPuts, open_segment, pack_puts
 
 
 def full_batch(conn: Connection, head: publication_log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:
-    """Return all that is served at this sequence, as if it had been published at once. This needs a database snapshot.
+    """Return everything that is served at this sequence as one batch. This needs a database snapshot.
 
     Only the packed form of the records is in memory.
     """
@@ -67,9 +67,9 @@ def compiled_zones(
 
 
 def replace_store(publisher: Publisher, batch: Batch, schema: int, now: datetime) -> None:
-    """Write the batch beside the files in use, and replace them.
+    """Write the batch to new files beside the files in use, then replace the files in use.
 
-    A crash in between leaves no files. The next step makes them again.
+    A crash in between leaves no files. The next step then makes them again.
     """
     in_use = store_path(publisher.directory, schema)
     fresh = in_use.parent.with_name(f"{schema}.new")

@@ -36,9 +36,9 @@ class Publisher:
         self._key_read_at = datetime.min.replace(tzinfo=UTC)
 
     def store(self, schema: int, cluster: UUID) -> Store:
-        """Return the panel's own LMDB of this schema, opened. Create an empty one if it does not exist.
+        """Return the opened LMDB of the panel for this schema. Create an empty one if it does not exist.
 
-        If a rebuild replaced the open files, the new ones are opened instead.
+        If a rebuild replaced the open files, open the new ones instead.
         """
         path = store_path(self.directory, schema)
         if schema in self._stores and self._inodes[schema] != _inode(path):
@@ -55,7 +55,7 @@ class Publisher:
             store.close()
 
     def signing_key(self, *, now: datetime) -> Ed25519PrivateKey:
-        """Return the key to sign with. It is read again now and then, so that a rotation needs no restart."""
+        """Return the key to sign with. It is read again from time to time, so that a rotation needs no restart."""
         if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
             self._key, self._key_read_at = segment_signing.private_key(segment_signing.ensure_signing_key(now=now)), now
         return self._key

@@ -1,7 +1,7 @@
-"""Rebuilding of the panel's LMDB, which is a cache of PostgreSQL, and verification by digests.
+"""Rebuilding of the panel's LMDB, which is a cache of PostgreSQL, with a check by digests.
 
-The log is read up to the last segment, not in its current state, so the digests must equal those in that segment's row.
-They are computed here by a full compile of every zone, whereas segments are made by compiling changes.
+The rebuilt state is that at the last segment, not the current one, so the digests must equal those in that segment's
+row. They are computed here by a full compile of every zone, whereas segments are made by compiling changes.
 """
 
 import logging
@@ -51,7 +51,7 @@ def rebuild_at(
     schema: int,
     now: datetime,
 ) -> None:
-    """Rebuild like `rebuild_store`, for callers that have the publisher's lock and know that a segment exists."""
+    """Rebuild like `rebuild_store`. The caller must have the publisher's lock and know that a segment exists."""
     with snapshot(conn):
         batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
     if encoded.digests is not None and batch.digests != encoded.digests:

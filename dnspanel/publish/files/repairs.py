@@ -39,10 +39,10 @@ class ZoneRepair:
 
 
 def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position, now: datetime) -> ZoneRepair:
-    """Return a repair that restores this zone, on a node at this position, to its state in the log at that position.
+    """Return a repair that makes a node serve the zone as the log has it at the node's position.
 
-    A zone that was not served then, or that the panel never had, is removed. `told_name` is the zone's name on the
-    node. Raise ZoneNotEncoded.
+    A zone that the log does not serve there, or that the panel never had, is removed. `told_name` is the zone's name on
+    the node. Raise ZoneNotEncoded.
     """
     kind = schema_for(schema)
     cluster: UUID = LogHead.objects.values_list("cluster", flat=True).get()
@@ -86,7 +86,7 @@ def digest_at(*, schema: int, position: Position) -> bytes | None:
 
 
 def _zone_at(conn: Connection, zone_id: int, sequence: int) -> publication_log.ZoneStep | None:
-    """Return the zone at a sequence, or None if it did not exist yet."""
+    """Return the zone at a sequence, or None if it did not exist there yet."""
     row = conn.execute(_ZONE, (zone_id, sequence)).fetchone()
     if row is None:
         return None

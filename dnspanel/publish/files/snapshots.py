@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The part of a schema's log after its newest snapshot. `snapshot_bytes` is None if the epoch has no snapshot."""
+    """The part of a schema's log after the newest snapshot. `snapshot_bytes` is None if the epoch has no snapshot."""
 
     snapshot_bytes: int | None
     snapshot_age: timedelta
@@ -64,7 +64,8 @@ class Since:
 def is_due(since: Since) -> bool:
     """Return True if another snapshot is due.
 
-    It is due if there is none, if a segment is damaged, or if the log since the newest snapshot is too long or too old.
+    It is due if there is no snapshot, if a segment is damaged, or if the log since the newest snapshot is too long or
+    too old.
     """
     if not since.segments:
         return False
@@ -164,7 +165,7 @@ def _exists(schema: int, position: Position) -> bool:
 
 
 def _refuse_diverged(manifest: Manifest) -> None:
-    """Raise Diverged if the segment that ends here has other digests of the two files."""
+    """Raise Diverged if the segment that ends at the snapshot's position has other digests of the two files."""
     at = manifest.position
     row = Segment.objects.filter(schema=manifest.schema, epoch=at.epoch, last=at.sequence).first()
     found = manifest.digest_main + manifest.digest_records
@@ -178,7 +179,7 @@ def _directory_of(manifest: Manifest, sealed: bytes) -> str:
 
 
 def _record(manifest: Manifest, object_name: str, now: datetime) -> Snapshot:
-    """Record the snapshot. If another snapshot of the same position was recorded first, this one becomes garbage."""
+    """Record the snapshot. If a snapshot of the same position is recorded already, the new one becomes garbage."""
     snapshot, is_new = Snapshot.objects.get_or_create(
         schema=manifest.schema,
         epoch=manifest.position.epoch,

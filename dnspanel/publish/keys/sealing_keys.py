@@ -1,8 +1,8 @@
 """The keys that encrypt private DNSSEC keys in transit and at rest. Verbs.
 
-Every node has them (`fleet.nodes.keys`), so that segments, snapshots and the panel's LMDB can only be opened next to a
-PowerDNS. A new key seals later publications. Older keys are kept, because files sealed with them still exist. An
-attacker with a node's files has the keys of its zones. A new sealing key protects later DNSSEC keys.
+Every node has these sealing keys (`fleet.nodes.keys`), so that segments, snapshots and the panel's LMDB can only be
+opened next to a PowerDNS. A new key seals later publications. Older keys are kept, because files sealed with them still
+exist. An attacker with a node's files has the keys of its zones. A new sealing key protects later DNSSEC keys.
 """
 
 import secrets
@@ -35,7 +35,7 @@ def all_sealing_keys() -> list[sealed.SealingKey]:
 
 
 def rotate(*, now: datetime, by: Author) -> None:
-    """Seal later private keys with a new key. Do nothing if nothing was ever sealed."""
+    """Create a new key, which seals later private keys. Do nothing if nothing was ever sealed."""
     with transaction.atomic():
         lock_until_commit(Lock.SIGNING_KEY)
         if _newest() is not None:
@@ -49,8 +49,8 @@ def _newest() -> SealingKey | None:
 def _make(now: datetime) -> SealingKey:
     """Create the next sealing key. Its id is the time in Unix seconds.
 
-    So a restored database never gives a new key an id that nodes know for a key which the database lost. Otherwise
-    nodes would confuse the two keys.
+    So a restored database never reuses an id that nodes know from a key which the database lost. Otherwise nodes would
+    confuse the two keys.
     """
     newest = _newest()
     return SealingKey.objects.create(

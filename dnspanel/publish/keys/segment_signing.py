@@ -96,7 +96,7 @@ def new_key() -> SigningKey | None:
 
 
 def short(key: SigningKey) -> str:
-    """Return the first 16 hex digits of the public key, so that people can distinguish keys."""
+    """Return the first 16 hex digits of the public key, so that people can tell keys apart."""
     return bytes(key.public).hex()[:16]
 
 
@@ -124,7 +124,7 @@ def all_public_keys() -> tuple[bytes, ...]:
 
 
 def keys_generation() -> int:
-    """Return a number that grows with every created or retired key. It orders the lists that nodes get."""
+    """Return a number that grows whenever a key is created or retired. It orders the lists that nodes get."""
     counts = SigningKey.objects.aggregate(made=Count("pk"), retired=Count("retired_at"))
     return int(counts["made"] + counts["retired"])
 

@@ -1,1 +1,1 @@
-"""The log as the publisher reads it, and the rows that a range of it writes to the files."""
+"""The log as the publisher reads it, and the rows of the files that a range of the log changes."""

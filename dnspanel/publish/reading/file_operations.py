@@ -1,4 +1,4 @@
-"""The operations of a range of the log on PowerDNS's files. Pure."""
+"""The operations on PowerDNS's files that a range of the log requires. Pure."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -19,10 +19,10 @@ def mark_of(step: ZoneStep) -> ZoneMark:
 
 
 def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> tuple[list[Op], list[Op]]:
-    """Return the operations that remove deleted zones from the list, and those that add new zones.
+    """Return the operations that remove deleted zones from the list of zones, and those that add new zones.
 
-    They must be applied in this order, because a zone can be deleted and another zone with the same name created in one
-    range. A name is only added after its zone's object.
+    They must be applied in this order, because within one range a zone can be deleted and another zone with the same
+    name created. A name is only added after its zone's object.
     """
     gone, coming = [], []
     for step in steps:
@@ -43,7 +43,7 @@ def removed_zone_operations(step: ZoneStep) -> Iterator[Op]:
 
 
 def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes, nsec3: Nsec3 | None = None) -> Iterator[Op]:
-    """Yield the operations of these changed RRsets on a zone's rows.
+    """Yield the operations on a zone's rows for these changed RRsets.
 
     The cost depends on the changes, not on the zone.
     """
@@ -54,7 +54,7 @@ def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes, nsec3:
 def switched_zone_operations(
     step: ZoneStep, rows: Rows, changes: Changes, before: Nsec3 | None, after: Nsec3 | None
 ) -> tuple[list[Op], list[Op]]:
-    """Return the operations of these changed RRsets and another denial of existence on a zone's rows.
+    """Return the operations on a zone's rows for these changed RRsets and another denial of existence.
 
     All rows of the zone are read. The second list deletes rows of the former denial, which are needed until PowerDNS
     uses the new one.
@@ -91,10 +91,10 @@ def new_zone_operations(step: ZoneStep, rrsets: Iterable[RRset], nsec3: Nsec3 | 
 def restored_zone_operations(
     step: ZoneStep, rows: Rows, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None
 ) -> Iterator[Op]:
-    """Yield the operations that replace the zone's rows, whatever they are, with those of `rrsets`.
+    """Yield the operations that replace the zone's rows, whatever they are, with the rows of `rrsets`.
 
-    This is for a zone deleted and restored within a range. Only the difference is written, so its names never disappear
-    in between.
+    This is for a zone that is deleted and restored within a range. Only the difference is written, so its names never
+    disappear in between.
     """
     old = dict(_rows_of(rows))
     for relative, type, body in compiled_rows(step, rrsets, nsec3):

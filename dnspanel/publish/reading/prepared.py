@@ -1,9 +1,9 @@
 """Prepared rows: a bulk import compiles the zones that it will create before it publishes them. Verbs.
 
 The publisher then reads nothing from PostgreSQL and compiles nothing. It copies the prepared rows into the segment
-without looking at them, because every edit waits for that. The object's name depends on its zones, the number of rows,
-and their digests. Prepared rows are a cache like the LMDB files: if they are missing, damaged or of other zones, the
-publisher makes the same rows itself.
+without looking at them, because every edit waits for the copying. The object's name depends on its zones, the number of
+rows, and their digests. Prepared rows are a cache like the LMDB files: if they are missing, damaged or of other zones,
+the publisher makes the same rows itself.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[
 
 
 def record_prepared(*, sequence: int, prepared: Prepared) -> None:
-    """Record these rows as those of the zones that `sequence` creates. Call this in the publishing transaction."""
+    """Record that these rows belong to the zones that `sequence` creates. Call this in the publishing transaction."""
     PreparedRows.objects.create(
         sequence=sequence,
         object_name=prepared.object_name,
@@ -95,7 +95,7 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
 
 
 def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> None:
-    """Delete prepared rows of publications that all these schemas have in a segment. Idempotent."""
+    """Delete prepared rows of publications that every one of these schemas has in a segment. Idempotent."""
     rows = planned_once(conn).execute(_PREPARED).fetchall()
     if not rows:
         return

@@ -2,8 +2,7 @@
 
 The log alone determines the effect of a range of sequences: revisions name the zones, and changes contain each RRset
 after the change. Only a zone that was created inside the range is read as a whole: its current RRsets with later
-changes undone. So the encoding of a sequence is exact and depends only on that sequence, regardless of later
-publications.
+changes undone. So the encoding of a sequence never depends on later publications.
 
 SQL is written by hand, because these queries run for every single edit.
 """
@@ -49,7 +48,7 @@ class Head:
 class Encoded:
     """The last encoded sequence of a schema's log, the digests (main, records) there, and whether the log stalls.
 
-    The log begins with the very first segment, or with a snapshot: of a new epoch, or of a schema that was added later.
+    The log begins with the very first segment, or with a snapshot for a new epoch or a schema that was added later.
     """
 
     sequence: int
@@ -93,7 +92,7 @@ class ZoneStep:
 
     @property
     def changed(self) -> bool:
-        """True if the zone was served before the range and was served all the time until its end."""
+        """True if the zone was served before the range, at its end, and all the time in between."""
         return self.serial is not None and not self.is_full
 
     @property
@@ -207,8 +206,8 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
     """Return the sequences to encode next: up to the head, or until they reach BATCH_RRSETS.
 
-    A publication with prepared rows has its own range. So does one that changes how zones are signed: two of those must
-    not be applied at once, unless `together` requests that.
+    A publication with prepared rows has its own range. So does one that changes how zones are signed, because two of
+    these must not be applied at once, unless `together` requests that.
     """
     size = 0
     found: Range | None = None
@@ -281,7 +280,7 @@ def changes_in(conn: Connection, span: Range, zone_ids: Sequence[int]) -> dict[i
 
 
 def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> Iterator[tuple[int, list[RRset]]]:
-    """Yield (zone id, all its RRsets at this sequence) for the zones of `serials`, ordered by zone id.
+    """Yield pairs of zone id and all RRsets at this sequence, for the zones in `serials`, ordered by zone id.
 
     Only one zone is in memory at a time. This needs a database snapshot, because current RRsets and the changes to undo
     must be read at the same moment.
@@ -316,7 +315,7 @@ def some_rrsets_at(
 
 
 def _undone(rows: Iterator[tuple[Any, ...]], undo: Changes, serial: int) -> list[RRset]:
-    """Return a zone's RRsets with later changes undone and with the zone's serial at that time."""
+    """Return a zone's RRsets with later changes undone, and with the zone's serial at the earlier time."""
     rrsets = {
         (name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
         for _, name, type, ttl, rdata, disabled in rows

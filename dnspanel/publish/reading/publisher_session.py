@@ -4,9 +4,10 @@ It is separate from Django's connections, which Celery can close around a task. 
 long as the connection that inserts segments. A publisher that lost its lock has lost that connection too, so it can no
 longer insert anything.
 
-As in `prepared_statements`, PostgreSQL plans a statement that every edit uses once for the connection (`planned_once`),
-without its parameters, and again after large publications (`plan_anew`). All other statements have parameters in their
-text, and are planned for them. A plan for the average range of the log would read whole tables for the last edit.
+As in `prepared_statements`, PostgreSQL plans a statement that every edit uses only once for each connection
+(`planned_once`), without its parameters, and again after large publications (`plan_anew`). All other statements have
+their parameters in the text and are planned with them. A plan for the average range of the log would read whole tables
+for the last edit.
 """
 
 from collections.abc import Iterator
@@ -80,7 +81,7 @@ def planned_once(conn: Connection) -> psycopg.Cursor[tuple[Any, ...]]:
 
 
 def plan_anew(conn: Connection) -> None:
-    """Discard all plans, because each was made for the table sizes at its time."""
+    """Discard all plans, because each was made for the table sizes at the time of planning."""
     conn.execute("DISCARD PLANS")
 
 

@@ -1,8 +1,8 @@
-"""Zones with a CNAME that leads to a changed name, so that their answers show the change.
+"""Zones whose CNAMEs lead to a changed name, so that their answers contain the change.
 
 PowerDNS up to 4.9 follows a CNAME into another zone that it serves, and caches the whole answer under the queried name.
-Purging the changed zone does not purge that answer. So the segment also marks the CNAME's zone, which the node then
-purges and asks for its serial.
+Purging the changed zone does not purge that answer. So the segment also marks the CNAME's zone. The node then purges
+that zone and queries its serial.
 
 Two kinds of CNAMEs are not found: those that lead to a name which only a wildcard answers, and those to names beyond
 MOST_NAMES of a publication. For these the node's `cache-ttl` limits how long an old answer is cached.
@@ -63,8 +63,8 @@ def referring_marks(
 ) -> list[ZoneMark]:
     """Return the marks of zones outside `touched` whose CNAMEs lead to one of these names.
 
-    `full` are the touched zones that were created or deleted with all their names. Serials are those at the range's
-    end.
+    `full` are the touched zones that were created or deleted, with all their names. The marks have the serials at the
+    end of the range.
     """
     if len(touched) > MOST_ZONES:
         return []

@@ -23,7 +23,7 @@ def use_schema(*, schema: int, now: datetime) -> None:
 
 
 def keep_schemas(*, schemas: Collection[int], now: datetime) -> None:
-    """Write exactly these schemas and those of the settings.
+    """From now on write exactly these schemas and those of the settings.
 
     Segments of other schemas are kept until they are pruned.
     """

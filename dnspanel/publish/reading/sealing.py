@@ -1,4 +1,4 @@
-"""A range of the log compiled for one schema, and its sealing as a signed segment."""
+"""Batches, which are ranges of the log compiled for one schema, and their sealing as signed segments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class Batch:
 
     @property
     def is_large(self) -> bool:
-        """True if the batch takes so long to write that other publications can happen in the meantime."""
+        """True if writing the batch takes so long that other publications can happen at the same time."""
         return self.puts is not None or len(self.ops) + len(self.late) >= _LARGE
 
     @property
     def is_mergeable(self) -> bool:
-        """True if the batch only puts and deletes single records of zones that are served all the time."""
+        """True if the batch only puts and deletes single records, so that its segment can be merged with others."""
         return (
             self.puts is None
             and not self.late
@@ -42,7 +42,7 @@ class Batch:
 
 
 def seal_batch(batch: Batch, schema: int, key: Ed25519PrivateKey) -> bytes:
-    """Return the signed segment. Its time is that of the last publication, so the same batch has the same bytes."""
+    """Return the signed segment. It has the time of the last publication, so the same batch gives the same bytes."""
     return seal(
         SegmentHeader(
             schema=schema,

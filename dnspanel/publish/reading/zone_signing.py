@@ -74,7 +74,7 @@ def _changes_after(conn: Connection, sequence: int, zone_ids: Collection[int]) -
 def _undone(
     today: Mapping[int, SigningState], changes: Iterable[tuple[int, int, Any]], sequence: int
 ) -> dict[int, SigningState]:
-    """Return the current states without the changes after this sequence."""
+    """Return the current states with the changes after this sequence undone."""
     found: dict[int, SigningState] = {}
     for zone_id, changed_at, before in changes:
         if changed_at > sequence and zone_id not in found:
@@ -96,7 +96,7 @@ def signing_operations(
     2. Delete old settings, then write new ones.
     3. Write new and changed keys, then delete old keys.
 
-    At any point where a transaction can end, a zone is signed as before, as after, or not yet.
+    Wherever a transaction can end, a zone is signed as before, signed as wanted, or not signed yet.
     """
     # Most zones were never signed, and an import has thousands.
     known = signings.before.keys() | signings.after.keys()

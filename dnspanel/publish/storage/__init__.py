@@ -1,1 +1,1 @@
-"""Stored objects: segments, snapshots, and how long they are kept."""
+"""Stored objects: segments and snapshots, and how long they are kept."""

@@ -48,7 +48,7 @@ class Stored:
 def consolidate(*, up_to: int | None, now: datetime) -> int:
     """Merge runs of small segments of the current epoch. Return the number of segments that were merged.
 
-    Segments after `up_to` are not merged, because some nodes may still have to reach a sequence in between. Raise
+    Segments after `up_to` are not merged, because some nodes may still have to stop at a sequence between them. Raise
     StorageUnreachable.
     """
     head = LogHead.objects.first()
@@ -67,9 +67,10 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 
 
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
-    """Merge the segments of first..last in every schema. Return the number of schemas.
+    """Merge the segments of first..last in every schema. Return the number of schemas in which they are one now.
 
-    No node must be inside the range; nodes after it do not matter. Idempotent. Raise StorageUnreachable.
+    No node must have a position inside the range. Nodes after the range do not matter. Idempotent. Raise
+    StorageUnreachable.
     """
     head = LogHead.objects.get()
     concerned = Segment.objects.filter(epoch=epoch, last__gte=first, first__lte=last)
@@ -96,7 +97,7 @@ def runs_to_merge(rows: Sequence[Stored]) -> Iterator[list[Stored]]:
 
 
 def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMark], list[Op]]:
-    """Return marks and operations that have the same effect as these segments one after the other. Pure.
+    """Return marks and operations with the same effect as applying these segments one after the other. Pure.
 
     The last operation on a key wins, a deleted prefix cancels earlier operations below it, and the last mark of a zone
     has its final state.
@@ -120,7 +121,7 @@ def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMa
 
 
 def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now: datetime) -> bool:
-    """Replace the run with one segment. Return False if one of the run is damaged, or another process was first."""
+    """Replace the run with one segment. Return False if a segment in it is damaged, or another process was first."""
     keys = segment_signing.all_public_keys()
     try:
         opened = [_read_segment(row, keys) for row in run]
@@ -173,7 +174,7 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
 
 
 def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
-    """Replace the single segments' rows with that of the merged segment, if all of them still exist."""
+    """Replace the rows of the single segments with the row of the merged segment, if all of them still exist."""
     with transaction.atomic():
         deleted, _ = Segment.objects.filter(pk__in=[row.id for row in run]).delete()
         if deleted != len(run):

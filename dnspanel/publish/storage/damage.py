@@ -1,6 +1,6 @@
 """Stored objects that are missing or altered: logged once, and bypassed with a snapshot. Verbs.
 
-No node can get past a damaged segment with segments, but with a later snapshot it can. Once such a snapshot exists, the
+Segments cannot bring any node past a damaged segment, but a later snapshot can. Once such a snapshot exists, the
 segment is pruned, and the alert ends.
 """
 
@@ -20,6 +20,6 @@ def record_damage(*, object_name: str, reason: str) -> None:
 
 
 def drop_snapshot(*, snapshot: Snapshot, reason: str, now: datetime) -> None:
-    """Discard this snapshot because an object of it is missing or altered, so that no node gets it. Idempotent."""
+    """Discard this snapshot, so that no node gets it: one of its objects is missing or altered. Idempotent."""
     if discard_snapshots(snapshots=[snapshot], now=now):
         logger.error("a snapshot is damaged, another one will be made: %s", reason)

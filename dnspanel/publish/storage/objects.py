@@ -37,7 +37,7 @@ class ObjectStorage(Protocol):
 
 
 class DurableDirectory(FileSystemStorage):
-    """A directory whose files appear complete and synced, or not at all.
+    """A directory in which a file is either complete and synced, or absent.
 
     Django's own storage writes in place and never syncs, so after a power loss a row could refer to an empty segment.
     """
@@ -128,7 +128,7 @@ def delete_object(name: str) -> None:
 
 
 def objects_below(directory: str, *, before: datetime) -> Iterator[str]:
-    """Yield the names of the objects directly in a directory that were stored before that time.
+    """Yield the names of the objects directly in a directory that were stored before a given time.
 
     Raise StorageUnreachable.
     """

@@ -1,4 +1,4 @@
-"""Pruning of unneeded segments, snapshots and leftovers, and later of their objects. Verbs.
+"""Pruning of segments, snapshots and leftovers that are no longer needed, and later of their objects. Verbs.
 
 A row is deleted first, and its object's name becomes garbage, so that a process that read the row just before still
 finds the object. Objects are removed an hour later.
@@ -60,11 +60,11 @@ class Pruned:
 
 
 def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
-    """Delete segments that the newest snapshot includes and no node needs, and all but the newest two snapshots.
+    """Delete segments that the newest snapshot includes and no node needs, and all snapshots except the newest two.
 
-    `needed` has the lowest sequence of a node in the current epoch, for each schema. A schema that is missing there has
-    no node. Segments older than LOG_DAYS are deleted in any case, and so are segments that only lead to a damaged one.
-    A snapshot replaces them.
+    `needed` has the lowest sequence of a node in the current epoch, for each schema. A schema without nodes is missing
+    there. Segments older than LOG_DAYS are always deleted, and so are segments that only lead to a damaged one. A
+    snapshot replaces them.
     """
     head = LogHead.objects.first()
     if head is None:
@@ -125,7 +125,7 @@ def remove_garbage(*, now: datetime) -> int:
 
 
 def remove_prepared_leftovers(*, now: datetime) -> int:
-    """Remove rows that were prepared for publications that never happened. Return their number.
+    """Remove prepared rows whose publications never happened. Return their number.
 
     Raise StorageUnreachable.
     """
@@ -137,7 +137,7 @@ def remove_prepared_leftovers(*, now: datetime) -> int:
 
 
 def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
-    """Return the snapshots of other epochs, and all but the newest SNAPSHOTS_KEPT of the current epoch."""
+    """Return the snapshots of other epochs, and those of the current epoch except the newest SNAPSHOTS_KEPT."""
     snapshots = Snapshot.objects.filter(schema=schema)
     return [
         *snapshots.exclude(epoch=head.epoch),
@@ -146,7 +146,7 @@ def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
 
 
 def _objects_that_count(names: Sequence[str]) -> set[str]:
-    """Return the names that a row refers to again, because the same bytes were stored again."""
+    """Return those of these names that a row refers to again, because the same bytes were stored again."""
     found: set[str] = set()
     for model in (Segment, Snapshot, PreparedRows):
         found.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))
