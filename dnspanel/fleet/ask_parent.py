@@ -1,4 +1,4 @@
-"""Request an immediate check of a zone's parent. Verbs."""
+"""A person's request to check a zone's parent immediately. Verbs."""
 
 from datetime import datetime
 
@@ -12,10 +12,10 @@ from dnspanel.zones.models import Zone
 
 
 def ask_parent(*, zone: Zone, now: datetime, by: Author) -> None:
-    """Request an immediate check of the DS records at the zone's parent. Raise RightMissing, or NotSigned.
+    """Request an immediate check of the DS records at the zone's parent. Raise RightMissing or NotSigned.
 
-    NotSigned means that the zone has no check of its parent. If the broker is down, the call takes some seconds longer;
-    the check is due in PostgreSQL and beat finds it.
+    NotSigned means that the panel doesn't check this zone's parent. If the broker is down, the call takes some seconds
+    longer. PostgreSQL has the check as due, so beat finds it.
     """
     with transaction.atomic(durable=True):
         parent_checks.ask_now(zone=zone, now=now, by=by)

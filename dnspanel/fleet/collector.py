@@ -1,7 +1,7 @@
-"""The collector, which asks every agent once a second for samples and state and stores the answers. Verbs.
+"""The collector: asks every agent once a second for samples and state, and stores the answers. Verbs.
 
-Samples go to Redis, contact and versions to PostgreSQL. Either can be down for a while. Agents keep samples for an
-hour, so a restart of Redis, PostgreSQL or the collector loses none.
+Samples go to Redis. Contact times and versions go to PostgreSQL. Either store can be down for a while: agents keep
+samples for an hour, so a restart of Redis, PostgreSQL or the collector loses none.
 """
 
 import logging
@@ -127,7 +127,7 @@ class Poller:
     def _fetch_top(self, now: float) -> None:
         """Fetch top lists and the log at intervals while someone watches the node's page.
 
-        Once a minute, also fetch the node's most queried zones and the lists of watched zones. Old agents serve none of
+        Once a minute, also fetch the node's most queried zones and the lists of watched zones. Old agents don't offer
         these lists.
         """
         if now - self.top_looked < TOP_EVERY_SECONDS:
@@ -152,7 +152,7 @@ class Poller:
                 zone_queries.keep_zone_top(node_id=self.node_id, zone=zone, top=top)
 
     def leave(self) -> None:
-        """Close the connection when the running poll has ended."""
+        """Close the connection, or close it when the running poll ends."""
         if self.running is None:
             self.client.close()
         else:
@@ -160,7 +160,7 @@ class Poller:
 
 
 class Collector:
-    """Polls all active nodes concurrently. A slow or dead node delays only its own poll."""
+    """The loop that polls all active nodes concurrently. A slow or dead node delays only its own poll."""
 
     def __init__(self) -> None:
         self._pollers: dict[int, Poller] = {}
@@ -179,7 +179,7 @@ class Collector:
         self.close()
 
     def tick(self, now: float) -> None:
-        """Start a poll of every node without a running poll. Exchange data with PostgreSQL every RECORD_SECONDS."""
+        """Start a poll of each node that isn't being polled. Exchange data with PostgreSQL every RECORD_SECONDS."""
         if now - self._recorded_at >= RECORD_SECONDS:
             self._recorded_at = now
             self._exchange()
@@ -274,7 +274,7 @@ class Collector:
         self._learned = True
 
     def _say(self, about: str, trouble: str) -> None:
-        """Log a problem once, and log once when it is over. Successful polls of other nodes don't reset this."""
+        """Log a problem once, and log its end once. Successful polls of other nodes don't end it."""
         self._troubles.say(about, trouble, time.monotonic())
 
 
@@ -298,6 +298,6 @@ def _tell_machines(poller: Poller, node: Node) -> None:
 
 
 def _leads_to(client: NodeClient, node: Node, context: ssl.SSLContext) -> bool:
-    """Return True if the client still matches the node's address and pins and the panel's own certificate."""
+    """Return True if the client still has the node's current address and pins and the panel's current certificate."""
     agent = (node.agent_host, node.agent_port, node.pins, context)
     return (client.host, client.port, client.certificate_sha256, client.ssl_context) == agent

@@ -1,15 +1,10 @@
 """Errors about nodes, as one tree. Every message can be shown to the person or agent that caused it.
 
-FleetError
-├── UnknownNode             no node of this name
-├── NameTaken               a node of this name exists
-├── BadNode                 an invalid value of a node
-├── BadFront                an invalid value of a front
-├── WrongState              the node's state does not allow this action
-├── GroupRefused            an invalid value or action of a group
-├── DeliveryRefused         delivery can't be stopped, pinned or resumed like this
-├── WrongDecision           a decision about a lost history that can't be carried out
-├── CodeRefused             an unknown, expired or used code
+FleetError ├── UnknownNode             no node has this name ├── NameTaken               another node has this name ├──
+BadNode                 an invalid value of a node ├── BadFront                an invalid value of a front ├──
+WrongState              the node's state does not allow this action ├── GroupRefused            an invalid value or
+action of a group ├── DeliveryRefused         delivery can't be stopped, pinned or resumed like this ├── WrongDecision
+a decision about a lost history that can't be carried out ├── CodeRefused             an unknown, expired or used code
 └── BadRequest              an unacceptable certificate signing request
 """
 
@@ -17,7 +12,7 @@ from dnspanel.texts import gettext
 
 
 class FleetError(Exception):
-    """Base class of errors about nodes. A person can read and correct them."""
+    """Base class of errors about nodes. Each message is for a person, who can correct the cause."""
 
 
 class UnknownNode(FleetError):
@@ -61,7 +56,7 @@ class GroupRefused(FleetError):
 
 
 class DeliveryRefused(FleetError):
-    """The requested change of delivery makes no sense now. The message explains what is possible."""
+    """The requested change to delivery isn't possible now. The message explains what is possible."""
 
 
 class WrongDecision(FleetError):

@@ -1,4 +1,4 @@
-"""The events of a node for its page, with one message each. Old events are deleted. Verbs."""
+"""The events on a node's page, each with a message. Old events are deleted. Verbs."""
 
 from datetime import datetime, timedelta
 

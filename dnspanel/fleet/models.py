@@ -1,4 +1,4 @@
-"""Nodes, their enrollment, their acks, and the panel's own certificate authority."""
+"""Nodes, their enrollment and acknowledgments, and the panel's own certificate authority."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class NodeState(models.TextChoices):
-    """The stage of a node's life. Its current health is computed in `fleet.node_health`."""
+    """The stage of a node's life. The node's current health is computed in `fleet.node_health`."""
 
     AWAITING_APPROVAL = "awaiting", gettext_lazy("waiting for approval")
     ACTIVE = "active", gettext_lazy("active")
@@ -21,7 +21,7 @@ class NodeState(models.TextChoices):
 
 
 class NodeGroup(models.Model):
-    """Nodes that get publications together. Groups are served in `order`, each after the one before it is verified."""
+    """Nodes that get publications together. Each group, in `order`, waits until the previous group is verified."""
 
     name = models.SlugField(max_length=63, unique=True)
     order = models.PositiveSmallIntegerField(unique=True)
@@ -35,7 +35,7 @@ class NodeGroup(models.Model):
 
 
 class Delivery(models.Model):
-    """The single row that limits delivery: the fleet's pin, and the reason of a stop."""
+    """The single row that restricts delivery: the fleet's pin, and the reason if delivery is stopped."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     # No node gets anything beyond this sequence while it is set.
@@ -57,7 +57,7 @@ class Delivery(models.Model):
 
 
 class Release(models.Model):
-    """The sequence up to which one group is released, in one epoch. A group that waits for no other has no row.
+    """The sequence up to which one group is released in one epoch. A group that doesn't wait for others has no row.
 
     `group` is None for the nodes of a fleet without groups, which wait only for ring 0.
     """
@@ -76,7 +76,7 @@ class Release(models.Model):
 class Isolation(models.Model):
     """A publication that ring 0 couldn't serve, and the publication that reverts it.
 
-    No other node gets anything from `failed` on until both are in one segment. `merged_at` is set then.
+    Other nodes get no publication from `failed` on until both publications are in one segment. This sets `merged_at`.
     """
 
     epoch = models.UUIDField()
@@ -163,9 +163,9 @@ class Node(models.Model):
 
     @property
     def slug(self) -> str:
-        """The node's name in URLs and commands. For a retired node, its id is added.
+        """The node's name in URLs and commands. A retired node's slug is `<name>_<id>`.
 
-        The underscore keeps the two forms apart, since names contain none.
+        Names contain no underscore, so the two forms can't be confused.
         """
         return f"{self.name}_{self.pk}" if self.state == NodeState.RETIRED else self.name
 
@@ -176,7 +176,7 @@ class Node(models.Model):
 
 
 class Front(models.Model):
-    """A person's settings of a front. `fleet.nodes.fronts` defines the allowed numbers."""
+    """The settings of a front that a person can change. `fleet.nodes.fronts` defines the allowed numbers."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, primary_key=True, related_name="front")
     minimum = models.IntegerField(default=1)
@@ -193,7 +193,7 @@ class Front(models.Model):
 
 
 class FrontBackend(models.Model):
-    """A node behind a front, and its weight."""
+    """A node behind a front, with its weight."""
 
     front = models.ForeignKey(Front, on_delete=models.CASCADE, related_name="backends", db_index=False)
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="+")
@@ -207,9 +207,9 @@ class FrontBackend(models.Model):
 
 
 class UnprovenZone(models.Model):
-    """A zone whose signatures are missing or wrong in a node's answers, without a publication as the cause.
+    """A zone with missing or wrong signatures in a node's answers that no publication caused.
 
-    Pushes to the node continue without proof for this zone.
+    Pushes to the node continue without proof that it serves this zone correctly.
     """
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="unproven")
@@ -239,7 +239,7 @@ class EnrolmentCode(models.Model):
 
 
 class Ack(models.Model):
-    """The time when a node first proved a position: history for "on 3 of 3 nodes after 41 ms"."""
+    """The first time that a node proved a position. Pages show it as "on 3 of 3 nodes after 41 ms"."""
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="acks")
     epoch = models.UUIDField()
@@ -251,7 +251,7 @@ class Ack(models.Model):
 
 
 class Bootstrap(models.Model):
-    """A running transfer of a snapshot to a node. `beat_at` is a lease: another worker can take over an old one."""
+    """A running transfer of a snapshot to a node. `beat_at` is a lease: another worker can take over when it is old."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="bootstrap")
     reason = MessageField()
@@ -267,7 +267,7 @@ class Bootstrap(models.Model):
 
 
 class Divergence(models.Model):
-    """A zone that differed between a node and the panel, with a description and the time of its repair."""
+    """A zone that differed between a node and the panel, with the difference and the time of the repair."""
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="divergences")
     zone_id = models.BigIntegerField()
@@ -287,7 +287,7 @@ class Divergence(models.Model):
 
 
 class NodeEvent(models.Model):
-    """Something that happened to a node, in one sentence, for its page. Old events are deleted."""
+    """An event for a node's page, described in one sentence. Old events are deleted."""
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField()
@@ -300,7 +300,7 @@ class NodeEvent(models.Model):
 
 
 class Heartbeat(models.Model):
-    """The last time a permanent process of the panel was at work, written by `heartbeats`."""
+    """The last heartbeat of a permanent process of the panel, written by `heartbeats`."""
 
     process = models.SlugField(primary_key=True, max_length=32)
     at = models.DateTimeField()
@@ -326,7 +326,7 @@ class PanelProcess(models.Model):
 
 
 class PeriodicTask(models.Model):
-    """An entry of beat's schedule: its last success, and why it fails, written by `processes.periodic`."""
+    """An entry of beat's schedule with its last success and its current error, written by `processes.periodic`."""
 
     name = models.SlugField(primary_key=True, max_length=64)
     since = models.DateTimeField()  # since when it is in the schedule
@@ -345,7 +345,7 @@ class Choice(models.TextChoices):
 
 
 class AheadReport(models.Model):
-    """The publications of a node that the panel lacks, found during a hold, and the decision about them."""
+    """The publications that a node has and the panel lacks, found during a hold, and a person's decision about them."""
 
     asked_at = models.DateTimeField()
     epoch = models.UUIDField()  # the panel's when it was made
@@ -370,7 +370,9 @@ class AheadReport(models.Model):
 
 
 class AheadZone(models.Model):
-    """A zone that differs between the node and the panel. A missing id means that it doesn't exist on that side."""
+    """A zone that differs between the node and the panel. If the zone doesn't exist on one side, that side's id is
+    null.
+    """
 
     report = models.ForeignKey(AheadReport, on_delete=models.CASCADE, related_name="zones")
     name = models.TextField(db_collation="C")
@@ -392,7 +394,7 @@ class AheadZone(models.Model):
 
 
 class AheadRRset(models.Model):
-    """One differing RRset: the panel's version, and the version of a takeover. Null means absent."""
+    """One differing RRset: the panel's version, and the version after a takeover. Null means absent."""
 
     zone = models.ForeignKey(AheadZone, on_delete=models.CASCADE, related_name="rrsets")
     name = models.TextField(db_collation="C")
@@ -419,9 +421,9 @@ class ParentState(models.TextChoices):
 
 
 class ParentCheck(models.Model):
-    """The DS state at the parent of a signed zone, from the last answers of the parent's servers.
+    """The DS state at a signed zone's parent, according to the last answers of the parent's servers.
 
-    A zone that is no longer signed keeps its row while its parent has a DS. A worker claims the check by moving
+    The row of a zone that is no longer signed is kept while the parent has a DS. A worker claims the check by moving
     `due_at` ahead a little, and only this worker writes the result.
     """
 

@@ -20,7 +20,7 @@ STALE_AFTER = timedelta(minutes=5)
 
 
 class Word(StrEnum):
-    """The state of a node as pages name it."""
+    """The health of a node in one word, as pages show it."""
 
     LIVE = gettext_noop("live")
     CATCHING_UP = gettext_noop("catching up")
@@ -46,9 +46,9 @@ WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
 
 @dataclass(frozen=True, slots=True)
 class HealthInputs:
-    """The known facts about a node. `behind_since` is the time of the first publication that it lacks.
+    """The known facts about a node. `behind_since` is the time of the first publication that the node lacks.
 
-    `limit` is the sequence up to which the node is allowed to go (None: to the head). `waits` explains the limit.
+    The node is allowed to go up to the sequence `limit` (None: to the head). `waits` explains the limit.
     """
 
     state: str
@@ -72,7 +72,7 @@ class HealthInputs:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A word, a message that explains it, and the lag in changes and in seconds."""
+    """One word with a message that explains it, and the node's lag in changes and in seconds."""
 
     word: Word
     message: str
@@ -81,7 +81,7 @@ class Health:
 
 
 def health(inputs: HealthInputs, now: datetime) -> Health:
-    """Return the most important word: a state set by people, then a refusal, then silence, then lag."""
+    """Return the node's health. A state set by people comes first, then a refusal, then silence, then lag."""
     ours = inputs.epoch == inputs.head_epoch
     lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
     behind = _since(inputs.behind_since, now) if lag else timedelta(0)

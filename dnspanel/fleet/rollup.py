@@ -1,10 +1,10 @@
-"""A node's history: minutes for one day and hours for thirty days, each summed when it is complete.
+"""The history of a node: minutes for one day and hours for thirty days, each summed when it is complete.
 
     minutes:<node id>  a Redis stream like `live:<node id>`; entry id: end of the minute; field `s`: a `Sample`
     hours:<node id>    the same with hours, summed from the minutes
 
-A minute is complete when a later sample has arrived, so that samples an agent sends after an outage still count. Times
-without samples are gaps.
+A minute is complete when a later sample has arrived, so that samples that an agent sends after an outage still count.
+Times without samples are gaps.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ _SUMMED = (*telemetry.SUMMED, "udp6", "tcp6")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Steps of `seconds` seconds. `kept` steps are stored."""
+    """A resolution of the history: steps of `seconds` seconds each. The last `kept` steps are stored."""
 
     name: str
     seconds: int
@@ -35,7 +35,7 @@ class Level:
         return f"{self.name}:{node_id}"
 
     def end_of(self, at: int) -> int:
-        """Return the end of the step that contains a second."""
+        """Return the end of the step that contains this time (unix seconds)."""
         return -(-at // self.seconds) * self.seconds
 
 
@@ -53,9 +53,9 @@ def roll_up(*, node_id: int) -> None:
 
 
 def points_of(node_id: int, level: Level | None, *, after: float = 0.0) -> list[Point]:
-    """Return the node's points, oldest first, with gaps marked, or an empty list while Redis is unreachable.
+    """Return the node's points, oldest first, with gaps marked. Return an empty list while Redis is unreachable.
 
-    `level` None gives the seconds after `after`.
+    If `level` is None, the points are the seconds after `after`.
     """
     if level is None:
         return telemetry.points(node_id, after=after)
@@ -89,7 +89,7 @@ def _roll_up(source: str, target: str, level: Level) -> None:
 
 
 def _sum_of(samples: Iterable[Sample], *, end: int) -> Sample:
-    """Return one sample with the sums of counters, the mean latency of answers, and the newest of all other values."""
+    """Return one sample with summed counters, the mean latency of answers, and the newest value of all other fields."""
     sums: Counter[str] = Counter()
     rcodes: Counter[str] = Counter()
     seconds, weighted = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Signals about nodes for all receivers, without content, and a question to receivers that know other servers."""
+"""Signals that tell receivers about changed nodes, without content, and one that asks receivers about other servers."""
 
 from django.dispatch import Signal
 

@@ -1,7 +1,7 @@
 """Push tasks: `celery worker -Q push --pool=threads`.
 
-Tasks get a node's id and close any difference they find. Beat enqueues them for every node that is behind, in case no
-worker could be woken.
+A push task gets a node's id and sends whatever the node lacks. Beat also enqueues one for every node that is behind, in
+case no worker could be woken.
 """
 
 import logging
@@ -76,7 +76,10 @@ def push_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def push_nodes(node_ids: list[int]) -> None:
-    """Bring several nodes to the head of their schema, together if they lack the same. Repeated runs do no harm."""
+    """Bring several nodes to the head of their schema. Nodes that lack the same data share one push.
+
+    Repeated runs do no harm.
+    """
     with while_postgresql_answers():
         _push_together(node_ids)
 
@@ -90,7 +93,7 @@ def push_late_nodes() -> None:
 
 @shared_task(ignore_result=True)
 def rotate_identities() -> None:
-    """Rotate certificates and signing keys, and end expired drains. Each part finds out its own progress."""
+    """Rotate certificates and signing keys, and end expired drains. Each part continues where its last run ended."""
     with while_postgresql_answers():
         rotate.rotate_due(now=timezone.now())
         node_keys.spread_keys(now=timezone.now())
@@ -112,7 +115,7 @@ def set_up_fronts() -> None:
 
 
 def wake_fronts(**_: Any) -> None:
-    """Wake the task that sends fronts their settings, if there are fronts. A broker that is down costs a second."""
+    """Wake the task that sends fronts their settings, if there are fronts. Takes a second if the broker is down."""
     if Node.objects.filter(is_front=True).exclude(state=NodeState.RETIRED).exists():
         wake(set_up_fronts)
 
@@ -205,7 +208,7 @@ def check_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_node(node_id: int) -> None:
-    """Send a node its snapshot, then wake its push. Concurrent runs do no harm, because a lease allows only one."""
+    """Send a node its snapshot, then wake its push. If runs are concurrent, a lease allows only one."""
     with while_postgresql_answers(), suppress(LeaseLost):
         lease = Lease.take(node_id=node_id, now=timezone.now())
         if lease is not None and send_snapshot(lease=lease):
@@ -216,9 +219,9 @@ def bootstrap_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_waiting_nodes() -> None:
-    """Wake a worker for every node that waits for a snapshot no worker is sending, in random order.
+    """Wake a worker, in random order, for every node that waits for a snapshot that no worker is sending.
 
-    Before this, nodes whose drain has expired resume, and snapshots are requested for nodes that lost data.
+    Before this, resume nodes whose drain has expired, and request snapshots for nodes that lost data.
     """
     with while_postgresql_answers():
         node_lifecycle.resume_due(now=timezone.now())
@@ -231,7 +234,7 @@ def bootstrap_waiting_nodes() -> None:
 
 @shared_task(ignore_result=True)
 def check_parents() -> None:
-    """Ask the parents of some signed zones with a due check. All are asked within a day. Waits for other servers."""
+    """Query the parents of some signed zones with a due check. All are queried within a day. Wait for other servers."""
     with while_postgresql_answers(), hold_lock(Lock.PARENT_CHECKS) as mine:
         if mine:
             parent_checks.admit(now=timezone.now())
@@ -240,7 +243,7 @@ def check_parents() -> None:
 
 @shared_task(ignore_result=True)
 def check_parent(zone_id: int) -> None:
-    """Ask the parent of one zone if its check is due. Late, missing or repeated runs do no harm."""
+    """Query the parent of one zone if its check is due. Late, missing or repeated runs do no harm."""
     if not _parents.acquire(blocking=False):
         return  # beat finds it
     try:
@@ -254,20 +257,20 @@ def check_parent(zone_id: int) -> None:
 # Tasks keep the names under which messages of the version before may still lie in Redis during an upgrade.
 @shared_task(name="dnspanel.fleet.tasks.tend_hold", ignore_result=True)
 def maintain_hold() -> None:
-    """Do the next step of a hold: find what only the nodes know, or execute the decision. Queue *system*."""
+    """Do the next step of a hold: list publications that only nodes have, or execute the decision. Queue *system*."""
     with while_postgresql_answers():
         decision.step(now=timezone.now())
 
 
 @shared_task(name="dnspanel.fleet.tasks.tend_log", ignore_result=True)
 def maintain_log() -> None:
-    """Maintain the log: make snapshots, merge segments, and delete unneeded ones. Queue *system*."""
+    """Maintain the log: make snapshots, merge segments, and delete those no longer needed. Queue *system*."""
     with while_postgresql_answers():
         maintenance.maintain_log(now=timezone.now())
 
 
 def late_nodes() -> list[int]:
-    """Return the ids of active nodes that are behind, without nodes that refused a push just now."""
+    """Return the ids of active nodes that are behind, except nodes that refused a push a moment ago."""
     nodes = with_limit(Node.objects.filter(state=NodeState.ACTIVE, bootstrap=None)).values_list(
         "pk", "schema", "epoch", "acked", "refusal", "refused_at", "limit", "is_ring0"
     )
@@ -298,7 +301,7 @@ def wake_nodes(*, schema: int, **_: Any) -> None:
 
 @shared_task(ignore_result=True)
 def advance_delivery() -> None:
-    """Release publications to groups, in case no worker did after the awaited proof or time.
+    """Release publications to groups, in case no worker did so after an ack or at the end of a time to verify.
 
     Fronts are also woken every second, so that they leave out nodes that have just fallen behind.
     """
@@ -308,10 +311,10 @@ def advance_delivery() -> None:
 
 
 def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
-    """Push to nodes with a higher limit, in this worker if it pushes, or else through the broker.
+    """Push to nodes whose limit has risen: in this process if it is a push worker, else through the broker.
 
-    The proof that these nodes waited for has usually arrived in this worker, and a person waits for the edit. The
-    broker would add some milliseconds. A worker that dies loses only hints, like a broker.
+    The ack that these nodes waited for has usually arrived in this worker, and a person waits for the edit. The broker
+    would add some milliseconds. A worker that dies loses only hints, as a broker does.
     """
     if not _pushes_here():
         _wake_pushes(node_ids)
@@ -330,7 +333,7 @@ def _pushes_here() -> bool:
 
 
 def _wake_pushes(node_ids: Sequence[int]) -> None:
-    """Send one message for all these nodes."""
+    """Send one message that wakes the pushes to all these nodes."""
     if len(node_ids) == 1:
         wake(push_node, node_ids[0])
     elif node_ids:
@@ -345,7 +348,7 @@ def _push_here(push: Callable[[Any], None], whom: int | Sequence[int]) -> None:
 
 
 def _push_together(node_ids: Sequence[int]) -> None:
-    """Push to these nodes at once, and start the remaining work."""
+    """Push to all these nodes together, and start pushes for the remaining work."""
     for left in push_together(node_ids, _push):
         for node_id in left.singly:
             _push_singly(node_id)
@@ -354,7 +357,7 @@ def _push_together(node_ids: Sequence[int]) -> None:
 
 
 def _push_singly(node_id: int) -> None:
-    """Push to this node in a thread of this process. Requests before the push starts are combined."""
+    """Push to this node in a thread of this process. Requests that arrive before the push starts share one push."""
     connection = connections[node_id]
     if not connection.is_queued:
         connection.is_queued = True
@@ -368,7 +371,7 @@ def _push_queued(node_id: int) -> None:
 
 
 def _push(node_id: int, connection: AgentConnection) -> None:
-    """Bring one node to the head, and record its ack or why it refused."""
+    """Bring one node to the head. Record its ack, or the reason of its refusal."""
     node = node_to_push(node_id)
     if node is None:
         return
@@ -394,7 +397,7 @@ def _push(node_id: int, connection: AgentConnection) -> None:
 
 
 def _record(node: Node, refusal: Refusal) -> None:
-    """Record the node's refusal and start the action that helps."""
+    """Record the node's refusal and start the actions that the refusal requires."""
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=timezone.now()):
         return  # what takes it back is on its way
     # Of ring 0 everything that may be to blame is taken back by now.
@@ -419,9 +422,9 @@ def _ask_for_snapshot(node_id: int, reason: str) -> None:
 
 
 def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) -> None:
-    """Push until the node is at the head. Record its progress at once, then at least every PROGRESS_SECONDS.
+    """Push until the node is at the head. Record its first progress at once, then at least every PROGRESS_SECONDS.
 
-    If the node's PowerDNS doesn't know all new zones yet, the node is asked for its ack again after ASK_AGAIN_SECONDS.
+    If the node's PowerDNS doesn't know all new zones yet, ask the node for its ack again after ASK_AGAIN_SECONDS.
     """
     started, sent = time.monotonic(), client.bytes_sent
     begin = _acked_position(node)
@@ -461,9 +464,9 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
 
 
 def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, ack: Ack) -> bool:
-    """Record an ack and wake nodes that waited for it. Return True if the node has everything up to its limit.
+    """Record an ack and wake the nodes that waited for it. Return True if the node has everything up to its limit.
 
-    The ack can repeat the last position with newer files.
+    An ack can repeat the last position when only the position of the node's files is newer.
     """
     log.check(ack)
     if ack.applied is not None and ack.applied != connection.applied:
@@ -487,7 +490,7 @@ def _acked_position(node: Node) -> Position | None:
 
 
 def _ask_again(node_id: int, connection: AgentConnection) -> None:
-    """Push to the node again after a moment, in this process. If the worker dies, this costs two seconds."""
+    """Push to the node again after a moment, in this process. If the worker dies, the push comes two seconds later."""
     if not connection.is_scheduled:
         connection.is_scheduled = True
         timer = threading.Timer(ASK_AGAIN_SECONDS, _push_scheduled, (node_id, connection))

@@ -6,9 +6,9 @@
     watched:<node id>  set while someone views the node's page; the collector then fetches its top lists and log
     totals:<node id>   a hash: sums of all samples ever in the stream, and the newest values of other fields
 
-Older numbers than an hour are in `rollup`. Redis is the only store of these numbers. Agents keep an hour of samples, so
-that the collector refills a lost Redis. Times without samples are gaps, never zeros or spikes, because agents send
-differences and not totals.
+Numbers older than an hour are in `rollup`. Redis is the only store of these numbers. Agents keep an hour of samples, so
+the collector can refill a Redis that lost its data. Times without samples are gaps, never zeros or spikes, because
+agents send differences and not totals.
 """
 
 import json
@@ -42,7 +42,7 @@ _RCODES = {"NOERROR": "noerror", "NXDOMAIN": "nxdomain", "SERVFAIL": "servfail"}
 
 
 class Point(NamedTuple):
-    """One step of a node's chart, by default a second. In a gap only the time is set."""
+    """One step of a node's chart, by default a second. A gap is a point with only the time set."""
 
     at: int
     qps: float | None
@@ -60,7 +60,9 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LiveNow:
-    """The newest second of a node and its last minute (None: a gap). Rates are per second."""
+    """The numbers of a node's newest second, and its query rates in the last minute (None: a gap). Rates are per
+    second.
+    """
 
     at: int
     qps: float | None
@@ -72,9 +74,9 @@ class LiveNow:
 
 @cache
 def connection(url: str) -> Any:
-    """Return this process's connection pool for live numbers. It fails fast, without long retries, if Redis is down.
+    """Return this process's connection pool for live numbers. If Redis is down, it fails fast, without long retries.
 
-    The result is untyped because the answer types of redis-py match no single answer.
+    The result is untyped because redis-py's return types cover both sync and async clients.
     """
     return Redis.from_url(
         url, socket_connect_timeout=1, socket_timeout=2, retry=Retry(NoBackoff(), 1), decode_responses=True
@@ -82,7 +84,7 @@ def connection(url: str) -> Any:
 
 
 def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
-    """Add samples, oldest first, to the node's stream and return its length. Skip samples that it contains already.
+    """Add samples, oldest first, to the node's stream, except those it contains already. Return the stream's length.
 
     Raise RedisError.
     """
@@ -105,10 +107,10 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
 
 
 def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Return the totals of the nodes that have any, in one round trip, or an empty dict while Redis is unreachable.
+    """Return totals by node id, in one round trip. Nodes without totals are missing. Empty while Redis is unreachable.
 
-    They count since Redis was last empty, and never decrease while Redis is up: `udp`, `tcp`, `packet_hits`,
-    `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. From the newest sample: `uptime`, `latency_us`,
+    The counters add up since Redis was last empty, and never decrease while Redis is up: `udp`, `tcp`, `packet_hits`,
+    `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. Values from the newest sample: `uptime`, `latency_us`,
     `memory_bytes`.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
@@ -131,7 +133,7 @@ def forget_samples(*, node_id: int) -> None:
 
 
 def watch(node_id: int) -> None:
-    """Record that someone views this node, so that its top lists are fetched for WATCHED_SECONDS.
+    """Record that someone views this node's page, so that its top lists are fetched for WATCHED_SECONDS.
 
     Without Redis, do nothing.
     """
@@ -140,7 +142,7 @@ def watch(node_id: int) -> None:
 
 
 def is_watched(*, node_id: int) -> bool:
-    """Return True if someone viewed this node recently. Raise RedisError."""
+    """Return True if someone viewed this node's page recently. Raise RedisError."""
     return bool(connection(settings.REDIS_URL).exists(_watched_key(node_id)))
 
 
@@ -161,12 +163,12 @@ def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
 
 
 def log(node_id: int) -> list[str]:
-    """Return the last lines of the agent's log within the last minute, or an empty list if they weren't fetched."""
+    """Return the agent's last log lines if they were fetched within the last minute, else an empty list."""
     return list(_read_report(_log_key(node_id)) or ())
 
 
 def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counter[str]:
-    """Return by rcode the number of these nodes' answers after `begin` and up to `end` (unix times).
+    """Count these nodes' answers after `begin` and up to `end` (unix times), by rcode.
 
     A sample that starts before `begin` is left out, so that earlier answers don't count as later ones. The result is
     empty while Redis is unreachable.
@@ -187,20 +189,20 @@ def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counte
 
 
 def newest_at(*, node_id: int) -> int:
-    """Return the time of the newest stored sample, 0 without any. Raise RedisError."""
+    """Return the time of the node's newest stored sample, or 0 if there is none. Raise RedisError."""
     return newest_in(stream_key(node_id))
 
 
 def newest_in(key: str) -> int:
-    """Return the time of the newest sample in a stream, 0 without any. Raise RedisError."""
+    """Return the time of the newest sample in a stream, or 0 if it is empty. Raise RedisError."""
     newest = connection(settings.REDIS_URL).xrevrange(key, count=1)
     return sample_of(newest[0]).at if newest else 0
 
 
 def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
-    """Return the live numbers of the nodes that have any, in one round trip. Return an empty dict without Redis.
+    """Return live numbers by node id, in one round trip. Nodes without samples are missing. Empty without Redis.
 
-    Fewer `seconds` read less: one is enough if the chart of the last minute isn't shown.
+    `seconds` limits what is read: 1 is enough if the chart of the last minute isn't shown.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
@@ -265,7 +267,7 @@ def point(sample: Sample) -> Point:
 
 
 def _read_report(key: str) -> Any:
-    """Return an agent's report of the last minute, or None without a report or without Redis."""
+    """Return an agent's report from the last minute, or None if there is none or Redis is unreachable."""
     try:
         found = connection(settings.REDIS_URL).get(key)
     except RedisError:
@@ -328,7 +330,7 @@ def _round_rate(rate: float) -> float:
 
 
 def stream_key(node_id: int) -> str:
-    """Return the key of the stream with a node's seconds."""
+    """Return the key of the Redis stream with a node's samples, one per second."""
     return f"live:{node_id}"
 
 

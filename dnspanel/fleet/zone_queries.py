@@ -1,7 +1,7 @@
 """Query rates of zones, estimated from the nodes' most recent questions.
 
-PowerDNS has no counters per zone. It remembers its last 10,000 questions. The share of a zone among them, times the
-node's queries per second, is an estimate with the error of a sample.
+PowerDNS has no counters per zone, but it remembers its last 10,000 questions. The share of a zone among them, times the
+node's queries per second, is an estimate with a sampling error.
 
     zone-minute:<minute>        for an hour, a hash of the nodes' zone lists in a minute of unix time: `q:<zone>` sum of
                                 the estimates, `v:<zone>` sum of their variances; `nodes` the number of nodes
@@ -9,7 +9,7 @@ node's queries per second, is an estimate with the error of a sample.
     watched:zones               a sorted set: zones whose page someone views, with the time until when this counts
     zone-top:<node>:<zone>      a `protocol.Top` of only this zone, as JSON, for a minute
 
-Redis is the only store of these numbers. Without it nothing is known. Unknown values are None, never zero.
+Redis is the only store of these numbers. Without Redis, and if a value is unknown, the value is None, never zero.
 """
 
 import json
@@ -39,14 +39,14 @@ _WATCHED = "watched:zones"
 
 
 class Estimate(NamedTuple):
-    """Queries per second. With 95 % confidence the sampling error is at most `error`."""
+    """An estimate of queries per second. With 95 % confidence the sampling error is at most `error`."""
 
     qps: float
     error: float
 
 
 class MinuteOfZone(NamedTuple):
-    """One minute: its start (unix time), the estimate, and the number of reporting nodes.
+    """One minute of a zone: its start (unix time), the estimated query rate, and the number of reporting nodes.
 
     `estimate` is None if no node reported.
     """
@@ -66,7 +66,9 @@ class QueriedName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """One node's memory of a zone: `times` of its last `questions`, and the node's queries per second."""
+    """A node's sample of a zone: `times` of the node's last `questions` were for the zone, at the node's `qps` in
+    total.
+    """
 
     top: Top
     times: int
@@ -75,18 +77,20 @@ class NodeSample:
 
     @property
     def estimate(self) -> Estimate:
-        """The zone's queries per second on this node. Without any in the memory, `error` is the possible maximum."""
+        """The zone's queries per second on this node. If no question was for the zone, `error` is the highest likely
+        rate.
+        """
         if not self.times:
             return Estimate(0.0, _RULE_OF_THREE / self.questions * self.qps)
         return Estimate(self.per_second(self.times), _DEVIATIONS * math.sqrt(_variance(self.times, self)))
 
     def per_second(self, times: int) -> float:
-        """Return the queries per second that correspond to this number among the remembered questions."""
+        """Convert a number of the remembered questions to queries per second."""
         return times / self.questions * self.qps
 
 
 def watch_zones(zones: Iterable[str]) -> None:
-    """Record that someone views these zones, so that nodes are asked about them for WATCHED_SECONDS.
+    """Record that someone views these zones' pages, so that nodes are asked about them for WATCHED_SECONDS.
 
     Without Redis, do nothing.
     """
@@ -98,7 +102,7 @@ def watch_zones(zones: Iterable[str]) -> None:
 
 
 def watched_zones() -> list[str]:
-    """Return the zones being viewed, most recent first, at most MOST_TOP_ZONES. Raise RedisError."""
+    """Return the zones whose page someone views, most recent first, at most MOST_TOP_ZONES. Raise RedisError."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     pipe.zremrangebyscore(_WATCHED, "-inf", time.time())
     pipe.zrevrange(_WATCHED, 0, MOST_TOP_ZONES - 1)
@@ -107,12 +111,12 @@ def watched_zones() -> list[str]:
 
 
 def keep_zone_top(*, node_id: int, zone: str, top: Top) -> None:
-    """Store the node's lists of this zone. Raise RedisError."""
+    """Store a node's top lists for this zone. Raise RedisError."""
     connection(settings.REDIS_URL).set(_top_key(node_id, zone), json.dumps(top.to_json()), ex=TOP_SECONDS)
 
 
 def keep_minute(*, node_id: int, top: Top, at: float) -> None:
-    """Add a node's zone list to the minute that contains this time, once per node. Raise RedisError."""
+    """Add a node's list of zones to the minute that contains this time, once per node. Raise RedisError."""
     node_qps = _qps_of([node_id]).get(node_id)
     if not top.questions or node_qps is None:
         return
@@ -131,7 +135,7 @@ def keep_minute(*, node_id: int, top: Top, at: float) -> None:
 
 
 def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
-    """Return the last hour of a zone by minute, oldest first, without the current minute."""
+    """Return a zone's minutes in the last hour, oldest first, without the current minute."""
     first = int(now) // MINUTE - MINUTES_KEPT
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for minute in range(first, first + MINUTES_KEPT):
@@ -151,7 +155,7 @@ def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
 
 
 def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
-    """Return the samples of this zone from nodes that reported within the last minute; empty without Redis."""
+    """Return by node id the samples of this zone that were stored within the last minute; empty without Redis."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
         pipe.get(_top_key(node_id, zone))

@@ -1,4 +1,4 @@
-"""Inputs of the fleet's conditions. The number of queries doesn't depend on the number of nodes."""
+"""The facts from which fleet conditions are computed. The number of queries doesn't depend on the number of nodes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class NodeInputs:
-    """The known facts about one node. `report` is its agent's last report, also while the agent is silent."""
+    """The known facts about one node. `report` is the agent's last report, even if the agent is silent now."""
 
     node_id: int
     name: str
@@ -66,7 +66,7 @@ class NodeInputs:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryInputs:
-    """The limits on delivery of publications (stop, pin) and their reasons."""
+    """The restrictions on delivering publications (stopped, pinned) and the reasons for them."""
 
     stopped_reason: str = ""
     stopped_at: datetime | None = None
@@ -77,14 +77,14 @@ class DeliveryInputs:
 
 @dataclass(frozen=True, slots=True)
 class DiskMarks:
-    """An earlier measurement of each node's free disk: the time and the bytes, by node id."""
+    """An earlier measurement of each node's free disk space: node id → (time, bytes)."""
 
     oldest: Mapping[int, tuple[datetime, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class FleetInputs:
-    """All facts about the nodes and the delivery to them at one moment."""
+    """All facts about the nodes, and about the delivery of publications to them, at one moment."""
 
     nodes: tuple[NodeInputs, ...] = ()
     statuses: tuple[NodeStatus, ...] = ()
@@ -175,7 +175,7 @@ def _setup(node: Node, *, is_rebuilding: bool) -> Setup:
 
 
 def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
-    """Return True if the node's files are beyond the panel's head, or from another history than the panel's."""
+    """Return True if the node's files are beyond the panel's head, or belong to another history."""
     position = report.get("position")
     if not isinstance(position, Mapping):
         return False
@@ -223,7 +223,7 @@ def _delivery() -> DeliveryInputs:
 
 
 def _certificate_ends(authority: Authority | None) -> datetime | None:
-    """Return when the certificate expires that the panel presents to agents."""
+    """Return the expiry time of the certificate that the panel presents to agents."""
     if authority is None:
         return None
     return x509.load_pem_x509_certificate(authority.client_pem.encode()).not_valid_after_utc

@@ -1,4 +1,4 @@
-"""Conditions for a full disk of a node or of the panel. Pure."""
+"""Conditions for a full disk on a node or on the panel. Pure."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""Conditions for signed zones as resolvers see them: DS records at parents, and signatures of nodes. Pure."""
+"""Conditions for signed zones that resolvers can't validate: wrong DS at the parent or wrong signatures. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime

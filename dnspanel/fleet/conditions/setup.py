@@ -8,7 +8,9 @@ from dnspanel.texts import gettext
 
 
 class Setup(NamedTuple):
-    """The setup of a node's agent: whether it is older than the panel, and how it differs from the panel's records."""
+    """The setup of a node's agent: whether the agent is older than the panel, and how it differs from the panel's
+    records.
+    """
 
     agent: str = ""
     panel: str = ""

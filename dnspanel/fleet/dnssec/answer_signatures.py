@@ -1,4 +1,4 @@
-"""Validation of one RRset of an answer by the keys of its zone, independent of PowerDNS. Pure."""
+"""Validation of one RRset in an answer with the keys of its zone, independent of PowerDNS. Pure."""
 
 import time
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def validate(
 
 
 def signatures_of(section: list[dns.rrset.RRset], rrset: dns.rrset.RRset) -> list[RRSIG]:
-    """Return the signatures over an RRset that weren't expanded from a wildcard (RFC 4034 section 3.1.3).
+    """Return the signatures over an RRset, without those expanded from a wildcard (RFC 4034 section 3.1.3).
 
     Signatures of the wildcard RRset itself are included.
     """

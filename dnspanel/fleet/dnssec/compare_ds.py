@@ -14,7 +14,7 @@ _MOST_NAMED = 3  # servers, in a message
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key that a DS can name. It is in the DNSKEY RRset and signs it."""
+    """A key that a DS can refer to: it is in the DNSKEY RRset and signs this RRset."""
 
     flags: int
     algorithm: int
@@ -23,7 +23,7 @@ class SigningKey:
 
 @dataclass(frozen=True, slots=True)
 class SignedBy:
-    """The keys of a zone that DS records must match, and the algorithms of all its signing keys."""
+    """The keys of a zone that DS records must match, and the algorithms of all keys that sign the zone."""
 
     zone_name: str
     entries: tuple[SigningKey, ...] = ()
@@ -40,7 +40,7 @@ class Finding:
 
 
 def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:
-    """Return the meaning for the zone of the DS records at each server of the parent. One wrong server is enough."""
+    """Compare the zone's keys with the DS records at each server of the parent. One wrong server is a fault."""
     faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
     if faults:
         message = joined(" ", (_at(parent, sets, list(faults)), next(iter(faults.values()))))
@@ -82,10 +82,10 @@ def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) 
 
 
 def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
-    """Return why validating resolvers can't get from these DS records to the zone, or an empty string if they can.
+    """Return why resolvers can't validate the zone with these DS records, or an empty string if they can.
 
-    Every digest type that counts must lead to a key, because some resolvers use only the strongest type. Every
-    algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
+    Every digest type that counts must match a key, because some resolvers use only the strongest type. Every algorithm
+    in the DS records must sign the zone (RFC 6840 section 5.11).
     """
     if not signed.algorithms:
         return gettext("is there while the zone is not signed: resolvers that validate answer nothing of the zone.")
@@ -108,7 +108,7 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
 
 
 def _is_key_named(signed: SignedBy, ds: str) -> bool:
-    """Return True if this DS names a key that signs the zone's DNSKEY RRset."""
+    """Return True if this DS matches a key that signs the zone's DNSKEY RRset."""
     return any(
         key_material.is_named_by(signed.zone_name, key.flags, key.algorithm, key.public, [ds]) for key in signed.entries
     )

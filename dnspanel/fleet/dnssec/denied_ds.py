@@ -1,6 +1,6 @@
-"""Proof by NSEC and NSEC3 records of a signed zone that a name below it has no DS. Pure.
+"""Proof with NSEC and NSEC3 records of a signed zone that a name below the zone has no DS. Pure.
 
-The caller must first check that the zone signs every record it passes in.
+The caller must first validate the signatures of all records that it passes in.
 """
 
 import base64
@@ -29,7 +29,7 @@ _OPT_OUT = 1
 
 
 class Denial(Enum):
-    """The possible proofs about a name without a DS."""
+    """What can be proven about a name without a DS."""
 
     UNSIGNED = "a delegation, and not a signed one"
     OPT_OUT = "an unsigned delegation, or nothing"  # RFC 5155 section 6: the zone does not sign which of the two
@@ -43,7 +43,7 @@ class Unproven(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Hashed:
-    """An NSEC3 record with its own hash in comparable form."""
+    """An NSEC3 record together with the decoded hash from its owner name."""
 
     at: bytes
     record: NSEC3
@@ -62,8 +62,8 @@ def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.
     """Return what these signed NSEC and NSEC3 RRsets prove about a name below the zone's apex. Raise Unproven.
 
     Source: RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840 sections 4.1, 4.3 and 4.4. NSEC3
-    records with more iterations than RFC 9276 allows prove nothing, but don't make the answer bogus: names below are
-    treated as unsigned.
+    records with more iterations than RFC 9276 allows prove nothing. They don't make the answer bogus: names below them
+    are treated as unsigned.
     """
     if len(rrsets) > MOST_RECORDS:
         raise Unproven(
@@ -126,14 +126,14 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
 
 
 def _below(encloser: NSEC3, covering: Sequence[NSEC3]) -> Denial | None:
-    """Return the proof by the NSEC3 of the closest encloser and the NSEC3 records that cover the next closer name."""
+    """Return what the closest encloser's NSEC3 and the NSEC3s that cover the next closer name prove together."""
     if not covering or _leads_away(encloser):
         return None
     return Denial.OPT_OUT if any(each.flags & _OPT_OUT for each in covering) else Denial.NO_DELEGATION
 
 
 def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
-    """Return the proof by the record at the name itself. Raise Unproven for the child's record (RFC 6840, 4.4)."""
+    """Return what the record at the name itself proves. Raise Unproven if it is the child's (RFC 6840 section 4.4)."""
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):
         raise Unproven(
@@ -163,7 +163,7 @@ def _has(record: NSEC | NSEC3, type: int) -> bool:
 
 
 def _hash_in(owner: dns.name.Name, zone: dns.name.Name, record: NSEC3) -> bytes | None:
-    """Return the hash in the first label of an NSEC3 record's owner name, or None if the record isn't this zone's."""
+    """Return the hash in an NSEC3 record's owner name, or None if the record doesn't belong to this zone."""
     if owner == zone or owner.parent() != zone or len(record.next) != _SHA1_BYTES:
         return None
     try:

@@ -38,11 +38,10 @@ def exchange(  # noqa: PLR0913  # the parts of a question to a server
     is_recursive: bool = False,
     dnssec: bool = False,
 ) -> dns.message.Message:
-    """Return the answer of an address to a question. `deadline` is a time of `time.monotonic`. Raise NoAnswer.
+    """Return an address's answer to a question. `deadline` is a time of `time.monotonic`. Raise NoAnswer.
 
     The answer repeats the question and has at most TCP's 65,535 bytes. Packets that don't answer the question are
-    ignored, so that guessed answers have no effect. `dnssec` requests signatures, and requests that a resolver doesn't
-    validate.
+    ignored, so that spoofed answers have no effect. `dnssec` requests signatures, and asks resolvers not to validate.
     """
     query = dns.message.make_query(
         name_of(name), dns.rdatatype.RdataType.make(type), use_edns=0, payload=_PAYLOAD, want_dnssec=dnssec

@@ -1,6 +1,6 @@
-"""Rollover driver: checks the answers of nodes, secondaries and parents and takes each due step. Verbs.
+"""The rollover driver: checks the answers of nodes, secondaries and parents and takes each due step. Verbs.
 
-Late, missing or repeated runs do no harm. A check is discarded if another process made one at the same time, and every
+Late, missing or repeated runs do no harm. A check is discarded if another process stored one at the same time. Every
 step is decided again while the zone is locked.
 """
 
@@ -55,7 +55,7 @@ class _Fleet:
         return min((sequence for _, sequence in self.acked.values()), default=0)
 
     def late(self, zone_id: int, sequence: int) -> tuple[str, ...]:
-        """Return the names of the nodes that don't serve this publication, or serve different data in this zone."""
+        """Return the names of the nodes that don't serve this publication yet, or that diverge in this zone."""
         wrong = self.diverged.get(zone_id, frozenset())
         return tuple(sorted(name for id, (name, acked) in self.acked.items() if acked < sequence or id in wrong))
 
@@ -120,7 +120,7 @@ def _advance(row: Rollover, state: SigningState, look: Look, now: datetime) -> b
 
 
 def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: datetime) -> None:
-    """Update the DS at a parent zone of this panel, within the rights of the person who started the rollover."""
+    """Update the DS records in a parent zone of this panel, with the rights of the person who started the rollover."""
     reason = panel_reasons.ROLLOVER_DS.format(name=row.zone.name)
     parent_zone.replace_ds(
         zone_name=row.zone.name,
@@ -203,7 +203,7 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
 
 
 def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
-    """Return by zone id the revision that every server must have: that of the step, or a later restoration."""
+    """Return by zone id the revision that every server must have: the step's revision, or that of a later restore."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:
@@ -218,7 +218,7 @@ def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
 
 
 def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
-    """Return by zone id the secondaries that don't serve the zone's revision, with a clause each that explains why."""
+    """Return by zone id the secondaries that don't serve the zone's revision, each with a clause that explains why."""
     found: dict[int, dict[str, str]] = {}
     for _, lacking in transfers_questioned.send(sender=None, steps=steps):
         for zone_id, by_name in lacking.items():  # type: ignore[union-attr]  # what a receiver of this signal returns

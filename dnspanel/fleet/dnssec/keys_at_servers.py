@@ -39,9 +39,10 @@ _MOST_KEYS = 64
 
 @dataclass(frozen=True, slots=True)
 class SignersLook:
-    """A sentence about name servers that lack the keys, or about why this is unknown; empty if all have them.
+    """The result of asking a multi-signer zone's name servers. `lack` describes missing keys or a failed check.
 
-    `ttl` is the longest time in seconds that caches can keep DNSKEY records, or 0 if no server answered.
+    `lack` is a sentence, empty if all servers have the keys. `ttl` is the longest time in seconds that caches can keep
+    DNSKEY records, or 0 if no server answered.
     """
 
     lack: str
@@ -49,15 +50,14 @@ class SignersLook:
 
 
 def zones_with_other_signers(rows: Collection[Rollover]) -> frozenset[int]:
-    """Return the ids of these rollovers' zones that have other signers too."""
+    """Return the ids of these rollovers' zones that also have signers other than the panel."""
     return frozenset(queries.other_keys_of_zones([row.zone for row in rows]))
 
 
 def ask_signers(rows: Sequence[Rollover]) -> dict[int, SignersLook]:
     """Ask the name servers of multi-signer zones for the new keys. Return the results by rollover id.
 
-    The result leaves out rollovers that were asked recently, and kinds of rollover without a new key that signs
-    records.
+    The result omits rollovers whose servers were asked recently, and rollovers without a new key that signs records.
     """
     due = [
         row

@@ -1,6 +1,6 @@
-"""The daily check of the parents of signed zones: due checks, results and their storage. Verbs.
+"""The daily checks of signed zones' parents: claims of due checks, queries and stored results. Verbs.
 
-A worker claims a check by moving `due_at` ahead. Its network part runs outside of any transaction. The result is stored
+A worker claims a check by moving `due_at` ahead. The network part runs outside of any transaction. The result is stored
 only if no other worker has claimed the check since. If a worker dies, its check is due again minutes later.
 """
 
@@ -65,7 +65,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The result of a check."""
+    """The result of a check of a zone's parent."""
 
     parent: ParentLook
     finding: Finding
@@ -89,10 +89,10 @@ def admit(*, now: datetime) -> int:
 
 
 def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[Claim]:
-    """Claim due checks, the longest waiting first, optionally only of these zones.
+    """Claim due checks, starting with those that have waited longest. `zone_ids` limits them to these zones.
 
-    Other workers leave claimed checks alone for the time LEASE. If several workers compete for a check, the worker that
-    changed its row gets it.
+    Other workers leave a claimed check alone until LEASE has passed. If several workers compete for a check, the worker
+    that changed its row gets it.
     """
     due = ParentCheck.objects.filter(due_at__lte=now, zone__deleted_at=None)
     if zone_ids is not None:
@@ -185,7 +185,7 @@ def _proven(finding: Finding) -> Finding:
 
 
 def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
-    """Store the result of a check and when it is due again. Return False if another worker has claimed it since.
+    """Store the result and the next due time of a check. Return False if another worker has claimed the check since.
 
     The check is deleted if the zone isn't signed and its parent has no DS.
     """
@@ -218,7 +218,7 @@ def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
 
 
 def check_of(zone: Zone) -> ParentCheck | None:
-    """Return the check of the zone's parent, or None if there is no reason to query the parent."""
+    """Return the stored check of the zone's parent, or None if the parent isn't checked."""
     return ParentCheck.objects.filter(zone=zone).first()
 
 
@@ -228,7 +228,7 @@ def _public_keys(states: Iterable[SigningState]) -> dict[int, bytes]:
 
 
 def _signed_by(zone_name: str, state: SigningState, public: dict[int, bytes], others: Collection[OtherKey]) -> SignedBy:
-    """Return the keys that sign a zone. Keys of other signers count, since they sign the answers of other name servers.
+    """Return the keys that sign a zone, including other signers' keys, which sign the answers of other name servers.
 
     For a presigned zone, the keys in its DNSKEY records are all its keys.
     """

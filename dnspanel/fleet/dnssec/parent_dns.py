@@ -27,7 +27,7 @@ _MOST_TTL = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ParentLook:
-    """The DS records at each server of a parent at one moment."""
+    """The DS records at each name server of a parent at one moment."""
 
     parent: str  # canonical, as the DNS says; empty if that is not known
     servers: Mapping[str, tuple[str, ...]]  # "name address" → DS as `key_material.ds_text` writes them; () for none
@@ -48,7 +48,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The settings of a query: the resolver of names, allowed networks, port, deadline and threads."""
+    """The settings of a query: the resolver for host names, allowed networks, port, deadline and threads."""
 
     resolver: Resolver
     networks: Sequence[str]
@@ -64,17 +64,17 @@ class Unusable(Exception):
 def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str], port: int = 53) -> ParentLook:
     """Query all servers of a zone's parent, at each of their addresses, for the zone's DS records.
 
-    Network errors are never raised. `silent` describes them, and the other fields contain all that is known in spite of
-    them.
+    Network errors are never raised. `silent` describes them, and the other fields contain the facts that are known
+    despite the errors.
 
-    1. A resolver finds the parent zone and its name servers. Its answers about DS records don't count.
-    2. Every name server must have an address, and only addresses that the panel is allowed to connect to.
+    1. A resolver finds the parent zone and its name servers. The resolver's answers about DS records don't count.
+    2. Every name server must have an address, and all addresses must be ones that the panel is allowed to connect to.
     3. Each address is queried, all within SECONDS. An answer counts if it is authoritative and from the parent zone. A
        server that has the zone itself but not its parent denies the DS.
 
-    Addresses of a family (IPv4 or IPv6) without any route from this machine are left out, if every name server with
-    such an address also has one of the other family. Otherwise a panel without IPv6 could never get a result. Such a
-    server is assumed to have the same data at both addresses.
+    If this machine has no route for a family (IPv4 or IPv6), its addresses are left out, provided that every name
+    server with such an address also has one of the other family. Otherwise a panel without IPv6 could never get a
+    result. Such a server is assumed to have the same data at both addresses.
     """
     deadline = time.monotonic() + SECONDS
     above = names.parent(zone_name)
@@ -151,7 +151,7 @@ def describe_faults(head: str, faults: Sequence[str]) -> str:
 def servers_of(
     zone: Zone, probe: Probe, known: Mapping[str, tuple[str, ...]] | None = None
 ) -> tuple[list[Server], list[str]]:
-    """Return a zone's name servers at each of their addresses, and messages about servers that can't be asked.
+    """Return a zone's name servers at each of their addresses, and messages about servers without a usable address.
 
     The resolver finds addresses that `known` doesn't contain.
     """
@@ -177,7 +177,7 @@ def servers_of(
 
 
 def _with_route(servers: list[Server], port: int) -> list[Server]:
-    """Leave out servers of an address family without any route, if each name keeps an address."""
+    """Leave out servers of an address family without any route, if each server name still has an address."""
     for is_ipv6 in (True, False):
         of_family = [server for server in servers if (":" in server.address) is is_ipv6]
         others = [server for server in servers if (":" in server.address) is not is_ipv6]
@@ -217,7 +217,7 @@ def ds_texts(rrset: dns.rrset.RRset) -> tuple[str, ...]:
 
 
 def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
-    """Return the seconds that caches keep a negative answer (RFC 2308 section 5). Raise Unusable if it isn't one."""
+    """Return how many seconds caches keep a negative answer (RFC 2308 section 5). Raise Unusable for other answers."""
     soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
     if soa is None or answer.answer:
         raise Unusable(gettext("it answers neither with DS records nor that {parent} has none").format(parent=parent))

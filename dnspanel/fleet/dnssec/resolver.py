@@ -1,4 +1,4 @@
-"""The recursive resolvers that the panel uses: those of PANEL_DNS_RESOLVERS, or else the system's."""
+"""The recursive resolvers that the panel uses: those in PANEL_DNS_RESOLVERS, or else those of the system."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Resolvers by address and port, tried in order until one answers."""
+    """A list of resolvers (address, port) that are tried in order until one answers."""
 
     servers: tuple[tuple[str, int], ...]
 
     def ask(self, name: str, type: int, *, deadline: float, dnssec: bool = False) -> dns.message.Message:
-        """Return an answer with NOERROR or NXDOMAIN. Raise NoAnswer."""
+        """Return an answer whose response code is NOERROR or NXDOMAIN. Raise NoAnswer."""
         failure = gettext("no resolver is set up")
         for address, port in self.servers:
             try:
@@ -76,7 +76,7 @@ class Resolver:
 
 
 def _above(answer: dns.message.Message, name: str) -> str | None:
-    """Return the next name to ask: the apex in a negative answer's SOA if it is above, else the parent name."""
+    """Return the next name to ask: the apex in the negative answer's SOA if that is above `name`, or the parent."""
     apexes = [text_of(each.name) for each in answer.authority if each.rdtype == rdtypes.SOA]
     if len(apexes) == 1 and apexes[0] != name and names.is_within(name, apexes[0]):
         return apexes[0]

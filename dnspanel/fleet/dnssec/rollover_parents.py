@@ -1,4 +1,4 @@
-"""Answers about the DS of zones in a key rollover, from parents in this panel or over DNS."""
+"""What parents answer about the DS of zones in a key rollover. Parents are zones of this panel or asked over DNS."""
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,9 +36,9 @@ class ParentAnswer:
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
     """Return the parents' answers by rollover id, without rollovers whose parent was asked recently.
 
-    For a parent zone in this panel, the possible answers of nodes are known: all states since the sequence `acked`,
-    which every node has acknowledged. This isn't true for nodes that diverge in the zone. Name servers of the parent
-    that aren't nodes are asked over DNS, like all servers of parents elsewhere.
+    For a parent zone in this panel, the nodes' possible answers are known: all its states since the sequence `acked`,
+    which every node has acknowledged. They aren't known if nodes diverge in the zone. The parent's name servers that
+    aren't nodes are asked over DNS, like all servers of parents elsewhere.
     """
     found: dict[int, ParentAnswer] = {}
     here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}
@@ -80,10 +80,11 @@ def _diverged_nodes(zone_ids: Collection[int]) -> dict[int, list[str]]:
 
 
 def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the name servers of a parent zone here that aren't nodes, with their known addresses.
+    """Return the name servers of a parent zone in this panel that aren't nodes, with their known addresses.
 
-    A server is a node if it has a node's address, or if it is a default name server of new zones without a public
-    address in zones here. Behind address translation, a node's public address can differ from the node's own.
+    A server is a node if it has a node's address. It also counts as a node if it is a default name server of new zones
+    and zones here contain no public address for it. Behind address translation, a node's public address can differ from
+    its own.
     """
     ours = set(settings.DEFAULT_NAMESERVERS)
     return {

@@ -2,8 +2,8 @@
 
     _dsboot.<zone>._signal.<name server>   CDS and CDNSKEY, as at the apex of the zone
 
-They are added to the zone that contains the name server's name, if this is a signed zone of this panel and a person has
-turned signalling on. A zone is signalled while it has CDS records and its parent has no DS.
+The panel adds them to the zone that contains the name server's name, if this is a signed zone of the panel and a person
+has turned signalling on for it. A zone is signalled while it has CDS records and its parent has no DS.
 """
 
 import logging
@@ -54,7 +54,7 @@ WHERE c.state = %(no_ds)s ORDER BY z.id LIMIT %(most)s"""
 
 @dataclass(frozen=True, slots=True)
 class _Signalled:
-    """A zone with signalling names at its name servers, with its CDS and CDNSKEY records."""
+    """A zone to signal, with its CDS and CDNSKEY records and the name servers below whose names they are copied."""
 
     name: str
     hosts: tuple[str, ...]
@@ -64,7 +64,7 @@ class _Signalled:
 def reconcile(*, now: datetime) -> int:
     """Update the signalling names in every zone that contains such names. Return the number of changed zones.
 
-    A zone that can't be published is tried again at the next run.
+    If publishing a zone fails, the next run tries again.
     """
     changed = 0
     for row in Signing.objects.exclude(signalling=None).filter(zone__deleted_at=None).select_related("zone"):
@@ -129,7 +129,7 @@ def _signalled_zones(zone: Zone) -> list[_Signalled]:
 
 
 def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
-    """Return the candidates whose signalling names are in this zone and not in a zone below it."""
+    """Return the candidate name servers whose signalling names are in this zone and not in a zone below it."""
     signals = {host: names.parse(_SIGNAL + host) for host in candidates}
     inside = {host: name for host, name in signals.items() if names.is_within(name, zone.name)}
     above = nesting.zones_above([f"{_BOOT}{name}" for name in inside.values()])
@@ -139,7 +139,7 @@ def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
 def _texts(
     name: str, state: SigningState, public: Mapping[int, ZoneKey], stored: Sequence[RRset]
 ) -> dict[int, tuple[str, ...]]:
-    """Return CDS and CDNSKEY as nodes serve them at the apex: for published keys that a DS is allowed to name."""
+    """Return the CDS and CDNSKEY that nodes serve at the apex, for published keys that a DS is allowed to refer to."""
     entries = [key for key in state.keys if key.published and state.role(key) is not KeyRole.ZSK]
     keys = [(key.flags, key.algorithm, bytes(public[key.id].public)) for key in entries]
     cds = [key_material.ds_text(name, *key, int(digest)) for key in keys for digest in state.cds.split(",")]

@@ -1,9 +1,9 @@
-"""Validation of a zone from the root's trust anchors down, independent of the resolver.
+"""Validation of a zone from the root's trust anchors down, without trust in a resolver's own validation.
 
-The validated RRsets are the DNSKEY RRset of each zone (by the DS above it, or by the trust anchors for the root), the
-DS RRset of each zone (by the keys of the zone above), and the zone's SOA. All of them come through a resolver, which is
-asked for signatures and asked not to validate. If a name on the way has no DS, the zone above must prove this by signed
-NSEC or NSEC3 records (`denied_ds`).
+Three kinds of RRsets are validated: the DNSKEY RRset of each zone (by the DS above it, or by the trust anchors for the
+root), the DS RRset of each zone (by the keys of the zone above), and the zone's SOA. All of them come through a
+resolver, which is asked for signatures and asked not to validate. If a name on the way has no DS, the zone above must
+prove this with signed NSEC or NSEC3 records (`denied_ds`).
 """
 
 import time
@@ -53,7 +53,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A verdict. If it isn't SECURE, `reason` is a clause."""
+    """The verdict about a chain of trust. If it isn't SECURE, `reason` is a clause that explains why."""
 
     verdict: Verdict
     reason: str = ""
@@ -70,8 +70,8 @@ class _Broken(Exception):
 def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], now: datetime) -> Chain:
     """Validate the zone from these trust anchors (DS records of the root) down and return the verdict. Never raise.
 
-    1. A key that an anchor names must sign the root's DNSKEY RRset.
-    2. If a name on the way has a DS, the zone above must sign this DS, and a key it names must sign the DNSKEY RRset.
+    1. The root's DNSKEY RRset must be signed by a key that matches an anchor.
+    2. If a name on the way has a DS, the zone above must sign this DS, and a matching key must sign the DNSKEY RRset.
        If a name has no DS, the zone above must prove one of two things. If the name isn't a delegation, the walk
        continues. If the delegation is unsigned, the walk ends as insecure. Without a proof the result is bogus.
     3. The zone's SOA must be signed. If the zone above doesn't delegate the zone, no SOA is trusted.
@@ -117,14 +117,14 @@ def _way_to(zone_name: str) -> list[str]:
 
 
 class _Walk:
-    """Queries for RRsets and their validation at one moment."""
+    """The queries for RRsets on one walk down from the root, and their validation as of one moment."""
 
     def __init__(self, resolver: Resolver, now: float, deadline: float) -> None:
         self._resolver, self._now, self._deadline = resolver, now, deadline
         self.is_at_root = True  # while the root's own keys are not validated
 
     def keys(self, name: str, ds: Sequence[DS]) -> list[DNSKEY]:
-        """Return a zone's keys after validating its DNSKEY RRset by the DS records. Raise _Broken."""
+        """Return a zone's keys after validating its DNSKEY RRset with the DS records. Raise _Broken."""
         usable = [each for each in ds if int(each.algorithm) in ALGORITHMS and int(each.digest_type) in EVERY_DIGEST]
         if not usable:
             raise _Broken(
@@ -193,7 +193,7 @@ class _Walk:
             )
 
     def soa(self, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
-        """Validate the zone's SOA by the keys of the last zone on the way. Raise _Broken."""
+        """Validate the zone's SOA with the keys of the last zone on the way. Raise _Broken."""
         answer = self._ask(name, rdtypes.SOA)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
         if rrset is None:

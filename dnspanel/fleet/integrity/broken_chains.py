@@ -1,8 +1,8 @@
-"""Prediction of the zones that fail validation after each decision about publications only nodes have. Verbs.
+"""Prediction of zones that fail validation after a decision about publications that only nodes have. Verbs.
 
 A zone breaks if its DS records and its signing keys don't match after the decision. It can also break for a time while
-caches still hold the nodes' earlier answers. For a parent zone in this panel, the DS records after the decision count.
-Other parents are asked over DNS, because the database's knowledge of them is as old as the backup.
+caches still have the nodes' earlier answers. If the parent zone is in this panel, its DS records after the decision
+count. Other parents are asked over DNS, because the database's knowledge of them is as old as the backup.
 """
 
 import time
@@ -61,7 +61,7 @@ class _Signed:
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """The DS RRsets that lead to a zone: one for each server that can have another set."""
+    """The DS RRsets at a zone's parent, one for each server that can have a different set."""
 
     after: Sequence[Sequence[str]]
     cached: Sequence[Sequence[str]] = ()  # what nodes answer until the decision
@@ -69,7 +69,7 @@ class _Above:
 
 
 def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> None:
-    """Record for each choice why zones of the report would break. This function uses the network.
+    """Record in the report which zones would break, and why, for each possible decision. Use the network.
 
     A zone that is equal on both sides is added to the report if different DS records would break it.
     """
@@ -86,7 +86,7 @@ def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> Non
 
 
 def _as_ahead(report: AheadReport, zone: Zone) -> AheadZone:
-    """Return a row for a zone that is equal on both sides."""
+    """Return a report row for a zone that is equal on both sides."""
     return AheadZone(
         report=report,
         name=zone.name,
@@ -98,7 +98,7 @@ def _as_ahead(report: AheadReport, zone: Zone) -> AheadZone:
 
 
 class _Looks:
-    """Parallel queries to the parents of zones, with one deadline for all."""
+    """Parallel queries to zones' parents, with one deadline for all."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver, self._deadline = resolver, time.monotonic() + _LOOK_SECONDS
@@ -116,7 +116,7 @@ class _Looks:
 
 
 def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: _Looks) -> list[AheadZone]:
-    """Return the zones that would break, with `breaks` filled in. The function saves nothing."""
+    """Return the zones that would break, with `breaks` filled in. Save nothing."""
     parents = _Parents(report, [zone.name for zone in zones])
     in_panel = _signed_in_panel(zones)
     dnskeys = _apex_dnskeys(zones)
@@ -173,7 +173,7 @@ def _is_served(zone: AheadZone, choice: Choice) -> bool:
 
 
 def _is_moved(zone: AheadZone, choice: Choice) -> bool:
-    """Return True if nodes are known to sign the zone differently after the decision."""
+    """Return True if the nodes' signing of the zone is known to change with the decision."""
     if choice == Choice.TAKE_OVER:
         return bool(zone.error or zone.signing_error)
     return bool(zone.signing is not None or zone.error or zone.signing_error)
@@ -190,7 +190,7 @@ def _on_nodes(zone: AheadZone, in_panel: _Signed) -> _Signed | None:
 
 
 def _panel_id(zone: AheadZone) -> int | None:
-    """Return the zone's id in the panel, which can be in the trash."""
+    """Return the zone's id in the panel, even if the zone is in the trash there."""
     return zone.id_here or (zone.id_there if zone.in_trash else None)
 
 
@@ -202,7 +202,7 @@ def _signed_in_panel(zones: Sequence[AheadZone]) -> dict[str, _Signed]:
 
 
 def _apex_dnskeys(zones: Sequence[AheadZone]) -> dict[tuple[str, bool], RRset | None]:
-    """Return the DNSKEY RRset of each zone by (zone name, True for the nodes' version)."""
+    """Return the stored DNSKEY RRset at each zone's apex by (zone name, True for the nodes' version)."""
     ids = {id: (zone.name, [zone.name]) for zone in zones if (id := _panel_id(zone))}
     stored = store_rrsets.rrsets_at_names(ids) if ids else {}
     found: dict[tuple[str, bool], RRset | None] = {}
@@ -221,7 +221,7 @@ def _of_nodes(row: AheadRRset) -> RRset | None:
 
 
 class _Parents:
-    """The zones above these names on both sides, and their DS records for these names."""
+    """The parent zones of these names in the panel and on the nodes, and their DS records for these names."""
 
     def __init__(self, report: AheadReport, zone_names: Sequence[str]) -> None:
         self._above = {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}
@@ -239,9 +239,9 @@ class _Parents:
         self._of_nodes = {(row.zone_id, row.name): _of_nodes(row) for row in differing}
 
     def above(self, zone_name: str, choice: Choice) -> _Above | None:
-        """Return the DS RRsets that lead to the zone after the decision.
+        """Return the DS RRsets at the zone's parent after the decision.
 
-        Return None if the zone's parent won't be a zone of this panel then.
+        Return None if the parent won't be a zone of this panel after the decision.
         """
         parent = next((each for each in self._above[zone_name] if self._stands(each, choice)), None)
         if parent is None:

@@ -1,4 +1,4 @@
-"""Executes a person's decision about a history that only nodes know, with `publishing.epoch.begin_epoch`. Verbs."""
+"""Execution of a person's decision about a history that only nodes know, with `publishing.epoch.begin_epoch`. Verbs."""
 
 import logging
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
-    """Begin the epoch of this decision, and record the time in the report.
+    """Begin the new epoch that this decision requires, and record the time in the report.
 
     If `begin_epoch` raises an error, nothing is changed.
     """
@@ -59,7 +59,9 @@ def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
 
 
 def _take_over_zone(zone: AheadZone) -> Outcome | None:
-    """Return the outcome that gives the zone the node's content. A zone with unreadable records keeps the panel's."""
+    """Return the outcome that takes over the node's content. If its records are unreadable, the panel's content is
+    kept.
+    """
     if zone.error:
         return _keep_zone(zone)
     if zone.id_there is None:
@@ -76,9 +78,9 @@ def _signing(zone: AheadZone) -> LostSigning | None:
 
 
 def _keep_zone(zone: AheadZone) -> Outcome | None:
-    """Return the outcome that keeps the zone's content, with a serial above the node's.
+    """Return the outcome that keeps the panel's content of the zone, with a serial above the node's.
 
-    Return None if the serial is higher already, or if either serial is unknown.
+    Return None if the panel's serial is higher already, or if either serial is unknown.
     """
     serial_here, serial_on_node = _serial(zone.serial_here), _serial(zone.serial_there)
     if zone.id_here is None or serial_here is None or serial_on_node is None or serial_here > serial_on_node:

@@ -1,7 +1,7 @@
-"""The steps of a hold: find what only the nodes know, then execute the decision. Queue *system*. Verbs.
+"""The steps of a hold: list the publications that only nodes have, then execute a person's decision. Verbs.
 
-Beat starts a step every few seconds. Without a hold it does nothing. An advisory lock allows one worker at a time. If a
-worker is killed, its step is repeated.
+The steps run in the queue *system*. Beat starts a step every few seconds; without a hold it does nothing. An advisory
+lock allows one worker at a time. If a worker is killed, its step is repeated.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Divergences: zones whose rows on a node differed from the panel's, and their repairs. Verbs."""
+"""Divergences (zones whose rows on a node differed from the panel's) and their repairs. Verbs."""
 
 import logging
 from collections.abc import Iterable
@@ -53,9 +53,9 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
 
 
 def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: Iterable[str], now: datetime) -> None:
-    """Record that the zone on the node is again equal to the panel's.
+    """Record that the zone on the node equals the panel's again.
 
-    `differences` were found by the comparison row by row before the repair.
+    `differences` were found by a row-by-row comparison before the repair.
     """
     found = "; ".join(differences)
     row = Divergence.objects.filter(node_id=node_id, zone_id=zone_id).order_by("-found_at", "-pk").first()
@@ -82,12 +82,12 @@ def record_failed(*, node_id: int, zone_id: int, error: str) -> None:
 
 
 def record_over(*, node_id: int, now: datetime) -> None:
-    """Record that no zone on the node differs now. Write only if one differed before."""
+    """Record that no zone on the node differs now. Write only if a zone differed before."""
     Divergence.objects.filter(node_id=node_id, repaired_at=None).update(repaired_at=now, error="")
 
 
 def record_compared(*, node_id: int, is_equal: bool, now: datetime) -> None:
-    """Record a comparison of the node's digests with the panel's at its position. A changed result becomes an event."""
+    """Record whether the node's digest equals the panel's at the node's position. Note an event if this has changed."""
     differs = ~Q(digest_equal=is_equal) | Q(digest_equal=None)
     is_news = Node.objects.filter(differs, pk=node_id).update(digest_equal=is_equal, digest_compared_at=now)
     if not is_news:

@@ -1,9 +1,9 @@
-"""Audit of the panel's LMDB and of every node against PostgreSQL, by code independent of the encoder.
+"""The audit of the panel's LMDB and of every node against PostgreSQL, by code independent of the encoder.
 
 `expected_state` computes the expected digests of each zone's rows from PostgreSQL. Two things are compared with them:
-the rows in the panel's own files, and each agent's report after reading all of its rows again. Publishing continues
-during an audit. A zone that differs is therefore read again, up to ROUNDS times, and counts as different only if it
-wasn't edited in between. The digest of a file is compared only for a node at the sequence where PostgreSQL was read.
+the rows in the panel's own files, and each agent's report after it has read all its rows again. Publishing continues
+during an audit. A zone that differs is therefore compared up to ROUNDS times, and counts as different only if it wasn't
+edited in between. The digest of a file is compared only if the node is at the sequence where PostgreSQL was read.
 """
 
 import time
@@ -33,7 +33,7 @@ Read = Callable[[Collection[int] | None], "Copy"]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The content of one place: its zones, and its position and file digests if it didn't move during the reading."""
+    """The zones in one place, and its position and file digests if the position didn't change during the reading."""
 
     zones: Found
     position: Position | None = None
@@ -66,7 +66,7 @@ class Audit:
 def audit(*, say: Callable[[str], None] = lambda message: None, pause: float = _PAUSE_SECONDS) -> Audit | None:
     """Compare every place with PostgreSQL. Return None if nothing was ever published.
 
-    `say` receives messages about slow steps.
+    `say` is called with messages about slow steps.
     """
     expected = _expected_state(None)
     if expected is None or not expected.sequence:
@@ -89,7 +89,9 @@ def _expected_state(only: Iterable[int] | None) -> ExpectedState | None:
 
 
 def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: float) -> Verdict:
-    """Compare one place with PostgreSQL. Repeat, at most ROUNDS times, for zones edited during the comparison."""
+    """Compare one place with PostgreSQL. Repeat, at most ROUNDS times, for zones that were edited during the
+    comparison.
+    """
     verdict = Verdict(place)
     try:
         copy = read(None)

@@ -1,8 +1,8 @@
 """Comparison of nodes with the panel by digest, and decisions about differences.
 
 Each node keeps running digests, reads all of its rows again in cycles, and reports zones whose rows don't match. The
-panel stores the digest of every position at the end of a segment or snapshot. A comparison sends no request to a node;
-it uses the collector's report, which is a second old.
+panel stores the digest of every position at the end of a segment or snapshot. A comparison sends no request to a node.
+It uses the report that the collector stored within the last second or so.
 """
 
 from collections import defaultdict
@@ -42,26 +42,26 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No action is needed: the node's content is equal, or `is_equal` is None because the panel has no digest."""
+    """The decision that no action is needed. `is_equal` is None if the panel has no digest to compare with."""
 
     is_equal: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class RepairZones:
-    """These zones (id, name, difference) must be written to the node again."""
+    """The decision to write these zones (id, name, difference) to the node again."""
 
     zones: tuple[tuple[int, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRows:
-    """Something differs in a zone that the node hasn't reported. The node must read all its rows now."""
+    """The decision to make the node read all its rows now, because a zone differs that the node hasn't reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """The node needs a snapshot because repairs of single zones can't help. `reason` is a clause."""
+    """The decision to send a snapshot, because repairs of single zones can't help. `reason` is a clause."""
 
     reason: str
 
@@ -70,7 +70,7 @@ Decision = Nothing | RepairZones | CheckRows | TakeSnapshot
 
 
 def decide(seen: Seen, expected: bytes | None) -> Decision:
-    """Decide what to do about a node. `expected` is the panel's digest at its position, or None if unknown."""
+    """Decide how to repair a node. `expected` is the panel's digest at the node's position, or None if unknown."""
     if seen.position is None:
         return Nothing(is_equal=None)
     beyond = [description for zone_id, _, description in seen.diverged if not zone_id]
@@ -94,7 +94,7 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
 
 
 def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
-    """Return the content report in a status."""
+    """Return the part of an agent's status that describes the node's content."""
     digest = status.digest_main + status.digest_records
     position = None if status.installing else status.position
     has_read = status.checked_at > 0
@@ -102,9 +102,9 @@ def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
 
 
 def compare_nodes(*, now: datetime) -> list[int]:
-    """Compare all recently heard nodes with the panel and record the results. Return the ids of nodes to act on.
+    """Compare all nodes that reported recently with the panel, and record the results. Return the ids of nodes to fix.
 
-    This takes three queries, and one more for each node with a changed result. Nodes that weren't heard recently, or
+    This takes three queries, and one more for each node with a changed result. Nodes that didn't report recently, or
     whose position has no digest in the panel, keep their earlier result.
     """
     heard = Node.objects.filter(
@@ -131,7 +131,7 @@ def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> No
 
 
 def _seen_in_report(report: dict[str, Any]) -> Seen | None:
-    """Return the content report in the collector's last stored status, or None if there is none."""
+    """Return the node's content according to its stored status, or None if there is no readable status."""
     try:
         return seen_in(Status.from_json(report)) if report else None
     except BadBytes:

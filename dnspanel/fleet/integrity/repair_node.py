@@ -1,8 +1,8 @@
-"""Repair of a node that differs from the panel, zone by zone or by a snapshot.
+"""The repair of a node that differs from the panel, zone by zone or with a snapshot.
 
-A step (`mend`), for one node:
+A run of `mend`, for one node:
 
-1. Ask the node for its status. Only its own answer counts, not what was recorded.
+1. Ask the node for its status. Only this answer counts, not recorded reports.
 2. Decide (`node_comparison.decide`). If the digests differ and the node reported no zone, ask it to read all rows, and
    decide again.
 3. For each reported zone: reserve the node's connection, so that its position doesn't change; compile the zone from
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 def mend(node_id: int, connection: AgentConnection) -> bool:
     """Find and repair the differences on a node. Return True if anything was sent or requested.
 
-    Late, missing or repeated runs do no harm. Raise NodeUnreachable or another Transient. Beat then tries again.
+    Late, missing or repeated runs do no harm. Raise NodeUnreachable or another Transient; beat then tries again.
     """
     if current_hold() or not connection.repairing.acquire(blocking=False):
         return False  # a person has to see first what only nodes know; or another worker is at it
@@ -116,7 +116,7 @@ def _status(node: Node, connection: AgentConnection) -> Status:
 
 
 def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
-    """Send one zone. If it can't be repaired, record the failure, so that other zones continue. Raise Transient."""
+    """Send one zone. If the zone can't be repaired, record this so that other zones continue. Raise Transient."""
     zone_id, told_name, _ = zone
     with connection.reserve(CONNECTION_SECONDS):
         client = _client(node, connection)
@@ -136,7 +136,9 @@ def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str])
 
 
 def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: datetime) -> tuple[tuple[str, ...], str]:
-    """Compile the zone at the node's position and send it. Return the node's differences and the zone's name."""
+    """Compile the zone at the node's position and send it. Return the differences found on the node and the zone's
+    name.
+    """
     status = client.status()
     if status.position is None:
         raise NodeUnreachable(host=client.host, port=client.port, reason=gettext("it has no position just now"))
@@ -149,7 +151,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
 
 
 def _check(node: Node, connection: AgentConnection, before: Status) -> bool:
-    """Ask the node to read every row. Return True when it has finished or reported a zone."""
+    """Ask the node to read every row. Return True when the node has finished or reported a zone."""
     with connection.reserve(CONNECTION_SECONDS):
         _client(node, connection).check()
     until = time.monotonic() + CHECK_SECONDS

@@ -1,4 +1,4 @@
-"""Nodes with publications that the panel doesn't know: publishing is held until a person decides. Verbs.
+"""The hold of publishing while nodes have publications that the panel doesn't know. A person decides. Verbs.
 
 This happens after a backup is restored, or after a failover that lost the last commits. Nodes then serve changes that
 the database doesn't contain.
@@ -50,8 +50,8 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
 def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -> bool:
     """Hold publishing if one of these nodes (name, position) has a position unknown to the panel.
 
-    Return True if publishing is held for one of them. Ask for the positions before the call: the head is read here, so
-    that a publication made in between doesn't make a node look ahead.
+    Return True if publishing is held because of one of them. Get the positions before the call: the head is read here,
+    so that a publication made in between doesn't make a node look ahead.
     """
     reported = list(positions)
     head = LogHead.objects.get() if reported else None
@@ -67,7 +67,7 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
 
 
 def report_of_hold(*, now: datetime) -> AheadReport | None:
-    """Return the report of the current hold, and request one if needed. Return None without a hold. Idempotent.
+    """Return the report about the current hold, and request one if needed. Return None without a hold. Idempotent.
 
     A hold that began after the last report was requested gets a new report.
     """
@@ -81,12 +81,12 @@ def report_of_hold(*, now: datetime) -> AheadReport | None:
 
 
 def newest_report() -> AheadReport | None:
-    """Return the newest report on a history that only nodes know, or None."""
+    """Return the newest report about a history that only nodes know, or None."""
     return AheadReport.objects.order_by("-pk").first()
 
 
 def ask_anew(*, now: datetime) -> AheadReport:
-    """Request a new report from the nodes, and delete reports whose decision hasn't been executed."""
+    """Request a new report from the nodes, and delete reports whose decision wasn't carried out."""
     with transaction.atomic():
         AheadReport.objects.filter(carried_out_at=None).delete()
         return AheadReport.objects.create(asked_at=now, epoch=LogHead.objects.get().epoch)
@@ -94,7 +94,7 @@ def ask_anew(*, now: datetime) -> AheadReport:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Counts of differing zones, and of differing RRsets in zones on both sides."""
+    """The number of differing zones by kind, and of differing RRsets in zones that exist on both sides."""
 
     only_nodes: int
     only_panel: int
@@ -116,7 +116,7 @@ class Numbers:
 
     @property
     def changed_count(self) -> int:
-        """The number of zones that a takeover gives a new revision."""
+        """The number of existing zones that get a new revision in a takeover."""
         return self.differing - self.unreadable_here
 
 
@@ -136,7 +136,7 @@ def numbers(report: AheadReport) -> Numbers:
 
 
 def may_choose(report: AheadReport, choice: str) -> str:
-    """Return why this choice is not available, or an empty string if it is."""
+    """Return why a person can't make this choice, or an empty string if it is possible."""
     if report.ended_at is None:
         return gettext("The nodes are still being asked.")
     if choice == Choice.TAKE_OVER and not report.is_ahead:
@@ -195,13 +195,13 @@ KINDS = {
 
 
 def zones_page(report: AheadReport, *, kind: str = "", after: int = 0, limit: int) -> list[AheadZone]:
-    """Return the next zones of a report. The attribute `size` of each is its number of differing RRsets."""
+    """Return the next zones of a report, each with its number of differing RRsets as `size`."""
     found = report.zones.filter(KINDS.get(kind, Q()), pk__gt=after)
     return list(found.annotate(size=Count("rrsets")).order_by("pk")[:limit])
 
 
 def zone_of_report(pk: int) -> AheadZone:
-    """Return a zone of the newest report. Raise Unknown for any other id."""
+    """Return the zone with this id from the newest report. Raise Unknown if that report doesn't contain the id."""
     report = newest_report()
     found = AheadZone.objects.filter(report=report, pk=pk).first() if report else None
     if found is None:

@@ -1,13 +1,13 @@
-"""Report on the differences between the panel and the node that is furthest ahead. Verbs.
+"""The report on the differences between the panel and the node that is furthest ahead. Verbs.
 
 1. Ask every node for its position, and choose the one that is furthest ahead.
-2. Compare its list of zones page by page with the panel's zones of the same ids. Find zones on one side only, with
-   different serials, or with equal serials and different digests.
+2. Compare the node's list of zones page by page with the panel's zones of the same ids. Find zones on one side only,
+   with different serials, or with equal serials and different digests.
 3. Fetch the records of each differing zone, and compare RRset by RRset.
 4. Find the zones that would fail validation after either decision.
 
-Only one page and one zone are in memory at a time. If the process is killed, the report starts again: an unfinished
-report doesn't count.
+Only one page and one zone are in memory at a time. If the process is killed, the report is made from the beginning: an
+unfinished report doesn't count.
 """
 
 import logging
@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 
 class Knows(Protocol):
-    """The requests to a node that a report needs. `NodeClient` implements them."""
+    """The requests to a node that the report needs. `NodeClient` implements them."""
 
     def status(self) -> Status:
         """Return the node's status."""
@@ -91,7 +91,7 @@ class Answered:
 
 
 def make_report(*, report: AheadReport, now: datetime) -> None:
-    """Complete the report, or record why it failed. A failed report is repeated when a person requests it."""
+    """Complete the report, or record why it failed. A failed report is made again only if a person requests it."""
     AheadZone.objects.filter(report=report).delete()
     clients = {node.pk: (node, _client(node, now)) for node in _enrolled_nodes()}
     try:
@@ -148,10 +148,10 @@ def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], lis
 
 
 def _furthest(answered: Sequence[Answered]) -> Answered | None:
-    """Return the node to report on. Nodes with unknown history come first, then the highest sequence.
+    """Return the node to report on: one with history unknown to the panel if possible, else the highest sequence.
 
-    A node with a history unknown to the panel was changed last. A node on a fork at or below the head (same epoch,
-    digests other than the segment's) comes before nodes that are only behind.
+    A node with an unknown history was changed last. A node on a fork at or below the head (same epoch, digests that
+    differ from the segment's) comes before nodes that are only behind.
     """
     at = [each for each in answered if each.position is not None]
     return max(at, key=lambda each: (_is_ahead(each), _sequence(each)), default=None)
@@ -162,7 +162,7 @@ def _sequence(each: Answered) -> int:
 
 
 def _is_ahead(each: Answered) -> bool:
-    """Return True if the node has publications of a history that this panel doesn't have."""
+    """Return True if the node has publications from a history that this panel doesn't know."""
     if each.position is None:
         return False
     head = LogHead.objects.get()
@@ -173,10 +173,10 @@ def _is_ahead(each: Answered) -> bool:
 
 
 def _is_fork(position: Position, status: Status) -> bool:
-    """Return True if the node is on a fork.
+    """Return True if the node applied other publications than the panel up to this position.
 
-    Running digests don't notice flipped bits. If they differ from the segment's digest, other publications were
-    applied.
+    Flipped bits don't change running digests. A running digest that differs from the segment's therefore means that
+    other publications were applied.
     """
     sealed = Segment.objects.filter(epoch=position.epoch, schema=status.schema, last=position.sequence)
     digest = sealed.values_list("digest", flat=True).first()
@@ -202,7 +202,7 @@ def _note_positions(
 
 
 def _note_highest_id(report: AheadReport, clients: Iterable[Knows]) -> None:
-    """Record the highest zone id on any node. Each further node is asked only for ids above the highest known one."""
+    """Record the highest zone id on any node. Ask each further node only for ids above the highest one found so far."""
     ours = Zone.objects.aggregate(highest=Max("pk"))["highest"] or 0
     believable = report.zones.filter(id_there__lt=ours + _BELIEVABLE_IDS)
     highest = max(ours, believable.aggregate(highest=Max("id_there"))["highest"] or 0)
@@ -259,7 +259,7 @@ def _note(zones: Sequence[AheadZone], fields: list[str]) -> None:
 
 
 def _same_serial_other_digest(pairs: Sequence[tuple[Zone, ServedZone]]) -> list[tuple[Zone, ServedZone]]:
-    """Return the zones whose records differ from the panel's although their serials are equal."""
+    """Return the zones whose records differ from the panel's in spite of equal serials."""
     found = []
     for some in _in_portions([pair for pair in pairs if pair[1].digest]):
         ids = [zone.pk for zone, _ in some]
@@ -312,7 +312,7 @@ def _compare_records(report: AheadReport, client: Knows, schema: int) -> None:
 
 
 def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
-    """Yield the differing RRsets of a zone. For a zone that only the node has, yield all RRsets."""
+    """Yield the RRsets in which the zone differs: all its RRsets if only the node has the zone."""
     assert zone.id_there is not None
     on_node = {
         (rrset.name, rrset.type): rrset for rrset in rrsets_of_rows(zone.name, client.all_zone_rows(zone.id_there))
@@ -334,7 +334,7 @@ def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
 
 
 def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
-    """Record in the row how the node signs the zone, if this differs from the panel, or why it is unknown."""
+    """Record in the row how the node signs the zone if the panel signs it differently, or why this is unknown."""
     assert zone.id_there is not None
     zone_id = zone.id_here or (zone.id_there if zone.in_trash else None)
     try:
@@ -351,7 +351,7 @@ def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
 
 
 def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:
-    """Return the node's RRset with the panel-only data added: comment, notes and disabled records. Pure."""
+    """Return the node's RRset with data added that only the panel has: comment, notes and disabled records. Pure."""
     if in_panel is None:
         return on_node
     kept = rdata.not_among(in_panel.type, in_panel.disabled, on_node.rdata if on_node else ())

@@ -1,7 +1,7 @@
-"""The signing of zones on a node with keys that a restored database has lost. Verbs.
+"""How nodes sign zones with keys that a restored database has lost. Verbs.
 
-Nodes keep the private parts of keys beside PowerDNS and return them sealed. If the panel has also lost the sealing key,
-they can't be opened. The zone's error then explains this, and the panel's own data is kept.
+Nodes store the private parts of keys next to PowerDNS and return them sealed. If the panel has also lost the sealing
+key, the private parts can't be opened. The zone's error then explains this, and the panel's own data is kept.
 """
 
 import base64
@@ -34,9 +34,9 @@ Objects = Iterable[tuple[int, int, bytes]]  # table, row id, body
 
 
 def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schema: int) -> LostSigning | None:
-    """Return how the node signs the zone, or None if the panel's zone is signed in the same way.
+    """Return how the node signs the zone, or None if the panel signs it in the same way.
 
-    `zone_id` is the zone in the panel, or None. Raise BadBytes if the panel can't continue this signing, or
+    `zone_id` is the zone's id in the panel, or None. Raise BadBytes if the panel can't continue this signing, or
     UnknownSealingKey.
     """
     found = read_signing(zone_name, objects, schema)
@@ -45,7 +45,7 @@ def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schem
 
 
 def read_signing(zone_name: str, objects: Objects, schema: int) -> LostSigning:
-    """Return the signing described by these metadata and keys. Raise BadBytes or UnknownSealingKey."""
+    """Decode how a zone is signed from these metadata and keys of a node. Raise BadBytes or UnknownSealingKey."""
     secrets = {key.id: key.secret for key in all_sealing_keys()}
     metadata: dict[str, str] = {}
     rows: dict[str, int] = {}

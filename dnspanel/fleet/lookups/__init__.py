@@ -1,1 +1,1 @@
-"""Look-ups at other servers for a person at a form. They have time limits and guards like all outbound connections."""
+"""Look-ups at other servers for a person who fills in a form, with time limits and guards of outbound connections."""

@@ -1,8 +1,8 @@
 """Checks of delegations over DNS on request: do the listed servers answer, and do they list the same servers?
 
-A server to which a zone is delegated and that doesn't answer for it is lame (RFC 9499 section 7): resolvers lose time,
-or can't resolve the name. Resolvers prefer the zone's own NS set when they know it (RFC 2181 section 5.4.1), so a set
-that differs from the parent's sends them to other servers.
+A server that a zone is delegated to but that doesn't answer for the zone is lame (RFC 9499 section 7): resolvers lose
+time, or can't resolve the name. Resolvers prefer the zone's own NS set when they know it (RFC 2181 section 5.4.1), so a
+set that differs from the parent's sends them to other servers.
 """
 
 import time
@@ -30,7 +30,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """The name servers of a zone in our records, and the addresses our records have for some of them.
+    """The name servers of a zone in the panel's records, and their addresses as far as these are in the records.
 
     `is_own` is True for the NS records at the zone's apex, False for a delegation below it.
     """
@@ -45,8 +45,9 @@ class Delegation:
 class DelegationLook:
     """The state of a delegation in DNS at this moment.
 
-    `more` and `fewer` are names of servers that only the other side has, or only our records have. The other side is
-    the zone's servers, or its parent's servers if the delegation `is_own`. Both are None if the other side is unknown.
+    `more` are servers that only the other side has. `fewer` are servers that only the panel's records have. The other
+    side is the zone's servers, or the parent's servers if the delegation `is_own`. Both are None if the other side is
+    unknown.
     """
 
     delegation: Delegation
@@ -174,7 +175,7 @@ def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
 
 
 def _referral(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str | None":
-    """Return the name servers in a referral by one of the parent's servers; empty if it denies the delegation."""
+    """Return the name servers in a referral from one of the parent's servers; empty if it denies the delegation."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:

@@ -1,4 +1,4 @@
-"""The evaluation of an SPF record over DNS: its number of look-ups, and the addresses it allows to send."""
+"""The evaluation of an SPF record over DNS: how many look-ups it needs and which addresses are allowed to send."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _FETCHES = ("include", "redirect")
 
 @dataclass(frozen=True, slots=True)
 class SpfStep:
-    """One term, in the order of evaluation. `number` counts look-ups and is 0 for a term without one."""
+    """One term of an SPF record, in evaluation order. `number` counts look-ups; it is 0 if the term needs none."""
 
     depth: int
     term: Term
@@ -37,7 +37,7 @@ class SpfStep:
 
 @dataclass(frozen=True, slots=True)
 class SpfLook:
-    """The result of following an SPF record."""
+    """The result of evaluating an SPF record."""
 
     steps: tuple[SpfStep, ...]
     lookups: int
@@ -61,7 +61,7 @@ class SpfLook:
 
     @property
     def flattened_record(self) -> str:
-        """The SPF record with addresses in place of names."""
+        """The SPF record with addresses instead of the names that lead to them."""
         found = (f"ip6:{each}" if ":" in each else f"ip4:{each}" for each in self.addresses)
         return " ".join(("v=spf1", *found, *self.unfollowed, *filter(None, [self.end])))
 
@@ -69,7 +69,7 @@ class SpfLook:
 def follow_spf(text: str, owner: str, *, resolver: Resolver) -> SpfLook:
     """Evaluate an SPF record at a name with the current DNS data, within SECONDS and MOST_LOOKUPS.
 
-    Network errors are never raised: each is a fault of its step, and `is_complete` is False.
+    Network errors are never raised. Each is a fault of its step and sets `is_complete` to False.
     """
     walk = _Walk(resolver, time.monotonic() + SECONDS)
     steps = tuple(walk.steps(text, owner, 0, frozenset((owner,))))
@@ -133,7 +133,7 @@ class _Walk:
             self.is_complete = False
 
     def _follow_term(self, term: Term, owner: str, above: frozenset[str]) -> tuple[tuple[str, str] | None, str]:
-        """Return the next name and record to follow (None without one), and the fault."""
+        """Return the (name, record) to evaluate next or None, and the fault of this term."""
         if "%{" in term.value or term.name not in ("a", "mx", *_FETCHES) or term.qualifier not in ("", "+"):
             self.unfollowed.append(term.text)
             return None, ""

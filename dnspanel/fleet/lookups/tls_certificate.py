@@ -1,4 +1,4 @@
-"""The certificate of a TLS server, from any issuer. Mail servers are asked by STARTTLS."""
+"""The certificate that a TLS server presents, from any issuer. Mail servers are asked with STARTTLS."""
 
 import socket
 import ssl
@@ -18,14 +18,14 @@ _LONGEST_REPLY = 4096
 
 
 class NoCertificate(Exception):
-    """The server sent no certificate, or the panel must not ask it. The text is for the person who entered its name."""
+    """The server sent no certificate, or the panel must not connect to it. The text is for the person who named it."""
 
 
 def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: outbound.Resolve | None = None) -> bytes:
     """Return the certificate (DER) of the server at this host and port, within SECONDS. Raise NoCertificate.
 
-    Only addresses that the panel is allowed to connect to are used, and only a greeting is sent. A server that doesn't
-    answer is reported like one that refuses.
+    Only addresses that the panel is allowed to connect to are used, and only a greeting is sent. The error is the same
+    if a server doesn't answer and if it refuses.
     """
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
         raise NoCertificate(
@@ -56,7 +56,7 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
 
 
 def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
-    """Return the certificate from one address. Raise OSError or ValueError."""
+    """Return the certificate that the server at this address presents. Raise OSError or ValueError."""
     # From any issuer: the certificate is what the record will say, and is not trusted for anything here.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -82,7 +82,7 @@ def _start_tls(plain: socket.socket, deadline: float) -> None:
 
 
 def _reply(plain: socket.socket, deadline: float) -> bytes:
-    """Return the last line of an SMTP reply, which has a space after its code."""
+    """Read an SMTP reply and return its last line, which has a space after the code."""
     received = b""
     while len(received) < _LONGEST_REPLY:
         lines = received.split(b"\r\n")

@@ -1,4 +1,4 @@
-"""A limit on concurrent look-ups for people in one process, so that slow foreign servers don't block all threads."""
+"""The limit on concurrent look-ups for people in one process, so that slow foreign servers don't block all threads."""
 
 import threading
 from collections.abc import Iterator

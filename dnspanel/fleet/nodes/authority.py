@@ -1,7 +1,7 @@
-"""The panel's certificate authority. It decides which servers are nodes, and which panel can push to them. Verbs.
+"""The panel's certificate authority, which decides which servers are nodes and which panel can push to them. Verbs.
 
-Both sides of the push channel authenticate with a certificate of this authority. Its private keys are stored encrypted
-with PANEL_MASTER_KEY. A node's private key never leaves the node.
+Both sides of the push channel authenticate with a certificate from this authority. The panel's private keys are stored
+encrypted with PANEL_MASTER_KEY. A node's private key never leaves the node.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ PrivateKey = ec.EllipticCurvePrivateKey
 
 
 def ensure_authority(*, now: datetime) -> Authority:
-    """Return the authority with the panel's client certificate. Create both if they don't exist. Idempotent."""
+    """Return the authority with the panel's client certificate. Create them if they don't exist. Idempotent."""
     if authority := Authority.objects.first():
         return authority
     with transaction.atomic():
@@ -73,7 +73,7 @@ def sign_node_certificate(
 
 
 def certificate_is_due(pem: str, now: datetime) -> bool:
-    """Return True if the certificate is due for renewal, with less than a third of its lifetime left."""
+    """Return True if less than a third of the certificate's lifetime is left, so that it must be renewed."""
     certificate = x509.load_pem_x509_certificate(pem.encode())
     lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     return certificate.not_valid_after_utc - now < min(lifetime, NODE_LIFETIME) / 3
@@ -85,7 +85,7 @@ def client_expires_at(authority: Authority) -> datetime:
 
 
 def authority_expires_at(authority: Authority) -> datetime:
-    """Return when the authority itself expires."""
+    """Return when the authority's own certificate expires."""
     return x509.load_pem_x509_certificate(authority.ca_pem.encode()).not_valid_after_utc
 
 
@@ -122,7 +122,9 @@ def client_ssl_context(authority: Authority) -> ssl.SSLContext:
 
 @contextmanager
 def file_in_memory(content: bytes) -> Iterator[str]:
-    """Yield a path to `content` in memory. `ssl` loads keys only from files, and keys must not be on disks."""
+    """Yield the path of an in-memory file with this content. `ssl` loads keys only from files; keys must not be on
+    disk.
+    """
     descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, content)

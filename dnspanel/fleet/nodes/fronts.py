@@ -1,6 +1,6 @@
-"""Fronts (dnsdist before nodes): their nodes and limits, and the delivery of these settings to the agent. Verbs.
+"""Fronts (dnsdist in front of nodes): their nodes and limits, and delivery of these settings to the agents. Verbs.
 
-Everything else treats a front as a node: it enrolls, gets publications, acknowledges them and can be drained.
+All other code treats a front as a node: it enrolls, gets publications, acknowledges them and can be drained.
 """
 
 import logging
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings of a front. `backends` has the weight of each node, by name."""
+    """The settings of a front. `backends` maps the names of its nodes to their weights."""
 
     backends: Mapping[str, int] = field(default_factory=dict)
     minimum: int = 1
@@ -95,12 +95,12 @@ def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
 
 
 def backend_choices() -> Sequence[Node]:
-    """Return the nodes that a front is allowed to ask, ordered by name."""
+    """Return the nodes that a front can send queries to, ordered by name."""
     return list(_possible_backends().order_by("name"))
 
 
 def settings_of(fronts: Sequence[Front]) -> dict[int, FrontSettings]:
-    """Return the settings for the agents of these fronts, by node id. One query for any number of fronts."""
+    """Return by node id the settings to send to these fronts' agents. The number of queries is constant."""
     rows = FrontBackend.objects.filter(front__in=fronts).select_related("node").order_by("node__name")
     backends: dict[int, list[Backend]] = {front.pk: [] for front in fronts}
     for row in rows:
@@ -141,18 +141,18 @@ def push_settings(*, now: datetime) -> int:
 
 
 def follow_schemas(*, schemas: Collection[int]) -> None:
-    """Switch fronts to segments of one of these schemas, which nodes use. Fronts read any schema and store none."""
+    """Switch fronts to segments of one of the schemas that nodes use. Fronts can read any schema and store none."""
     if schemas:
         Node.objects.filter(is_front=True).exclude(schema__in=schemas).update(schema=min(schemas))
 
 
 def report_of(node: Node) -> FrontReport | None:
-    """Return the front's last report about its nodes, or None without a readable report."""
+    """Return the front's last report about its nodes, or None if there is no readable report."""
     return front_report_in(node.report)
 
 
 def _has(front: Front, expected: FrontSettings, now: datetime) -> bool:
-    """Return True if the agent is known to have these settings, or is silent and should be left alone."""
+    """Return True if no settings must be sent: the agent has these already, or is silent and should be left alone."""
     node = front.node
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN or not node.certificate_sha256:
         return True
@@ -173,7 +173,7 @@ def _push(front: Front, expected: FrontSettings) -> None:
 
 
 def _reason_out(node: Node) -> str:
-    """Return a sentence that explains why a front must not use this node. Return "" if the node's answers decide."""
+    """Return why a front must not use this node, as a sentence. Return "" if the node's own answers decide."""
     if node.state == NodeState.DRAINED:
         return (
             gettext("It is drained: {drain_reason}").format(drain_reason=node.drain_reason)

@@ -37,10 +37,10 @@ def heartbeats() -> dict[str, datetime]:
 
 
 def answer_roll(*, queue: str, now: datetime) -> None:
-    """Record that a worker of the queue took a task at `now`. One statement."""
+    """Record that a worker of the queue handled a roll call at `now`. One statement."""
     beat(process=f"{_QUEUE}{queue}", now=now)
 
 
 def answers_in(beats: Mapping[str, datetime]) -> dict[str, datetime]:
-    """Return the last answer of each queue."""
+    """Return from these heartbeats the last answer of each queue to the roll call."""
     return {name.removeprefix(_QUEUE): at for name, at in beats.items() if name.startswith(_QUEUE)}

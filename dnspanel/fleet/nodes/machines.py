@@ -1,7 +1,7 @@
-"""The machine behind a node: the first that presents the node's identity, until a person changes it. Verbs.
+"""The machine behind a node: the first one that presents the node's identity, until a person changes it. Verbs.
 
-Two machines with one identity are a copied disk or directory. Both continue to serve their data, and neither gets new
-publications, because only a person knows the right one.
+Two machines with one identity come from a copied disk or directory. Both continue to serve their data. Neither gets new
+publications, because only a person knows which one is right.
 """
 
 import logging
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Sightings:
-    """The start times of one node's agent. A process that polls the agent keeps them in memory."""
+    """The start times that one node's agent reported. A process that polls the agent keeps them in memory."""
 
     latest: float | None = None
     _former: list[float] = field(default_factory=list)
@@ -33,8 +33,8 @@ class Sightings:
     def is_second(self, started_at: float) -> bool:
         """Return True if this agent runs at the same time as the one seen before it.
 
-        Every start has its own time, and an agent replaced by a newer one never answers again. If an older one does
-        answer, it runs on another machine, even if this is an exact copy.
+        Every start has its own time, and an agent that was replaced by a newer one never answers again. If an older one
+        does answer, it runs on another machine, even if this is an exact copy.
         """
         if started_at == self.latest:
             return False
@@ -48,8 +48,8 @@ class Sightings:
 def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) -> None:
     """Record that this machine, at this address, presented the node's identity.
 
-    The first machine becomes the node. Another machine, or a `second` agent on what looks like the same machine, stops
-    pushes to both. An agent too old to name its machine changes nothing.
+    The first machine becomes the node. Pushes to both stop if another machine, or a `second` agent that seems to be on
+    the same machine, presents the identity. An agent that is too old to report its machine changes nothing.
     """
     if not machine:
         return
@@ -89,7 +89,7 @@ def describe_conflict(node: Node) -> str:
 
 
 def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
-    """Make the other machine the node. Raise WrongState if it isn't the one that the person saw."""
+    """Make the other machine the node. Raise WrongState if it is no longer the machine that the person saw."""
     require_permission(by)
     with transaction.atomic():
         moved = (

@@ -1,4 +1,4 @@
-"""Setup of nodes for ALIAS and LUA, whose answers PowerDNS computes, and the nodes that can't answer them. Verbs.
+"""Setup of nodes for ALIAS and LUA, whose answers PowerDNS computes, and reasons why nodes can't answer them. Verbs.
 
 A node restarts its PowerDNS when its resolver or its LUA setting changes. Nodes are changed one after another, ring 0
 first. The run stops at the first PowerDNS that doesn't come back.
@@ -32,7 +32,9 @@ logger = logging.getLogger(__name__)
 
 
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
-    """Return the computed types of each node by id, with its group's resolver or the fleet's (ring 0: the fleet's)."""
+    """Return the settings for computed types by node id. The resolver is the group's or the fleet's (ring 0: the
+    fleet's).
+    """
     groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
     last = next(reversed(groups.values()), "")  # nodes without a group go with the last one
     resolvers = {None: last, **groups}
@@ -45,9 +47,9 @@ def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
 
 
 def set_up(*, now: datetime) -> list[str]:
-    """Apply the chosen settings to every recently heard node. Return the names of the changed nodes.
+    """Apply the chosen settings to every node that reported recently. Return the names of the changed nodes.
 
-    Only one worker does this at a time. A node whose agent refuses or can't be reached is tried again next time. If a
+    Only one worker does this at a time. If a node's agent refuses or can't be reached, the next call tries again. If a
     PowerDNS doesn't come back, the remaining nodes are left for later.
     """
     with hold_lock(Lock.COMPUTED_TYPES) as is_mine:
@@ -92,7 +94,7 @@ def _note_once(node: Node, message: str, now: datetime) -> None:
 
 
 def reasons_against(types: Collection[int]) -> dict[int, str]:
-    """Return for each type that some node doesn't answer the names of these nodes and the reasons."""
+    """Return for each type that some nodes don't answer: the names of these nodes and the reasons."""
     concerned = SET_UP.intersection(types)
     nodes = list(_answering_nodes()) if concerned else []
     found = {}
@@ -111,7 +113,7 @@ def reasons_against(types: Collection[int]) -> dict[int, str]:
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
-    """Receive the signal of `zones`, which doesn't know the nodes, and return `reasons_against`."""
+    """Return `reasons_against` as the receiver of a signal from `zones`, a package that doesn't know the nodes."""
     return reasons_against(types)
 
 
@@ -135,7 +137,8 @@ def _problem(node: Node, type: int) -> str:
 def _is_due(node: Node, choice: ComputedTypes) -> bool:
     """Return True if the node must be set up.
 
-    This includes nodes with a pdns.conf of an older agent, which didn't answer with stored keys.
+    This includes nodes whose pdns.conf is from an older agent and lacks direct-dnskey, so that stored keys aren't
+    served.
     """
     found = reported_types(node)
     return found is not None and (found != choice or node.report.get("serves_stored_keys") is False)
@@ -146,6 +149,6 @@ def _may_choose(node: Node) -> bool:
 
 
 def _answering_nodes() -> "QuerySet[Node]":
-    """Return a query of the nodes that answer questions, with ring 0 first."""
+    """Return a query for the nodes that answer DNS questions, with ring 0 first."""
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
     return nodes.order_by("-is_ring0", "name")

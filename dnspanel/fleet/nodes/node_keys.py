@@ -1,8 +1,8 @@
 """Delivery of keys to nodes: keys that verify segments, and keys that open DNSSEC keys. Verbs.
 
 A node reports the keys that it accepts. If they differ from `signing.public_keys`, the node gets the list, signed by a
-key that it knows. A new key seals nothing until every active node accepts it, unless a person forces its use. A node
-gets the keys that seal private DNSSEC keys (`publish.keys.sealing_keys`) when it first meets an unknown one.
+key that it knows. A new signing key isn't used until every active node accepts it, unless a person forces its use. A
+node gets the keys that seal private DNSSEC keys (`publish.keys.sealing_keys`) when it first meets an unknown one.
 """
 
 import logging
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class KeysSent(StrEnum):
-    """Whether a node accepts the panel's keys."""
+    """The result of sending the panel's keys to a node: it had them before, has them now, or can't get them."""
 
     BEFORE = "before"
     NOW = "now"
@@ -43,7 +43,7 @@ class KeysSent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """One key, with the active nodes that don't accept it yet, by name."""
+    """One signing key, with the number of active nodes that accept it and the names of those that don't yet."""
 
     key: SigningKey
     accepting: int
@@ -57,7 +57,7 @@ def rotate(*, now: datetime, by: Author) -> SigningKey:
 
 
 def force(*, now: datetime, by: Author) -> SigningKey | None:
-    """Start to use the new key although some nodes may lack it. These nodes catch up when they get the list."""
+    """Start to use the new key although some nodes may lack it. They catch up when they get the list of keys."""
     require_permission(by)
     return segment_signing.begin_use(now=now, by=by)
 
@@ -69,7 +69,7 @@ def retire_former(*, now: datetime, by: Author) -> int:
 
 
 def spread_keys(*, now: datetime) -> int:
-    """Send the keys to every node that accepts a different set, and continue the rotation. Return the number sent."""
+    """Send the key list to every node that accepts other keys, and continue the rotation. Return the number sent."""
     expected = {key.hex() for key in segment_signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))
@@ -137,7 +137,7 @@ def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> b
 
 
 def acceptance() -> tuple[Acceptance, ...]:
-    """Return the acceptance of every key in use, newest first, from the active nodes' last reports."""
+    """Return which active nodes accept each key in use according to their last reports, newest key first."""
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name").only("name", "report"))
     found = []
     for key in SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"):
@@ -148,7 +148,7 @@ def acceptance() -> tuple[Acceptance, ...]:
 
 
 def _send_if_heard(node: Node, context: ssl.SSLContext, now: datetime) -> KeysSent:
-    """Send the keys to a recently heard node. Don't wait for a silent one."""
+    """Send the keys to a node that reported recently. Don't wait for a silent node."""
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN:
         return KeysSent.CANNOT
     with NodeClient(

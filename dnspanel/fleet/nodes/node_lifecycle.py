@@ -61,7 +61,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The reply to a stored request that a person must approve. `settings` are the panel's settings for this server."""
+    """The reply while the stored request waits for a person's approval. `settings` are the panel's settings for this
+    server.
+    """
 
     fingerprint: str
     settings: JoinSettings
@@ -69,7 +71,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """Everything that an agent needs to become a node."""
+    """The reply with everything that an agent needs to become a node."""
 
     node: str
     schema: int
@@ -86,7 +88,7 @@ class Enrolled:
 
 @dataclass(frozen=True, slots=True)
 class NodeDescription:
-    """The values that a person enters for a node. A node without `group` is in the last group."""
+    """The values that a person enters for a node. A node without a `group` belongs to the last group."""
 
     name: str
     dns_address: str
@@ -98,7 +100,7 @@ class NodeDescription:
     tags: Sequence[str] = ()
 
     def normalize(self) -> "NodeDescription":
-        """Return the description with canonical tags. Raise BadNode."""
+        """Check the values and return the description with normalized tags. Raise BadNode."""
         check_node(self.name, self.dns_address, self.dns_port, self.agent_host, self.agent_port, self.schema)
         return replace(self, tags=checked_tags(self.tags))
 
@@ -109,7 +111,7 @@ def create_node(
     """Create a node that waits for its agent. Raise BadNode, NameTaken or Forbidden.
 
     `by` is None on the command line of the panel's machine. Ring 0 is a private server beside the publisher that gets
-    every publication first. A front is a dnsdist before nodes. Its nodes are set afterwards (`fronts`).
+    every publication first. A front is a dnsdist in front of nodes, which are set afterwards (`fronts`).
     """
     require_permission(by)
     if is_front:
@@ -196,7 +198,7 @@ def settings_of(node: Node) -> JoinSettings:
 
 
 def request_of(node: Node) -> EnrolmentCode | None:
-    """Return the code with the signing request that waits for approval, or None."""
+    """Return the enrollment code whose signing request waits for approval, or None."""
     return node.codes.exclude(used_at=None).order_by("-used_at").first()
 
 
@@ -249,9 +251,9 @@ def decline(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def revoke(*, node: Node, now: datetime, by: Author) -> Node:
-    """Revoke the node's certificate now. The node continues to serve, and must enroll again.
+    """Revoke the node's certificate now. The node continues to serve its zones, and must enroll again.
 
-    Use this for a key that others could have, and for an expired certificate. Raise WrongState or Forbidden.
+    Use this if others could have the key, or if the certificate has expired. Raise WrongState or Forbidden.
     """
     require_permission(by)
     with transaction.atomic():
@@ -308,7 +310,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
 
 
 def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> Node:
-    """Resume pushes to a drained node, starting with what it missed. Raise WrongState or Forbidden."""
+    """Resume pushes to a drained node, starting with the publications that it missed. Raise WrongState or Forbidden."""
     require_permission(by)
     with transaction.atomic():
         _move(
@@ -338,8 +340,8 @@ def resume_due(*, now: datetime) -> int:
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
     """Retire the node for good: it no longer counts, and its codes are void. Raise WrongState or Forbidden.
 
-    A new node can take its name. The page of the retired node is then at its slug. The sealing keys are rotated, so
-    that the retired node's disk can't open DNSSEC keys that are published later.
+    A new node can take the name. The retired node's page is then at its slug. The sealing keys are rotated, so that the
+    retired node's disk can't open DNSSEC keys that are published later.
     """
     require_permission(by)
     with transaction.atomic():
@@ -393,12 +395,12 @@ def node_by_name(name: str) -> Node:
 
 
 def node_in_fleet(name: str) -> Node | None:
-    """Return the node with this name unless it is retired."""
+    """Return the node with this name that isn't retired, or None."""
     return Node.objects.filter(name=name).exclude(state=NodeState.RETIRED).first()
 
 
 def nodes_named(name: str) -> "QuerySet[Node]":
-    """Return the nodes that this name or slug can mean, with the best match first."""
+    """Return the nodes that this name or slug can refer to, with the best match first."""
     plain, _, number = name.partition("_")
     if number:
         is_number = number.isascii() and number.isdecimal() and len(number) < MOST_DIGITS
@@ -418,13 +420,13 @@ def predecessors_of(node: Node) -> list[Node]:
 
 
 def _schema_for_fronts(default: int) -> int:
-    """Return the schema of the segments for fronts: some node's schema, as fronts read every schema."""
+    """Return the schema of some node, for a front's segments. Fronts can read every schema."""
     nodes = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).order_by("is_ring0", "name")
     return nodes.values_list("schema", flat=True).first() or default
 
 
 def _move(node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused: str, **fields: object) -> None:
-    """Change the state by one conditional UPDATE. Raise WrongState if the node is in none of the expected states."""
+    """Change the state with one conditional UPDATE. Raise WrongState if the current state isn't an expected one."""
     moved = Node.objects.filter(pk=node.pk, state__in=expected).update(state=to, **fields)
     if not moved:
         raise WrongState(node.name, refused)

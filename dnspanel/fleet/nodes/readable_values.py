@@ -1,4 +1,4 @@
-"""Nodes whose PowerDNS release can't read certain kinds of values, as reasons against these values."""
+"""Reasons against kinds of values that the PowerDNS release of some node can't read."""
 
 import re
 from collections.abc import Collection
@@ -16,9 +16,9 @@ _FIRST_OF_SCHEMA = {4: (4, 7), 5: (4, 8), 6: (5, 0)}
 
 
 def reasons_against(kinds: Collection[int]) -> dict[int, str]:
-    """Return for each kind of value that some node can't read the names and releases of these nodes.
+    """Return for each kind of value that some nodes can't read: the names and PowerDNS releases of these nodes.
 
-    If there is no node yet, the oldest supported release is assumed.
+    If no node exists yet, the oldest supported release is assumed.
     """
     concerned = sorted(set(kinds) & READ_SINCE.keys())
     if not concerned:
@@ -47,11 +47,11 @@ def _release_text(kind: int) -> str:
 
 
 def release_of(node: Node) -> tuple[int, int]:
-    """Return a node's PowerDNS release, such as (4, 9). Without a report, return the first release of its schema."""
+    """Return a node's PowerDNS release, such as (4, 9). Without a report, return the first release with its schema."""
     reported = _NUMBER.match(read_report(node).powerdns)
     return (int(reported[1]), int(reported[2])) if reported else _FIRST_OF_SCHEMA.get(node.schema, (4, 7))
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
-    """Receive the signal of `zones`, which doesn't know the nodes, and return `reasons_against`."""
+    """Return `reasons_against` as the receiver of a signal from `zones`, a package that doesn't know the nodes."""
     return reasons_against(types)

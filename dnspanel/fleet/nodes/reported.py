@@ -49,7 +49,7 @@ class Reported:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks about problems in a few words each, the worst first."""
+        """Short remarks about problems of the node, the worst first."""
         found: list[str] = []
         if self.needed_schema:
             installed = self.installed or release(self.needed_schema)
@@ -79,13 +79,13 @@ class Reported:
 
 
 def _free_shares(report: Mapping[str, Any]) -> list[float]:
-    """Return the free shares of bytes and of inodes, without unknown ones."""
+    """Return the free share of bytes and the free share of inodes, or only the one that is known."""
     pairs = [(report.get(f"disk_free_{kind}"), report.get(f"disk_{kind}")) for kind in ("bytes", "inodes")]
     return [free / total for free, total in pairs if free is not None and total]
 
 
 def read_report(node: Node) -> Reported:
-    """Read a node's last report. Data from agents before reports existed is in `versions`."""
+    """Read a node's last report. Very old agents sent only their versions, which are in `versions`."""
     report: Mapping[str, Any] = node.report
     told = {**node.versions, **(report.get("versions") or {})}
     agent = str(told.get("agent", ""))
@@ -117,7 +117,7 @@ def read_report(node: Node) -> Reported:
 
 
 def reported_types(node: Node) -> ComputedTypes | None:
-    """Return the computed types that the node's PowerDNS answers, from its agent's last report, or None."""
+    """Return the node's settings for computed types from its agent's last report, or None if they are unknown."""
     try:
         return ComputedTypes.from_json(node.report["computed_types"])
     except (BadBytes, KeyError, TypeError):

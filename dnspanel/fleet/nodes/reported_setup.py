@@ -1,6 +1,6 @@
 """Comparison of a node's reported setup with the panel's records. Pure.
 
-Name, role, schema, addresses and ports are in the panel, and since the server joined also in its own configuration. If
+Name, role, schema, addresses and ports are in the panel, and also in the server's own configuration since it joined. If
 the two differ, a node can look healthy and still fail its purpose. For example, a canary on another port is live, but
 signed zones can't be transferred from it.
 """
@@ -21,9 +21,10 @@ ROLES = {
 
 
 def setup_differences(node: Node, *, is_rebuilding: bool) -> tuple[str, ...]:
-    """Return a sentence for each difference between the node's last report and the panel.
+    """Return a sentence for each difference between the setup in the node's last report and the panel's records.
 
-    Values that an older agent doesn't report aren't compared. During a rebuild of the files, two schemas are valid.
+    Values that an older agent doesn't report aren't compared. During a rebuild of the node's files, two schemas are
+    valid.
     """
     return tuple(_differences(node, is_rebuilding=is_rebuilding)) if node.report else ()
 

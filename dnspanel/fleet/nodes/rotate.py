@@ -1,11 +1,11 @@
-"""Automatic rotation of certificates: each node's, and the panel's own. Verbs.
+"""Automatic rotation of the nodes' certificates and of the panel's own certificate. Verbs.
 
 1. Less than a third of the lifetime is left: the agent creates a key and a signing request, and the panel signs it.
 2. The new certificate is stored beside the old one. From now on the agent is allowed to present either.
 3. The agent gets the new certificate, checks it, and presents it from the next connection on.
 4. When the panel has seen the new certificate, it replaces the old one, which is no longer accepted.
 
-Every step finds out how far the last attempt came. A crash anywhere repeats only one step.
+Every step finds out how far the last attempt got, so a crash repeats only one step.
 """
 
 import logging
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 def rotate_due(*, now: datetime) -> int:
-    """Continue every rotation that is due or under way. Return the number of nodes that present a new certificate."""
+    """Continue every due or running rotation. Return the number of nodes that now present a new certificate."""
     if rotate_client_certificate(now=now):
         logger.info("the panel's own certificate was replaced")
     due = Q(certificate_expires_at__lt=now + NODE_LIFETIME / 3, certificate_expires_at__gt=now)
@@ -72,7 +72,7 @@ def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
-    """Make one more attempt at the node's rotation. Return True once the node presented the new certificate.
+    """Make one more attempt to rotate the node's certificate. Return True once the node presented the new one.
 
     Raise ReplicationError if the agent can't be reached or refuses. No progress is lost then.
     """
@@ -114,7 +114,7 @@ def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, n
 
 
 def _adopt(node: Node, now: datetime, by: Author) -> bool:
-    """Replace the old certificate by the new one, which the agent has presented."""
+    """Replace the old certificate with the new one, which the agent has presented."""
     certificate = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
     with transaction.atomic():
         moved = Node.objects.filter(pk=node.pk, next_certificate_sha256=node.next_certificate_sha256).update(

@@ -1,6 +1,7 @@
-"""Nodes that were created and never joined: their values can be changed, and they can be removed. Verbs.
+"""Changes to and removal of nodes that were created but never joined. Verbs.
 
-The name of an approved node is in certificates, in the audit log and in its data. Such a node can only be retired.
+The name of an approved node is in certificates, in the audit log and in the node's data. Such a node can only be
+retired.
 """
 
 import logging
@@ -23,7 +24,7 @@ _FIELDS = ("name", "dns_address", "dns_port", "agent_host", "agent_port", "schem
 
 
 def has_joined(node: Node) -> bool:
-    """Return True if the node has ever been part of the fleet, including one with a revoked certificate."""
+    """Return True if the node was ever part of the fleet, even if its certificate is revoked now."""
     if node.state != NodeState.AWAITING_APPROVAL or node.contact_at is not None or node.acked_at is not None:
         return True
     return NodeEvent.objects.filter(node=node, kind="enrolment").exists()
@@ -54,7 +55,7 @@ def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Au
 
 
 def remove_node(*, node: Node, now: datetime, by: Author) -> None:
-    """Remove the node and free its name. Raise WrongState for a node that has joined, or Forbidden."""
+    """Remove a node and free its name. Raise WrongState for a node that has joined, or Forbidden."""
     require_permission(by)
     with transaction.atomic():
         current = _lock_unjoined(node)
@@ -64,7 +65,7 @@ def remove_node(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def _lock_unjoined(node: Node) -> Node:
-    """Lock the node and return its current row. Raise WrongState if it has joined or no longer exists."""
+    """Lock the node's row and return it as stored now. Raise WrongState if the node has joined or no longer exists."""
     current = Node.objects.select_for_update(of=("self",)).select_related("group").filter(pk=node.pk).first()
     if current is None:
         raise WrongState(node.name, gettext("is removed already"))

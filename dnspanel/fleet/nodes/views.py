@@ -1,4 +1,4 @@
-"""The endpoint for agents without a certificate: `POST /enroll/`, with JSON in both directions."""
+"""The endpoint for agents that don't have a certificate yet: `POST /enroll/`, with JSON in both directions."""
 
 import json
 from dataclasses import asdict

@@ -1,7 +1,8 @@
-"""Life signs of this process: a file for its watchdog, and a row in PostgreSQL for all others.
+"""Heartbeats of this process: a file for its watchdog, and a row in PostgreSQL for other readers.
 
-Two threads write them, so that a hanging PostgreSQL doesn't get the process killed. A running thread proves only that
-the process is scheduled. `is_working` adds what the process knows about itself, such as the turns of its event loop.
+Two threads write them, so that the watchdog doesn't kill the process because PostgreSQL hangs. A running thread proves
+only that the process is scheduled. `is_working` adds what the process knows about itself, such as the turns of its
+event loop.
 """
 
 import logging
@@ -26,7 +27,7 @@ _MEMORY_EVERY = 10.0  # seconds
 
 
 class Turns:
-    """The time when a loop last turned. Creation counts as a turn."""
+    """The time of a loop's last turn. Creation counts as a turn."""
 
     def __init__(self) -> None:
         self.mark()
@@ -43,10 +44,10 @@ def always() -> bool:
 
 
 class Alive:
-    """Writes life signs of a process, under each of its names, between `start` and `stop`.
+    """The writer of a process's heartbeats, under each of its names, between `start` and `stop`.
 
-    `is_working` decides about both signs. `answers` decides only about the row, and its check can need PostgreSQL.
-    `also` writes other reports of the process with each row.
+    Neither the file nor the row is written unless `is_working`. The row also needs `answers`, which is allowed to query
+    PostgreSQL. `also` is called with each row to write other reports of the process.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Alive:
         self._is_new = True
 
     def start(self, *, with_file: bool = True) -> None:
-        """Start writing. Processes without a watchdog of their own need no file."""
+        """Start the threads that write heartbeats. Processes without a watchdog of their own need no file."""
         loops = [self._write_rows, self._write_files] if with_file else [self._write_rows]
         loops.append(self._bound_memory)
         self._threads = [threading.Thread(target=loop, name=loop.__name__, daemon=True) for loop in loops]
@@ -77,7 +78,7 @@ class Alive:
             thread.start()
 
     def stop(self, *, goodbye: bool = True) -> None:
-        """Stop writing, and delete the rows because of the orderly stop. Never raise, since the process ends anyway."""
+        """Stop the heartbeats and, after an orderly stop, delete the rows. Never raise, because the process ends."""
         self._stop.set()
         for thread in self._threads:
             thread.join(2)

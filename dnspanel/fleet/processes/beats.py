@@ -1,4 +1,4 @@
-"""The rows of the panel's running processes, one for each. Verbs."""
+"""The rows of the panel's running processes, one row for each process. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load of a worker: its capacity, its number of tasks, and the oldest task."""
+    """The load of a worker: its capacity, its number of running tasks, and the oldest of them."""
 
     places: int = 0
     busy: int = 0
@@ -50,9 +50,9 @@ def beat_process(*, identity: Identity, load: Load, now: datetime) -> None:
 
 
 def replace_dead(*, identity: Identity) -> None:
-    """Delete the rows of ended processes with this name on this machine, which the new process replaces.
+    """Delete the rows of ended processes on this machine that had the new process's name.
 
-    A process that is polled from elsewhere has the id 0, and only one row in total.
+    A process that is polled from elsewhere has the id 0 and only one row on all machines together.
     """
     rows = PanelProcess.objects.filter(name=identity.name).exclude(host=identity.host, pid=identity.pid)
     if identity.pid:
@@ -62,14 +62,14 @@ def replace_dead(*, identity: Identity) -> None:
 
 
 def say_goodbye(*, names: Sequence[str], host: str, pid: int, now: datetime) -> None:
-    """Delete the rows of a process that ends in order, and record the time. Idempotent."""
+    """Delete the rows of a process that stops in an orderly way, and record the time. Idempotent."""
     PanelProcess.objects.filter(name__in=names, host=host, pid=pid).delete()
     for name in names:
         beat(process=f"{LEFT}{name}", now=now)
 
 
 def forget_lost(*, now: datetime) -> None:
-    """Delete rows of processes that disappeared long ago, if others with their name are at work."""
+    """Delete rows of processes that disappeared long ago, if other processes of the same name are at work."""
     rows: Sequence[PanelProcess] = list(PanelProcess.objects.all())
     living = {row.name for row in rows if now - row.at <= REMEMBERED_FOR}
     lost = [row.pk for row in rows if row.name in living and now - row.at > REMEMBERED_FOR]

@@ -1,7 +1,7 @@
-"""Celery's beat with life signs: it is at work while its schedule ticks. It also sends the roll call to queues.
+"""Celery's beat, extended with heartbeats that need a ticking schedule and with roll calls to the queues.
 
-The last run of each entry is in PostgreSQL. Celery's own file is damaged by a kill and lost with a container. The
-interval of a daily task would then start again each time, and the task might never run.
+The last run of each entry is in PostgreSQL, because Celery's own file is damaged by a kill and lost with a container.
+The interval of a daily task would then start again each time, and the task might never run.
 """
 
 import atexit
@@ -26,7 +26,9 @@ ANSWER = "dnspanel.fleet.processes.roll_call.answer_roll"
 
 
 class Clock(Scheduler):
-    """Celery's scheduler with the last runs from PostgreSQL. Every few seconds it sends a roll call to each queue."""
+    """Celery's scheduler, with the last runs stored in PostgreSQL. It sends a roll call to each queue every few
+    seconds.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.turns = Turns()
@@ -65,7 +67,7 @@ class Clock(Scheduler):
 
 @beat_init.connect
 def begin(sender: Any = None, **signal: object) -> None:
-    """Start writing life signs of this process, and align the rows of periodic tasks with its schedule."""
+    """Start the heartbeats of this process, and align the rows of periodic tasks with its schedule."""
     scheduler = sender.scheduler
     entries = [name for name in scheduler.schedule if not name.startswith("celery.")]
     is_known = False

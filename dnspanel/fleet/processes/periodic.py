@@ -1,7 +1,7 @@
-"""The last run of each entry of beat's schedule and its errors, in one row each. Verbs.
+"""The last run and the errors of each entry in beat's schedule, in one row each. Verbs.
 
-Workers collect outcomes in memory and write them with their life sign every few seconds, because some entries run every
-second.
+Some entries run every second, so workers collect outcomes in memory and write them with their heartbeat every few
+seconds.
 """
 
 import threading
@@ -38,7 +38,7 @@ FROM found f, locked WHERE p.name = f.name AND locked.name = p.name"""
 
 @dataclass(slots=True)
 class Outcome:
-    """The runs of an entry since its outcome was last written."""
+    """The results of an entry's runs since its outcome was last written."""
 
     succeeded_at: datetime | None = None
     failures: int = 0  # since the last success

@@ -1,4 +1,4 @@
-"""The task that beat sends to each queue every few seconds. A worker that answers takes work."""
+"""The task that beat sends to each queue every few seconds, to see that a worker takes tasks from the queue."""
 
 from typing import Any
 

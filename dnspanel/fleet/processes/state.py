@@ -32,7 +32,7 @@ class ProcessNow:
     task_since: datetime | None = None
 
     def is_silent(self, now: datetime, watched_since: datetime | None) -> bool:
-        """Return True if the process gave no sign for too long while signs were watched."""
+        """Return True if the process had no heartbeat for too long while heartbeats were watched."""
         known_at = self.at
         if watched_since is not None:
             known_at = max(known_at, watched_since + STABLE_AFTER - SILENT_AFTER)
@@ -41,7 +41,7 @@ class ProcessNow:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicNow:
-    """One entry of beat's schedule."""
+    """One entry of beat's schedule with its current state."""
 
     name: str
     queue: str
@@ -87,7 +87,7 @@ def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
 def is_at_work(queue: str, beats: Mapping[str, datetime], now: datetime) -> bool | None:
     """Return True if a worker of the queue is at work, False if all are silent, None if unknown. One query.
 
-    `beats` contains all heartbeats.
+    `beats` are the heartbeats of all processes.
     """
     signs = list(PanelProcess.objects.filter(name=queue).values_list("at", flat=True))
     if not signs:

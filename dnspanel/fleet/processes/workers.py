@@ -1,4 +1,4 @@
-"""Life signs of Celery's workers, and the outcomes of their periodic tasks.
+"""Heartbeats of Celery's workers, and the outcomes of their periodic tasks.
 
 A worker is at work while its event loop turns. In a pool with one thread, the loop stops during a task, which can
 legitimately take long. Every loop stops while Redis is unreachable. Neither is a fault of the worker.
@@ -28,7 +28,7 @@ _alive: "WorkerLife | None" = None
 
 
 class WorkerLife:
-    """The life signs of one worker. They start only once, even if its connection to Redis is made several times."""
+    """The heartbeats of one worker. They start only once, even if the worker reconnects to Redis."""
 
     def __init__(self, consumer: Any) -> None:
         self._turns = Turns()
@@ -52,7 +52,7 @@ class WorkerLife:
         return False
 
     def load(self, now: datetime) -> Load:
-        """Return the worker's load. A task's age starts with the first look that saw it."""
+        """Return the worker's load. A task's age counts from the first call that saw the task."""
         requests = {str(request.id): str(request.name) for request in _requests()}
         self._first_seen = {task_id: self._first_seen.get(task_id, now) for task_id in requests}
         if not requests:
@@ -76,7 +76,7 @@ def end(**signal: object) -> None:
 
 @task_success.connect
 def note_success(sender: Any = None, **signal: object) -> None:
-    """Record that a task succeeded, unless PostgreSQL was unreachable, because the task then did nothing."""
+    """Record that a task succeeded. A task that ran while PostgreSQL was unreachable did nothing and isn't recorded."""
     met = take_met()
     if met.error is not None:
         outcomes.note_failure(sender.name, met.error, timezone.now())
@@ -95,7 +95,7 @@ def _write_outcomes(now: datetime) -> None:
 
 
 def _requests() -> list[Any]:
-    """Return this worker's tasks. Another thread changes the set, so that reading it is tried several times."""
+    """Return this worker's tasks. Reading is tried several times, because another thread changes the set."""
     for _ in range(5):
         try:
             return list(state.reserved_requests | state.active_requests)

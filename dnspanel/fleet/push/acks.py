@@ -1,4 +1,4 @@
-"""Reports of nodes: acks, refusals, status, and the time of last contact. Verbs."""
+"""Records of what nodes report: acks, refusals, status, and the time of last contact. Verbs."""
 
 import json
 import logging
@@ -86,9 +86,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An ack that moved its node. `newest` is the newest sequence for its schema.
+    """The result of an ack that moved its node. `newest` is the newest sequence with segments for the node's schema.
 
-    It is None without one in this epoch.
+    `newest` is None if this epoch has no segment for the schema.
     """
 
     newest: int | None
@@ -101,16 +101,17 @@ class Recorded:
 def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | None:
     """Record that the node acknowledged this position, and delete an earlier refusal.
 
-    Return None for a late ack, which moves no node backwards. An ack of another epoch than the node's is also ignored.
+    A late ack, or an ack of another epoch than the node's, is ignored: it must not move the node backwards. The result
+    is then None.
     """
     return record_acks(acks={node_id: ack}, now=now).get(node_id)
 
 
 def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
-    """Record acks of several nodes by node id. The result leaves out nodes that didn't move.
+    """Record the acks of several nodes by node id. The result omits nodes that didn't move.
 
-    One statement updates the nodes, inserts the rows of proofs, and looks for more to push, because it runs for every
-    edit.
+    This runs for every edit, so one statement updates the nodes, inserts the acks, and finds out if there is more to
+    push.
     """
     node_ids = sorted(acks)
     listed = [acks[node_id] for node_id in node_ids]
@@ -133,14 +134,16 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """Record that the node has this position in its files. Imports continue on it, but it proves nothing."""
+    """Record that the node has this position in its files. Imports wait only for this, but it proves nothing about
+    answers.
+    """
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
 
 
 def record_snapshot_ack(
     *, node_id: int, ack: protocol.Ack, schema: int, before: Position | None, now: datetime
 ) -> bool:
-    """Record that the node acknowledged a snapshot and is at its position, from any epoch and schema.
+    """Record that the node acknowledged a snapshot and is at the snapshot's position, from any epoch and schema.
 
     One conditional UPDATE expects the position `before`. Return False if another position was recorded since.
     """
@@ -164,7 +167,7 @@ def record_snapshot_ack(
 
 
 def forget_acks(*, before: datetime) -> int:
-    """Delete acks from before this time, except those of each node's current position. Return the number deleted."""
+    """Delete acks older than `before`, except those of each node's current position. Return the number deleted."""
     with connection.cursor() as cursor:
         cursor.execute(_FORGET_ACKS, (before,))
         return int(cursor.rowcount)
@@ -187,7 +190,8 @@ def clear_refusal(*, node_id: int) -> None:
 def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]]) -> None:
     """Store the reports of agents (`Status` as JSON) with their times. One statement for any number of nodes.
 
-    A report from before the last ack doesn't overwrite `unanswered`, the ack's data on ALIAS and LUA.
+    `unanswered` (about ALIAS and LUA) comes from acks and reports. A report older than the last ack doesn't overwrite
+    it.
     """
     if not reports:
         return
@@ -197,12 +201,12 @@ def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]])
 
 
 def record_contact_problem(*, node_id: int, problem: str) -> None:
-    """Record why this agent can't be reached (empty if it can). Write only a changed reason."""
+    """Record why this agent can't be reached (empty if it can). Write only if the reason has changed."""
     Node.objects.filter(pk=node_id).exclude(contact_problem=problem).update(contact_problem=problem)
 
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
-    """Record that these agents answered just now. `versions` contains only changed versions."""
+    """Record that these agents answered just now. `versions` contains only nodes with changed versions."""
     with connection.cursor() as cursor:
         cursor.execute(_RECORD_CONTACT, {"nodes": list(node_ids), "now": now})
     for node_id, found in versions.items():

@@ -1,4 +1,4 @@
-"""The connections of one push worker to the agents. Each node has one kept connection, for one push at a time."""
+"""The connections of one push worker to the agents. Each node has one permanent connection, for one push at a time."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ CLIENT_KEPT_SECONDS = 3600
 
 
 class AgentConnection:
-    """The connection to one node. The first push creates its client, which is then kept."""
+    """The connection to one node. Its client is created for the first push and then reused."""
 
     def __init__(self) -> None:
         self._free = threading.Lock()
@@ -42,7 +42,7 @@ class AgentConnection:
         self.reachable = True
 
     def push(self, attempt: Callable[["AgentConnection"], None]) -> None:
-        """Run `attempt`, or leave it to the running push. No request for a push is ever lost.
+        """Run `attempt`, or leave it to the push that is running. No request for a push is ever lost.
 
         `_requested` is set before the lock is tried, and read after it was released. A caller that can't get the lock
         therefore knows that its holder will check once more.
@@ -57,9 +57,9 @@ class AgentConnection:
                 self._free.release()
 
     def take(self, attempt: Callable[["AgentConnection"], None]) -> bool:
-        """Reserve the connection for a push to several nodes, until `let_go`. Return False during another push.
+        """Reserve the connection for a push to several nodes, until `let_go`. Return False if another push is running.
 
-        The running push then checks once more, as in `push`, and can run `attempt` for this.
+        In this case the running push checks once more, as in `push`, and can run `attempt`.
         """
         self._attempt = attempt
         self._requested = True
@@ -69,7 +69,7 @@ class AgentConnection:
         return True
 
     def let_go(self) -> bool:
-        """Release the connection after `take`. Return True if a push was requested since. The caller must run it."""
+        """Release the connection after `take`. Return True if the caller must run a push that was requested since."""
         self._free.release()
         return self._requested
 
@@ -89,16 +89,16 @@ class AgentConnection:
                 self.push(self._attempt)
 
     def place(self, acked: Position | None) -> Position | None:
-        """Return the node's position as far as this process knows: at least `acked`."""
+        """Return the newest known position of the node, which is at least `acked`."""
         if self.applied is None or acked is None or self.applied.epoch != acked.epoch:
             return acked
         return max(self.applied, acked)
 
     def client(self, host: str, port: int, pins: frozenset[str]) -> NodeClient:
-        """Return the kept client for the agent with one of these certificates.
+        """Return the client for the agent with one of these certificates. The client is reused between calls.
 
-        The client is replaced if the agent's address or certificate has changed, and after CLIENT_KEPT_SECONDS, so that
-        the panel's own certificate can be replaced.
+        It is replaced if the agent's address or certificate has changed, and after CLIENT_KEPT_SECONDS, so that a new
+        certificate of the panel comes into use.
         """
         agent = (host, port, pins)
         if self._client is None or self._agent != agent or time.monotonic() - self._made_at > CLIENT_KEPT_SECONDS:

@@ -1,7 +1,7 @@
 """Requests for snapshots. Verbs.
 
-Code that finds that segments can't help a node requests a snapshot here. The task that sends snapshots finds the row
-even if it wasn't woken.
+Code requests a snapshot here if segments can't help a node. The task that sends snapshots finds the request's row even
+if it wasn't woken.
 """
 
 import logging
@@ -18,9 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | None = None) -> bool:
-    """Request the newest snapshot for the node. Return False if nothing was requested.
-
-    This happens if a request exists already, or if the node takes no pushes.
+    """Request the newest snapshot for the node. Return False if one is requested already, or if it takes no pushes.
 
     Idempotent: the first reason is kept until the snapshot has arrived. `reason` is a clause, such as "it is beyond the
     log". `schema` selects a snapshot for this PowerDNS schema, which the node then has.

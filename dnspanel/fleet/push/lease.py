@@ -1,7 +1,7 @@
 """The lease of a worker that sends a node its snapshot, in the node's `Bootstrap` row. Verbs.
 
-The lease is the time of its last beat. Every change expects the beat that this worker wrote last. A worker that was
-paused longer than its lease therefore can't change anything.
+The lease is the time of the worker's last heartbeat. Every change expects the heartbeat that this worker wrote last. A
+worker that was paused longer than its lease therefore can't change anything.
 """
 
 import threading
@@ -27,7 +27,7 @@ SHORT_FOR = timedelta(minutes=2)
 
 
 class LeaseLost(Exception):
-    """Another worker has taken over, or the snapshot is no longer wanted."""
+    """Raised if another worker has taken over, or if the snapshot is no longer wanted."""
 
 
 class Lease:
@@ -98,6 +98,6 @@ class Lease:
 
 
 def free_bootstraps(*, now: datetime) -> "QuerySet[Bootstrap]":
-    """Return a query of requested snapshots that no worker is sending."""
+    """Return a query for requested snapshots that no worker is sending."""
     requested = Bootstrap.objects.filter(node__state=NodeState.ACTIVE, node__other_machine="")
     return requested.filter(Q(beat_at=None) | Q(beat_at__lt=now - LIFETIME))

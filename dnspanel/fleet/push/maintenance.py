@@ -1,4 +1,4 @@
-"""Maintenance of the log by the needs of nodes, which `publish` doesn't know."""
+"""Maintenance of the log according to the needs of nodes, which the package `publish` doesn't know."""
 
 import logging
 from collections.abc import Callable
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 def maintain_log(*, now: datetime) -> None:
-    """Maintain the log: add schemas of nodes, make due snapshots, merge small segments, and delete old ones.
+    """Maintain the log: add the nodes' schemas, make due snapshots, merge small segments, and delete old ones.
 
-    A failed step, for example with unreachable storage, is repeated next time and doesn't stop the others.
+    If a step fails, for example because storage is unreachable, the other steps run and the next call repeats it.
     """
     schemas = schemas_of_nodes()
     follow_schemas(schemas=schemas)
@@ -38,15 +38,15 @@ def maintain_log(*, now: datetime) -> None:
 
 
 def schemas_of_nodes() -> set[int]:
-    """Return the schemas that nodes have, including those after a running rebuild."""
+    """Return the schemas that nodes use, and those that they will use after a running rebuild."""
     present = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).values_list("schema", flat=True)
     return {*present, *Bootstrap.objects.values_list("schema", flat=True)}
 
 
 def needed_by_schema() -> dict[int, int]:
-    """Return by schema the sequence of the current epoch that every node has reached.
+    """Return by schema the sequence that every node has reached in the current epoch.
 
-    A node without a position, or of another epoch, gets a snapshot and needs no earlier segments.
+    Nodes without a position or in another epoch don't count: they get a snapshot and need no earlier segments.
     """
     head = LogHead.objects.get()
     takes_more = Q(state__in=(NodeState.ACTIVE, NodeState.DRAINED), epoch=head.epoch)
@@ -55,7 +55,7 @@ def needed_by_schema() -> dict[int, int]:
 
 
 def lowest_limit() -> int | None:
-    """Return the lowest limit of all nodes' positions, or None if all are allowed to go to the head."""
+    """Return the lowest sequence that a node is limited to, or None if all nodes are allowed to go to the head."""
     nodes = with_limit(Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)))
     limits = [limit for limit in nodes.values_list("limit", flat=True) if limit is not None]
     return min(limits, default=None)

@@ -1,4 +1,4 @@
-"""Reactions to an error of a push: try again, refuse, hold, repair or send a snapshot. Pure."""
+"""The reaction to an error of a push: try again, refuse, hold, repair or send a snapshot. Pure."""
 
 from dataclasses import dataclass
 
@@ -28,24 +28,24 @@ CURED_BY_SNAPSHOT: dict[type[ReplicationError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """The failure isn't the node's fault: the node or the data to send is unreachable or in use."""
+    """A failure that isn't the node's fault: the node, or the data to send, is unreachable or in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendSnapshot:
-    """Segments can't bring the node to the head. `reason` is a clause."""
+    """A failure that only a snapshot can end: segments can't bring the node to the head. `reason` is a clause."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refusal with a message for the node's page. The other fields are further actions, in this order.
+    """A refusal with a message for the node's page. The other fields request further actions, in this order.
 
-    `not_served`: a publication can be the cause. If one is, it is reverted, and no further action follows. `unproven`:
-    the signatures of a zone aren't valid. If no publication is the cause, the push continues without them. `ahead`: the
-    node's position, which can be unknown to the panel. `repair`: rows of the node differ from the panel's. `snapshot`:
-    why only a snapshot helps, or empty.
+    `not_served`: look for a publication that is the cause. If one is found, it is reverted, and no further action
+    follows. `unproven`: the signatures of a zone aren't valid. If no publication is the cause, pushes continue without
+    proof of the zone. `ahead`: the node's position, which the panel may not know. `repair`: rows on the node differ
+    from the panel's. `snapshot`: why only a snapshot helps, or empty.
     """
 
     message: str

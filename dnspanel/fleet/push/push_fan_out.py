@@ -1,8 +1,8 @@
 """Pushes of the same data to many nodes at once, with one read of nodes and log and one write of acks.
 
-This covers only the simple case: healthy nodes that lack the same few bytes, over open connections. Every other node,
-and one that doesn't answer as expected, is left to a push of its own, which finds the cause. Repeating a push is
-harmless, so this module decides nothing about a failing node.
+This covers only the simple case: healthy nodes that lack the same few bytes, over open connections. Any other node, and
+any node with an unexpected answer, gets a push of its own, which finds the cause. Repeating a push is harmless, so this
+module decides nothing about a failing node.
 """
 
 import logging
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The nodes that need a push of their own, and those that lack data again since their push."""
+    """The nodes that need a push of their own, and the nodes that lack data again since this push."""
 
     singly: Sequence[int]
     again: Sequence[int]
@@ -45,7 +45,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class _Lack:
-    """The data that nodes with one schema, limit and position lack (no bytes if none)."""
+    """The data that nodes with the same schema, limit and position lack. `body` is empty if they lack nothing."""
 
     log: DatabaseChangeLog
     body: bytes
@@ -62,10 +62,10 @@ class _Plain:
 
 
 def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnection], None]) -> Iterator[Left]:
-    """Bring these nodes to their limits. Yield remaining work as soon as it is known.
+    """Push to these nodes up to their limits. Yield remaining work as soon as it is known.
 
-    A node is in `again` if a push is requested for it during the call. A node in another push is left to that push,
-    which can run `attempt` once more.
+    A node is in `again` if a push is requested for it during the call. If another push to a node is running, that push
+    handles the node and can run `attempt` once more.
     """
     taken: dict[int, AgentConnection] = {}
     try:
@@ -85,7 +85,7 @@ def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnecti
 def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], list[int]]:
     """Return the nodes for a common push, and the ids of nodes that need a push of their own.
 
-    Other nodes lack nothing.
+    Nodes that lack nothing are in neither.
     """
     plain: dict[int, _Plain] = {}
     singly: list[int] = []
@@ -110,7 +110,7 @@ def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], 
 
 
 def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
-    """Return the data that a node lacks, or None if it can't be read or isn't suited for a common push."""
+    """Return the data that a node lacks, or None if it can't be read or isn't suited to a common push."""
     way = log.way(have)
     step = next_step(have, way)
     if isinstance(step, Nothing):

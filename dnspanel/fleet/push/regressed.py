@@ -1,4 +1,4 @@
-"""Nodes that report less than they acknowledged: a disk was replaced, or files were deleted or restored.
+"""Nodes that report an older position than they acknowledged: a disk was replaced, or files were deleted or restored.
 
 A push would notice this from the node's answer, but only if there is something to push. Here the agent's next report is
 enough.
@@ -21,7 +21,7 @@ REPORT_DELAY = timedelta(seconds=10)
 
 
 def regressed_nodes() -> list[tuple[int, str]]:
-    """Return the nodes that need a snapshot because they lost data, with the reason as a clause."""
+    """Return the nodes that need a snapshot because they lost data, each with the reason as a clause."""
     reporting = Node.objects.filter(
         state=NodeState.ACTIVE, bootstrap=None, epoch__isnull=False, reported_at__gt=F("acked_at") + REPORT_DELAY
     )

@@ -1,8 +1,8 @@
-"""The panel's sealed segments of one schema, for `replication.push`.
+"""The panel's sealed segments for one schema, as `replication.push` needs them.
 
 The SQL is written by hand because it runs twice for every edit and node. One statement reads the head and the segments
-near it. A node that lacks only the newest change therefore costs one query, and one more after the push to see that it
-is complete.
+near it. A node that lacks only the newest change therefore costs one query, and a second one after the push to confirm
+that the node lacks nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -68,10 +68,10 @@ class _Row(NamedTuple):
 
 
 class DatabaseChangeLog:
-    """Implements `push.ChangeLog` with the rows of `Segment` and their objects.
+    """Implementation of `push.ChangeLog` with the rows of `Segment` and their objects.
 
     With a `limit`, no sequence beyond it is sent. Everything is read again for each step, so that a long push ends at
-    the head at that time, not at its start.
+    the newest head, not at the head when it started.
     """
 
     def __init__(self, schema: int, *, limit: int | None = None) -> None:
@@ -80,7 +80,7 @@ class DatabaseChangeLog:
         self._rows: list[_Row] = []
 
     def newest(self, limit: int | None = None) -> Position | None:
-        """Return the head, or the newest position up to `limit`, without reading the segments before it."""
+        """Return the head, or the newest position up to `limit`, without reading the segments."""
         with connection.cursor() as cursor:
             cursor.execute(_NEWEST, {"schema": self._schema, "limit": limit})
             row = cursor.fetchone()
@@ -109,14 +109,14 @@ class DatabaseChangeLog:
             rows = self._read(rows[-1].last + 1) if len(rows) == PAGE else []
 
     def check(self, ack: Ack) -> None:
-        """Raise Diverged if a node acknowledges the end of a segment with different digests."""
+        """Raise Diverged if the ack is at the end of a segment but has different digests than this segment."""
         found = ack.digest_main + ack.digest_records
         for row in self._rows:
             if ack.position == _end(row) and found != row.digest:
                 raise Diverged(expected=row.digest, found=found, what=gettext("the node's database"))
 
     def long_way(self, have: Position | None) -> Way:
-        """Return the `way` with the snapshot. Nodes that are new, far behind, limited or ahead need it."""
+        """Return the `way` together with the snapshot, for a node that is new, far behind, limited or ahead."""
         head = self.newest()
         if head is None:
             return Way(None)

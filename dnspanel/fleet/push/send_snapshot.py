@@ -1,4 +1,4 @@
-"""Transfer of the newest suitable snapshot to a node, continuing where an earlier attempt ended.
+"""The transfer of the newest suitable snapshot to a node. A transfer continues where an earlier attempt ended.
 
 It runs in the few workers of the queue `bootstrap`, so that even many requests don't delay edits.
 """
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def send_snapshot(*, lease: Lease) -> bool:
-    """Make the node serve from the requested snapshot. Return False if it doesn't yet. The row contains the reason.
+    """Make the node serve from the requested snapshot. If it doesn't yet, return False; the row contains the reason.
 
     Raise LeaseLost if another worker has taken over, and DatabaseError.
     """
@@ -116,7 +116,7 @@ def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
 
 
 def _least(have: Position | None, way: Way) -> int:
-    """Return the lowest sequence of a snapshot for this node.
+    """Return the lowest sequence that a snapshot for this node can have.
 
     This is the node's own sequence in the current epoch, so that its answers never go back in time, and 0 in any other.
     """
@@ -125,7 +125,9 @@ def _least(have: Position | None, way: Way) -> int:
 
 
 def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
-    """Return a fault in ring 0's answers from a new snapshot, before its ack releases the snapshot to other nodes."""
+    """Return a fault in ring 0's answers from a new snapshot. Check this before the snapshot is released to other
+    nodes.
+    """
     if node.is_ring0:
         return failed_publication.examine_snapshot(node=node, position=ack.position, now=timezone.now())
     bogus_zones.let_pass_as_ring0(node=node, names=passed, now=timezone.now())
@@ -133,7 +135,7 @@ def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServ
 
 
 def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: datetime) -> bool:
-    """Return True if the error's cause was reverted, or if its zone needs no proof from now on, as after a push."""
+    """Return True if the error's cause was reverted, or if pushes now continue without proof of its zone."""
     refusal = outcome_of(error, is_ring0=node.is_ring0)
     assert isinstance(refusal, Refusal)
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=now):
@@ -154,7 +156,7 @@ def _refuse(node: Node, lease: Lease, error: NotServed) -> None:
 def _send(
     client: node_client.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap, passed: Collection[str]
 ) -> Ack:
-    """Send the missing chunks, record each one, and have the snapshot installed. Return the ack."""
+    """Send the missing chunks, record each one, and make the node install the snapshot. Return the node's ack."""
     sealed, manifest = read_manifest(snapshot)
     is_resumed = (bootstrap.chunks, bootstrap.bytes) == (snapshot.chunks, snapshot.size)
     chunks, size = (bootstrap.chunks_sent, bootstrap.bytes_sent) if is_resumed else (0, 0)
@@ -194,7 +196,7 @@ def _refuse_diverged(ack: Ack, manifest: Manifest) -> None:
 
 
 def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:
-    """Finish the request, with the node at the position that it acknowledged."""
+    """Finish the request and record the position that the node acknowledged."""
     before = Position(node.epoch, node.acked) if node.epoch else None
     acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=bootstrap.schema, before=before, now=now)
     if lease.end():

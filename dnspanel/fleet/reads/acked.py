@@ -1,4 +1,4 @@
-"""The progress of all active nodes, for queries of late zones."""
+"""The sequence that all active nodes have reached, for queries that look for late zones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The nodes that serve one publication, and after how long."""
+"""The arrival of one publication at each node, and how long it took."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from dnspanel.zones.models import Publication
 
 @dataclass(frozen=True, slots=True)
 class NodeArrival:
-    """The arrival of one publication at one node. Until then `arrived_at` is empty, and `message` explains why."""
+    """The arrival of one publication at one node. Until then, `arrived_at` is empty and `message` explains why."""
 
     node: Node
     arrived_at: datetime | None
@@ -26,9 +26,9 @@ class NodeArrival:
 def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
     """Return every node that takes pushes except ring 0, by name, with its first ack of this publication.
 
-    A failed publication arrives nowhere: later positions don't contain it, and the failure can be newer than the object
-    `publication`. A publication also hasn't arrived at a node of another epoch, whatever this node acknowledged before.
-    Four queries for any number of nodes.
+    A failed publication never arrives: later positions don't contain it. The failure can be newer than the object
+    `publication`, so it is read again. A publication also hasn't arrived at a node in another epoch, whatever the node
+    acknowledged before. Four queries for any number of nodes.
     """
     if publication.failed_reason:
         return []
@@ -36,7 +36,7 @@ def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
 
 
 def ring0_arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
-    """Return the arrival at ring 0 as a list, or an empty list without ring 0."""
+    """Return a list with the arrival at ring 0, or an empty list if there is no ring 0."""
     status = ring0_status(now=now)
     return _arrivals(publication, [status] if status is not None else [])
 

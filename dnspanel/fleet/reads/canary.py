@@ -1,4 +1,4 @@
-"""A short wait for the canary's verdict, for callers with a protocol that has no wait of its own."""
+"""A short wait for the canary's verdict, for callers whose protocol has no way to wait for it."""
 
 import time
 from collections.abc import Callable
@@ -25,10 +25,10 @@ def wait_for_canary(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Wait until the canary, if there is one, has proved the publication, for at most `seconds` seconds.
+    """Wait until the canary, if there is one, has confirmed the publication, for at most `seconds` seconds.
 
-    Raise TakenBack if the publication was reverted by then. Don't call this within a transaction. If too many calls
-    wait, further calls don't wait.
+    Raise TakenBack if the publication was reverted by then. Don't call this within a transaction. If too many calls are
+    waiting, further calls return without a wait.
     """
     if not _places.acquire(blocking=False):
         raise_if_taken_back(publication)
@@ -48,7 +48,7 @@ def wait_for_canary(
 
 
 def _is_awaited(publication: Publication) -> bool:
-    """Return True if there is a canary that hasn't proved the publication yet."""
+    """Return True if there is a canary that hasn't confirmed the publication yet."""
     canary = Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).values_list("pk", flat=True).first()
     if canary is None:
         return False

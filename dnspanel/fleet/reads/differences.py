@@ -1,4 +1,4 @@
-"""Zones that some nodes don't have at the panel's revision: the rows and columns of the fleet's matrix."""
+"""The fleet's matrix: zones that aren't at the panel's revision on some node (rows), and these nodes (columns)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One zone and its state on each node of the columns."""
+    """One zone, with its state on each node that is a column."""
 
     zone: Zone
     cells: tuple[Cell, ...]
@@ -49,7 +49,7 @@ class Matrix:
 
 
 def matrix(*, person: access.Person, search: str = "") -> Matrix:
-    """Return the zones that differ on some node, with only these nodes. A search returns its zones with all nodes.
+    """Return the zones that differ on some node, with these nodes as columns. A search shows all nodes as columns.
 
     Only zones that this person is allowed to read are included. The number of queries is small for any fleet size.
     """
@@ -83,7 +83,7 @@ def _lacks(node: Node, have: dict[int, int], zones: Sequence[Zone]) -> bool:
 
 
 def _revisions_after(sequence: int, zones: Sequence[Zone]) -> dict[int, list[tuple[int, int]]]:
-    """Return by zone the (sequence, number) of its revisions after this sequence, oldest first."""
+    """Return by zone id the (sequence, number) of its revisions after this sequence, oldest first."""
     found: dict[int, list[tuple[int, int]]] = {}
     rows = (
         Revision.objects.filter(zone__in=zones, publication_id__gt=sequence)

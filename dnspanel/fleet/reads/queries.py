@@ -49,28 +49,28 @@ def head() -> Position:
 
 
 def node_statuses(*, now: datetime) -> tuple[NodeStatus, ...]:
-    """Return the status of every node not retired, by name, without ring 0: the nodes that clients ask."""
+    """Return the status of every node that clients query (neither retired nor ring 0), ordered by name."""
     return without_ring0(watched_statuses(now=now))
 
 
 def watched_statuses(*, now: datetime) -> tuple[NodeStatus, ...]:
-    """Return the status of every node not retired, by name, with ring 0: the nodes that operators watch."""
+    """Return the status of every node that operators watch (not retired, including ring 0), ordered by name."""
     return _statuses(list(_with_related(Node.objects.exclude(state=NodeState.RETIRED).order_by("name"))), now)
 
 
 def without_ring0(statuses: Sequence[NodeStatus]) -> tuple[NodeStatus, ...]:
-    """Return the statuses without ring 0, whose answers only the panel gets."""
+    """Return the statuses without ring 0, which only the panel queries."""
     return tuple(status for status in statuses if not status.node.is_ring0)
 
 
 def ring0_status(*, now: datetime) -> NodeStatus | None:
-    """Return the status of ring 0, or None for a panel without one."""
+    """Return the status of ring 0, or None if the panel has no ring 0."""
     nodes = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=True).order_by("name")
     return next(iter(_statuses(list(_with_related(nodes)), now)), None)
 
 
 def statuses_of(node_ids: Sequence[int], *, now: datetime) -> tuple[NodeStatus, ...]:
-    """Return the statuses of these nodes in this order, without retired nodes."""
+    """Return the statuses of these nodes in the given order, without retired nodes."""
     nodes = Node.objects.filter(pk__in=node_ids).exclude(state=NodeState.RETIRED)
     found = {status.node.pk: status for status in _statuses(list(_with_related(nodes)), now)}
     return tuple(found[node_id] for node_id in node_ids if node_id in found)
@@ -153,7 +153,7 @@ def _inputs(node: Any, newest: Position, since: datetime, gates: Gates | None, b
 
 
 def _describe_snapshot(node: Node) -> str:
-    """Describe the progress of a snapshot's transfer, or an empty string without one."""
+    """Describe the progress of the snapshot that is sent to the node. Return an empty string if none is sent."""
     bootstrap: Bootstrap | None = getattr(node, "bootstrap", None)
     if bootstrap is None:
         return ""

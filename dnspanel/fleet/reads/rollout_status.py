@@ -1,4 +1,4 @@
-"""The status of a rollout for pages and APIs: stages with their nodes, limits, and reasons for limits."""
+"""The status of a rollout for pages and APIs: the stages with their nodes, limits, and the reasons for the limits."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from dnspanel.zones.models import Publication
 
 @dataclass(frozen=True, slots=True)
 class StagedNode:
-    """One node of a stage: its health, and the position that it serves."""
+    """One node of a stage, with its health and the position that it serves."""
 
     node: Node
     health: Health
@@ -50,13 +50,13 @@ class StageStatus:
 
     @property
     def may_be_skipped(self) -> bool:
-        """True if the stage has nodes, none of them is live, and no person has let the others pass it yet."""
+        """True if a person can let later stages pass: the stage has nodes, none is live, and it isn't skipped yet."""
         return self.group is not None and bool(self.nodes) and self.acked is None and not self.group.skipped_reason
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutStatus:
-    """The stages in order, with limits set by a person or by a failure."""
+    """The stages in order, and the limits that a person or a failure has set."""
 
     head: int
     stages: tuple[StageStatus, ...]
@@ -83,13 +83,13 @@ class RolloutStatus:
 
     @property
     def newest_acked(self) -> int:
-        """The lowest sequence to pin the fleet at, because a pin reverts nothing."""
+        """The newest sequence on any node. The fleet can't be pinned below it, because a pin reverts nothing."""
         return max((node.acked for stage in self.stages for node in stage.nodes), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class StageArrivals:
-    """The arrival of one publication in one stage."""
+    """The arrival of one publication at the nodes of one stage."""
 
     name: str
     is_ring0: bool
@@ -126,9 +126,9 @@ def rollout_status(*, now: datetime) -> RolloutStatus:
 
 
 def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageArrivals]:
-    """Return the arrival of a publication by stage, with one stage without a name if no node waits for another.
+    """Return the arrival of a publication by stage. If no node waits for another, return one stage without a name.
 
-    A failed publication arrives nowhere, so that the result is empty.
+    A failed publication never arrives, so the result is empty.
     """
     found = arrivals(publication, now=now)
     if publication.failed_reason:
@@ -148,7 +148,9 @@ def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageA
 
 
 def _waits(gates: Gates, clearance: Clearance) -> str:
-    """Return why the stage isn't released up to the head: first limits set by a person, then stages it waits for."""
+    """Return why the stage isn't released up to the head: a limit set by a person, or else the stages that it waits
+    for.
+    """
     if all(member.acked >= gates.head for member in clearance.stage.members):
         return ""
     if gates.is_stopped:

@@ -1,4 +1,4 @@
-"""The fleet in one line and waiting publications, for the header of every page, alerts and metrics."""
+"""A one-line summary of the fleet and of waiting publications, for the header of every page, alerts and metrics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _ENCODED = """
 class FleetSummary:
     """The fleet in one line. `tone` is ok, warn, bad or quiet. Only nodes that take pushes count.
 
-    A troubled canary is named but not counted, because no client asks it.
+    A canary with a problem is named but not counted, because no client queries it.
     """
 
     live: int
@@ -82,9 +82,9 @@ def live_count(active: Sequence[NodeStatus], late: Waiting | None) -> int:
 
 
 def late_publication(statuses: Sequence[NodeStatus], *, now: datetime) -> Waiting | None:
-    """Return the oldest waiting publication if it is late, or None if an alert of its own explains it.
+    """Return the oldest waiting publication if it is late. Return None if another alert already explains the delay.
 
-    Without a late node no query runs. `statuses` is the result of `watched_statuses`.
+    If no node is late, no query runs. `statuses` is the result of `watched_statuses`.
     """
     if not any(s.lacks_since is not None and now - s.lacks_since >= places.LATE_AFTER for s in _takers(statuses)):
         return None
@@ -99,10 +99,10 @@ def waiting_publication(
     encoded: Mapping[int, int] | None = None,
     beats: Mapping[str, datetime] | None = None,
 ) -> Waiting | None:
-    """Return the oldest publication that some node doesn't serve yet, and where it waits.
+    """Return the oldest publication that some node doesn't serve yet, and the place where it waits.
 
-    If none waits, no query runs. Otherwise a few run, for any number of nodes. `statuses` is the result of
-    `watched_statuses`. Pass `encoded` and `beats` if they are already known.
+    If no publication waits, no query runs. Otherwise a few queries run, for any number of nodes. `statuses` is the
+    result of `watched_statuses`. Pass `encoded` and `beats` if they are already known.
     """
     takers = _takers(statuses)
     if not any(status.lacks_since is not None for status in takers):

@@ -1,4 +1,4 @@
-"""Zones that fail validation on a node without a publication as the cause, for pages and APIs."""
+"""Zones that fail validation on a node although no publication is the cause, for pages and APIs."""
 
 from django.db.models import QuerySet
 
@@ -11,20 +11,20 @@ MOST = 20
 
 
 def unproven_on(zone: Zone) -> "QuerySet[UnprovenZone]":
-    """Return a query of the nodes on which the zone fails validation, by name, at most MOST."""
+    """Return a query for the nodes on which the zone fails validation, ordered by name, at most MOST."""
     return UnprovenZone.objects.filter(zone=zone).select_related("node").order_by("node__name")[:MOST]
 
 
 def unproven_of(node: Node, zones: "QuerySet[Zone]") -> "QuerySet[UnprovenZone]":
-    """Return a query of these zones that fail validation on the node, longest first, at most MOST."""
+    """Return a query for these zones that fail validation on the node, longest first, at most MOST."""
     found = UnprovenZone.objects.filter(node=node, zone__in=zones.values("pk"))
     return found.select_related("zone").order_by("since", "zone__name")[:MOST]
 
 
 def unproven_for(person: Person, *, after: int = 0, limit: int) -> tuple[list[UnprovenZone], bool]:
-    """Return zones that fail validation on a node, and True if there are more.
+    """Return entries of zones that fail validation on a node, and True if there are more.
 
-    Only zones that this person is allowed to know, with an entry id above `after`, are included.
+    Only zones that this person is allowed to know, and entries with an id above `after`, are included.
     """
     visible = access.zones_visible_to(person).values("pk")
     found = UnprovenZone.objects.filter(pk__gt=after, zone__in=visible)

@@ -1,8 +1,8 @@
-"""Zones whose signatures a node can't prove, although no publication is the cause. Verbs.
+"""Zones whose signatures on a node can't be validated, although no publication is the cause. Verbs.
 
-A signer that is broken on its own (clock, program, keys) must not delay all other zones. The test is whether the node
-also fails for the part of the zone that no publication has touched. If so, its pushes continue without proof of this
-zone until the zone validates on it again. Content still needs proof, and so do changes of the zone's signing.
+A signer that is broken on its own (clock, program, keys) must not delay all other zones. The test is whether validation
+also fails for the part of the zone that no publication has touched. If so, the node's pushes continue without proof of
+this zone until the zone validates on it again. Content still needs proof, and so do changes to the zone's signing.
 """
 
 import contextlib
@@ -50,10 +50,10 @@ def zone_of(error: NotServed) -> Zone | None:
 def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool = False) -> bool:
     """Let the node's pushes continue without proof of this zone, if no publication is the cause.
 
-    Return True if this was done now. The first possible reason is that the node fails for data that no publication
-    since its ack has touched. The second is that the node still fails after all changes of these publications were
-    reverted (`is_exhausted`). It is never done if the publications change how the zone is signed, or create or restore
-    the zone, or if MOST zones are in this state already.
+    Return True if this was done now. One reason is that the node fails for data that no publication since its ack has
+    touched. The other is that the node still fails after all changes by these publications were reverted
+    (`is_exhausted`). It is never done if the publications change how the zone is signed, or create or restore the zone,
+    or if MOST zones are in this state already.
     """
     zone = zone_of(error)
     if zone is None or _is_signed_anew(node, zone) or brought_by(node, zone) is not None:
@@ -79,7 +79,7 @@ def _keep(node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
 
 
 def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
-    """Return True if the node fails to prove the part of the zone that no publication since its ack has touched."""
+    """Return True if validation fails for the part of the zone that no publication since the node's ack has touched."""
     since = Change.objects.filter(revision__zone=zone, revision__publication__gt=node.acked, name=zone.name)
     touched = {*since.values_list("type", flat=True), rdtypes.SOA}
     if rdtypes.DNSKEY in touched or brought_by(node, zone) is not None:
@@ -88,28 +88,28 @@ def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
 
 
 def fails_still(*, node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
-    """Return True if the node still fails to prove the answer in its agent's error."""
+    """Return True if the node's answer to the question in its agent's error still fails validation."""
     name, type, *_ = error.question.split()
     return _fails(node, zone, [(name, rdata.type_from_text(type))], now)
 
 
 def brought_by(node: Node, zone: Zone) -> int | None:
-    """Return the newest publication (sequence) that created or restored the zone and that the node lacks."""
+    """Return the sequence of the newest publication that created or restored the zone and that the node lacks."""
     brought = Revision.objects.filter(zone=zone, publication__gt=node.acked, kind__in=_BROUGHT)
     return brought.order_by("-publication").values_list("publication_id", flat=True).first()
 
 
 def names_of(node: Node) -> list[str]:
-    """Return the zones that need no proof of signatures in a push to this node.
+    """Return the zones whose signatures need no proof in a push to this node.
 
-    Zones with a pending change of their signing aren't among them.
+    Zones whose signing is changed by a pending publication aren't among them.
     """
     rows = UnprovenZone.objects.filter(node=node, zone__deleted_at=None).exclude(_signed_anew(node, OuterRef("zone")))
     return list(rows.order_by("zone__name").values_list("zone__name", flat=True))
 
 
 def names_for_snapshot(node: Node) -> list[str]:
-    """Return the zones that need no proof in a snapshot: those of `names_of`, and those that ring 0 can't prove."""
+    """Return the zones that need no proof in a snapshot: those in `names_of` for this node or for ring 0."""
     names = names_of(node)
     for ring0 in Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).exclude(pk=node.pk):
         names += [name for name in names_of(ring0) if name not in names]
@@ -117,7 +117,7 @@ def names_for_snapshot(node: Node) -> list[str]:
 
 
 def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> None:
-    """Record zones that neither ring 0 nor this node can prove after a snapshot.
+    """Record zones that fail validation on ring 0 and, after a snapshot, on this node too.
 
     The first MOST_LOOKS of these zones are checked. A push finds the others.
     """
@@ -131,9 +131,9 @@ def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> N
 
 
 def look(*, now: datetime) -> None:
-    """Clear zones that validate on their nodes again. Each run checks some of those checked longest ago.
+    """Clear entries of zones that validate on their nodes again. Each run checks those whose last check is oldest.
 
-    Zones that are no longer signed or served are cleared too.
+    Entries of zones that are no longer signed or served are cleared too.
     """
     served = UnprovenZone.objects.filter(
         node__state__in=(NodeState.ACTIVE, NodeState.DRAINED), zone__deleted_at=None, zone__signing__is_signed=True
@@ -159,12 +159,12 @@ def look(*, now: datetime) -> None:
 
 
 def questions_of(zone: Zone) -> list[tuple[str, int]]:
-    """Return the questions every signed zone must answer with proof: its SOA, and a name that doesn't exist."""
+    """Return the questions that every signed zone must answer with proof: its SOA, and a name that doesn't exist."""
     return [(zone.name, rdtypes.SOA), (f"absent-{secrets.token_hex(4)}.{zone.name.lstrip('.')}", rdtypes.A)]
 
 
 def _fails(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> bool:
-    """Return True if the node fails at every attempt. No answer at all counts as no failure."""
+    """Return True if validation fails at every attempt. Return False if the node doesn't answer at all."""
     try:
         return all(complaint(node, zone, questions, now) for _ in range(_TIMES))
     except NotServed:
@@ -178,7 +178,7 @@ def complaint(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now:
 
 
 def _at_apex(zone: Zone, *, leave_out: Collection[int] = (rdtypes.SOA,)) -> list[tuple[str, int]]:
-    """Return (name, type) of some RRsets at the apex, which only the zone itself can answer."""
+    """Return (name, type) of some RRsets at the apex, which are never answered from another zone."""
     rows = RRset.objects.filter(zone=zone, name=zone.name).exclude(type__in=(*_NO_EVIDENCE, *leave_out))
     return [(zone.name, row.type) for row in rows.order_by("type") if set(row.rdata) - set(row.disabled)][:MOST_TYPES]
 
@@ -188,7 +188,7 @@ def _is_signed_anew(node: Node, zone: Zone) -> bool:
 
 
 def _signed_anew(node: Node, zone: OuterRef) -> Exists:
-    """Return a condition for zones whose signing is changed by publications that the node hasn't acknowledged.
+    """Return a condition for zones whose signing changes with publications that the node hasn't acknowledged.
 
     Reverted publications, and their reverts, don't count.
     """

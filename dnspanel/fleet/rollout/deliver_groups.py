@@ -1,7 +1,7 @@
-"""Delivery: release publications to groups as earlier groups acknowledge them, and stop, pin or resume it. Verbs.
+"""Delivery to groups: release of publications when earlier groups acknowledge them, stop, pin and resume. Verbs.
 
-`advance` runs after every proof and every second, and depends only on stored facts. A person's decision (stop, pin,
-skip a group) is valid until a person ends it.
+`advance` runs after every ack and every second, and depends only on stored facts. A person's decision (stop, pin, skip
+a group) is valid until a person ends it.
 """
 
 import logging
@@ -57,10 +57,10 @@ _requested = threading.Event()
 
 
 def advance(*, now: datetime) -> None:
-    """Release each stage as far as earlier stages allow, and wake nodes with a higher limit.
+    """Release each stage as far as earlier stages allow, and wake nodes whose limit has risen.
 
-    With concurrent callers, one does the work, and checks once more for the others. A fleet without stages costs one
-    query.
+    If several callers come at once, one does the work, and checks once more for the others. A fleet without stages
+    costs one query.
     """
     _requested.set()
     while _requested.is_set() and _turn.acquire(blocking=False):
@@ -72,7 +72,7 @@ def advance(*, now: datetime) -> None:
 
 
 def stop(*, reason: str, by: Author, now: datetime) -> None:
-    """Stop delivery to all nodes until `resume`. Raise DeliveryRefused without a reason, or Forbidden."""
+    """Stop delivery to all nodes until `resume`. Raise DeliveryRefused if the reason is empty, or Forbidden."""
     _require(by)
     reason = _check_reason(reason)
     with transaction.atomic():
@@ -88,7 +88,7 @@ def stop(*, reason: str, by: Author, now: datetime) -> None:
 
 
 def resume(*, by: Author, now: datetime) -> None:
-    """Resume stopped delivery. Answers of nodes until now no longer cause a stop.
+    """Resume stopped delivery. Earlier answers of nodes no longer cause a stop.
 
     Raise DeliveryRefused if delivery isn't stopped, or Forbidden. Current faults (a node that refuses, or diverging
     content) stop it again.
@@ -165,7 +165,7 @@ def unpin(*, by: Author, now: datetime) -> None:
 
 
 def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
-    """Let later groups pass this group while none of its nodes is live. The first live node ends this.
+    """Let later groups pass this group while none of its nodes is live. The skip ends when a node is live again.
 
     Raise DeliveryRefused if a node is live, or Forbidden.
     """
@@ -213,7 +213,7 @@ def _advance(now: datetime) -> None:
 
 
 def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
-    """Store how far each stage is released. Return the groups with a higher limit."""
+    """Store how far each stage is released. Return the groups whose limit has risen."""
     moved: set[int | None] = set()
     limited = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
     rows = gates.releases + sum(clearance.stage.released is None for clearance in limited)
@@ -265,7 +265,7 @@ def _wake(node_ids: Iterable[int]) -> None:
 
 
 def _lock_delivery() -> Delivery:
-    """Return the single row of delivery, locked until the end of the transaction."""
+    """Return the single row of `Delivery`, locked until the end of the transaction."""
     _execute(_ALONE)
     delivery, _ = Delivery.objects.get_or_create(pk=1)
     return delivery

@@ -1,9 +1,9 @@
-"""Search for the publication that makes ring 0's PowerDNS fail, by queries for each changed RRset.
+"""The search for a publication that makes ring 0's PowerDNS fail, by queries for each changed RRset.
 
 A server that doesn't answer at all is no evidence, because it can just be down. It must answer for the position zone,
 before and after, and fail twice for an RRset that the publication changed. If only signatures or proofs are invalid, as
-the agent reports after several looks, the cause is a change of the zone's signing. If no publication changed the
-signing and the untouched part of the zone is valid, the cause is a change of its content. In all other cases no
+the agent reports after several looks, the cause is a change to the zone's signing. If no publication changed the
+signing and the untouched part of the zone is valid, the cause is a change to its content. In all other cases no
 publication is the cause (`bogus_zones`).
 """
 
@@ -46,7 +46,7 @@ _COMPUTED = frozenset({rdtypes.ALIAS, rdtypes.LUA})
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """An RRset that a publication set, or deleted (no rdata)."""
+    """An RRset that a publication set or, if it has no rdata, deleted."""
 
     sequence: int
     name: str
@@ -64,7 +64,7 @@ class Suspect:
 
 
 def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | None:
-    """Revert the publication that ring 0 can't serve. Return the reverting publication.
+    """Find and revert the publication that ring 0 can't serve. Return the reverting publication.
 
     Return None if no publication is the cause: PowerDNS doesn't answer at all, or answers correctly by now.
     """
@@ -83,11 +83,10 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
 def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotServed | None:
     """Check the data that ring 0 got in a snapshot and return the fault. Revert a publication that is the cause.
 
-    The checks cover the changes of publications since its ack, and whether the changed signed zones validate.
-
-    An agent that installs a snapshot checks a sample of all zones and doesn't know publications. Return None if all is
-    well, or if no publication is the cause and the zone needs no proof from now on. Also return None for a node that
-    never acknowledged anything, since no other node waits for it. Raise NotServed if PowerDNS doesn't answer.
+    The RRsets that publications changed since ring 0's ack are checked, and the validation of changed signed zones. The
+    agent itself checks only a sample of all zones and doesn't know publications. Return None if no fault is found, or
+    if no publication is the cause and the zone needs no proof from now on. Also return None for a node that never
+    acknowledged anything, since no other node waits for it. Raise NotServed if PowerDNS doesn't answer.
 
     If a fault is returned, the snapshot must not be acknowledged, or other nodes would get it. This is also true if
     there is nothing to revert because the fault has been corrected since.
@@ -142,7 +141,7 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
-    """Handle the case of correct content with invalid signatures or proofs."""
+    """Revert a publication that is the cause of invalid signatures or proofs although the content is correct."""
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None
@@ -170,10 +169,10 @@ def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: d
 
 
 def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:
-    """Return the first suspect with a failure, and the failure. The RRset in the agent's error is tried first.
+    """Return the first suspect that fails, and its failure. The RRset in the agent's error is tried first.
 
-    A name with SERVFAIL has it for every type, whichever of its rows is unreadable. Then the newest change of the name
-    comes first, not the type that the agent asked for by chance.
+    One unreadable row makes PowerDNS answer SERVFAIL for every type at its name. Then the name's newest change is tried
+    first, not the type that the agent happened to ask for.
     """
     accused, is_of_name = _accused_name(error), error.found == _SERVFAIL
     order = sorted(found, key=lambda each: (each.name != accused, not is_of_name and str(each) != error.question))
@@ -185,10 +184,10 @@ def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tu
 
 
 def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
-    """Return the RRsets left by publications after..up_to, newest first, at most MOST_SUSPECTS.
+    """Return the RRsets as the publications (after..up_to] left them, newest first, at most MOST_SUSPECTS.
 
-    Each RRset appears once, as last set or deleted, because this is what is served. RRsets at the `accused` name are
-    always included.
+    Each RRset appears once, as last set or deleted, because this is what the server should answer. RRsets at the
+    `accused` name are always included.
     """
     found: dict[tuple[str, int], Suspect] = {}
     of_name = (
@@ -223,9 +222,9 @@ def _suspects_of_changes(after: int, up_to: int, name: str = "") -> Iterator[Sus
 
 
 def _suspects_of_new_zones(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
-    """Yield unchanged RRsets of created or restored zones.
+    """Yield the RRsets of created or restored zones that no later publication has changed.
 
-    RRsets changed since are left out, because the server might not have the change yet.
+    Changed RRsets are left out because the server might not have the change yet.
     """
     kinds = (RevisionKind.CREATE, RevisionKind.RESTORE)
     revisions = Revision.objects.filter(
@@ -245,13 +244,13 @@ def _suspects_of_new_zones(after: int, up_to: int, name: str = "") -> Iterator[S
 
 
 class _Server:
-    """Ring 0's PowerDNS, queried over DNS."""
+    """The PowerDNS of ring 0, queried over DNS."""
 
     def __init__(self, address: str, port: int) -> None:
         self._address, self._port = address, port
 
     def position(self, seconds: float) -> int | None:
-        """Return the sequence in the server's answer for the position zone, or None without an answer in time."""
+        """Return the sequence that the server answers for the position zone, or None if no answer comes in time."""
         deadline = time.monotonic() + seconds
         while True:
             with contextlib.suppress(NotServed, OSError, dns.exception.DNSException, BadBytes):
@@ -263,10 +262,11 @@ class _Server:
             time.sleep(_PAUSE_SECONDS)
 
     def failure(self, suspect: Suspect, *, must_equal: bool) -> str:
-        """Return the failure for this RRset if it occurs at every attempt, or an empty string if there is none.
+        """Return the failure for this RRset, or an empty string unless it occurs at every attempt.
 
-        The result is also empty if the server answers nothing else either. Wrong content counts only with `must_equal`,
-        if the agent reported this RRset, because the agent knows the answers of delegations and wildcards.
+        The result is also empty if the server doesn't answer for the position zone either. Wrong content counts only
+        with `must_equal`: the agent reported this RRset, and the agent knows the right answers for delegations and
+        wildcards.
         """
         failure = ""
         for _ in range(_TIMES):

@@ -1,4 +1,4 @@
-"""The delivery state of each stage from the database, and each node's limit (`stages` decides).
+"""The delivery state of each stage and the limit of each node, read from the database (`stages` decides).
 
 A fleet with one group and no ring 0 has no row of `Release`. It then needs only the one statement that loads a node
 anyway.
@@ -122,7 +122,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The state of delivery: the stages in order, with limits set by people or by failures."""
+    """The state of delivery: the stages in order, and the limits that people or failures have set."""
 
     epoch: UUID
     head: int
@@ -177,12 +177,12 @@ def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
 
 
 def node_to_push(node_id: int) -> Any | None:
-    """Return the node like `nodes_to_push`, or None if it takes no pushes."""
+    """Return this node with the fields of `nodes_to_push`, or None if it takes no pushes."""
     return next(iter(nodes_to_push([node_id])), None)
 
 
 def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
-    """Return the nodes among these that take pushes, in one statement.
+    """Return those of these nodes that take pushes, in one statement.
 
     The nodes have the fields in `_PUSHED_BY`, and `limit`, `is_gate` and `has_unproven`.
     """
@@ -197,14 +197,14 @@ def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
 
 
 def free_nodes(*, schema: int) -> list[int]:
-    """Return the ids of active nodes of a schema that wait for no other node. Wake them after a publication."""
+    """Return the ids of a schema's active nodes that wait for no other node, to wake them after a publication."""
     with prepared_cursor() as cursor:
         cursor.execute(_FREE, (schema,))
         return [id_ for (id_,) in cursor.fetchall()]
 
 
 def read_gates(*, now: datetime) -> Gates:
-    """Read the state of delivery with three statements, and two more for each group with a time to verify."""
+    """Read the state of delivery. Three statements, and two more for each group with a time to verify."""
     with prepared_cursor() as cursor:
         cursor.execute(_STATE)
         epoch, head, reason, stopped_group, is_stopped, pinned, resumed_at, isolated, releases = cursor.fetchone()
@@ -241,8 +241,8 @@ def read_gates(*, now: datetime) -> Gates:
 def _ring0_stage(rows: Sequence[_Row], now: datetime) -> Stage:
     """Return the stage of ring 0.
 
-    Other stages wait for ring 0 while it was heard recently and serves data, or always if the setting RING0_REQUIRED is
-    on.
+    Other stages wait for ring 0 while it is live (it reported recently and serves data). They always wait if the
+    setting RING0_REQUIRED is on.
     """
     patience = timedelta(seconds=settings.RING0_PATIENCE)
     members = tuple(_member(row, row.acked, is_live=_is_live(row, now, patience)) for row in rows)
@@ -278,7 +278,7 @@ def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
 def _with_answers(
     stage: Stage, stages: Sequence[Stage], epoch: UUID, resumed_at: datetime | None, now: datetime
 ) -> Stage:
-    """Return the stage with its counts of answers before and after it got what the next stage lacks."""
+    """Return the stage with its counts of answers before and after its nodes got the data that the next stage lacks."""
     followers = [s for s in stages[stages.index(stage) + 1 :] if s.members]
     if not stage.verify_seconds or not stage.members or not followers:
         return stage

@@ -24,7 +24,7 @@ _RESERVED = frozenset({"ring0", "ring-0"})
 
 
 def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
-    """Create a group without nodes, after all others. Raise GroupRefused or Forbidden.
+    """Create an empty group after all others. Raise GroupRefused or Forbidden.
 
     Nodes without a group belong to the last group. The first group therefore contains all nodes.
     """
@@ -92,7 +92,7 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
 
 
 def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:
-    """Swap the group with its neighbor. Raise GroupRefused at the end of the row, or Forbidden."""
+    """Swap the group with its neighbor. Raise GroupRefused if there is no neighbor on this side, or Forbidden."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))

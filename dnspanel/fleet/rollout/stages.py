@@ -1,4 +1,4 @@
-"""Release limits for each group of nodes, decided from the nodes' answers. Pure.
+"""The limit up to which publications are released to each group, decided from the nodes' answers. Pure.
 
 Ring 0 comes first, then the groups in their order. A stage gets sequence S when every live node of each earlier stage
 has acknowledged S, and has answered correctly with it for the group's time to verify. A fault there (a refusal,
@@ -34,7 +34,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The number of answers of a group's nodes in a period, and the number of SERVFAIL or REFUSED among them."""
+    """The number of answers from a group's nodes in a period, and how many of them were SERVFAIL or REFUSED."""
 
     total: int = 0
     failed: int = 0
@@ -45,7 +45,7 @@ class Answers:
 
 
 class Ring0(Enum):
-    """The role of a stage: an ordinary group, or ring 0 with or without other stages waiting for it."""
+    """Whether a stage is ring 0, and if so whether the other stages wait for it."""
 
     NO = "no"
     WAITED_FOR = "waited for"
@@ -76,7 +76,7 @@ class Stage:
 class Clearance:
     """The sequence up to which a stage is released (None: to the head). `reason` explains the limit.
 
-    It is empty while the limit is the head.
+    `reason` is empty while the limit is the head.
     """
 
     stage: Stage
@@ -86,7 +86,7 @@ class Clearance:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """An instruction to stop everything after `stage`, with the reason."""
+    """The decision to stop all stages after `stage`, with the reason."""
 
     stage: Stage
     reason: str
@@ -95,7 +95,7 @@ class Stop:
 def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = None) -> list[Clearance]:
     """Return how far each stage is released, in order. An earlier release stays valid.
 
-    Everything after the stage `stopped` was stopped by a person or by `trouble`.
+    A person, or `trouble`, has stopped every stage after `stopped`.
     """
     cleared: list[Clearance] = []
     limit: int | None = None
@@ -115,9 +115,9 @@ def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = No
 
 
 def stop_for(stages: Sequence[Stage]) -> Stop | None:
-    """Return a stop for the first stage with a fault and later stages, or None without one.
+    """Return a stop of all stages after the first one with a fault, or None if no stage has a fault.
 
-    Ring 0 never stops the others for good: a publication it can't serve is reverted, and they wait until then.
+    Ring 0 never stops the others for good: a publication that it can't serve is reverted, and they wait until then.
     """
     for number, stage in enumerate(stages):
         has_followers = any(later.members for later in stages[number + 1 :])
@@ -127,7 +127,7 @@ def stop_for(stages: Sequence[Stage]) -> Stop | None:
 
 
 def trouble(stage: Stage) -> str:
-    """Return a description of the fault in this stage, or an empty string without one."""
+    """Return a description of the fault in this stage, or an empty string if it has none."""
     refusing = [member for member in stage.members if member.refusal]
     if refusing:
         first = refusing[0]
@@ -147,7 +147,7 @@ def trouble(stage: Stage) -> str:
 
 
 def rose(before: Answers, after: Answers, elsewhere: Answers) -> bool:
-    """Return True if clearly more answers fail than before. Too few answers give False.
+    """Return True if the share of failed answers is clearly higher than before. Return False for too few answers.
 
     If the share rises elsewhere too, the questions have changed, for example by a scan for zones that don't exist.
     """
@@ -158,7 +158,7 @@ def rose(before: Answers, after: Answers, elsewhere: Answers) -> bool:
 
 
 def _gate(stage: Stage, head: int) -> tuple[int | None, str]:
-    """Return how far this stage releases the next ones (None: without limit), and the reason for waiting."""
+    """Return how far this stage lets the next stages go (None: without limit), and the reason if they must wait."""
     if not stage.members or stage.ring0 is Ring0.AWAY:
         return None, ""
     if not stage.live:

@@ -1,7 +1,7 @@
 """Reverts of publications that ring 0 can't serve, so that no other node gets them. Verbs.
 
-The panel reverts such a publication by another publication. Until both are merged into one segment, without content of
-the first, no other node gets anything from the first one on.
+The panel reverts such a publication with another publication. Other nodes then get nothing from the failed one on until
+both are merged into one segment, which doesn't contain the failed content.
 """
 
 import logging
@@ -35,7 +35,7 @@ def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publica
 
 
 def isolate_signing(*, node: Node, zone: Zone, up_to: int, reason: str, now: datetime) -> Publication | None:
-    """Revert the first change of this zone's signing among the publications that only ring 0 has."""
+    """Revert the first change to this zone's signing among the publications that only ring 0 has."""
     failed_ones: list[int] = []
 
     def keep(inverse: Publication, sequence: int) -> None:
@@ -67,7 +67,7 @@ def _note(node: Node, sequence: int, inverse: Publication, reason: str, now: dat
 def merge_acked(*, now: datetime) -> bool:
     """Merge failed publications and their reverts into one segment once ring 0 serves them. Return True if done now.
 
-    Without ring 0, this is done as soon as both are encoded.
+    Without ring 0, they are merged as soon as all are encoded.
     """
     epoch = LogHead.objects.values_list("epoch", flat=True).get()
     open_ones = Isolation.objects.filter(epoch=epoch, merged_at=None)

@@ -1,8 +1,8 @@
 """The oldest publication that some node doesn't serve yet, and the place where it waits. Pure.
 
-A publication passes the encoder, the push worker, the canary (ring 0), and the groups in order. The first place that
-hasn't passed it on is reported. If the place has an alert of its own, `has_own_alert` is set, so that one cause gives
-one alert.
+A publication passes the encoder, the push worker, the canary (ring 0), and the groups in order. The reported place is
+the first one that hasn't passed it on. If the place has an alert of its own, `has_own_alert` is set, so that one cause
+gives one alert.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ FOLLOWS = frozenset({Word.LATE, Word.STALE})
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A node that takes pushes. `since` is the publication time of the oldest publication that it lacks."""
+    """A node that takes pushes. `since` is the time of the oldest publication that the node lacks."""
 
     node_id: int
     name: str
@@ -58,7 +58,7 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The steps that publications pass, with limits set by people or by failures."""
+    """The steps that publications pass, with the limits that people or failures have set."""
 
     clearances: Sequence[Clearance] = ()
     is_on_hold: bool = False
@@ -81,16 +81,16 @@ class Waiting:
     verify_time: timedelta = timedelta(0)  # that groups before this place verify every publication for
 
     def age(self, now: datetime) -> timedelta:
-        """Return the time since the publication."""
+        """Return how long ago the publication was made."""
         return max(timedelta(0), now - self.since)
 
     def late_by(self, now: datetime) -> timedelta:
-        """Return the waiting time beyond the groups' time to verify, or zero if another alert explains it."""
+        """Return the waiting time beyond the groups' time to verify, or zero if another alert explains the wait."""
         return timedelta(0) if self.has_own_alert else max(timedelta(0), self.age(now) - self.verify_time)
 
 
 def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
-    """Return the oldest waiting publication, or None if every node that takes pushes serves everything.
+    """Return the oldest waiting publication, or None if no node that takes pushes lacks one.
 
     Nodes with a fault of their own don't count while others wait, since they would hide the cause. The canary counts
     only if it is the only node, because the others continue without it.
@@ -108,7 +108,7 @@ def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting
 
 
 def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Waiting | None:
-    """Return the publication if it waits at a place before all nodes, or None if it has passed these places."""
+    """Return the publication if it waits at a place before all nodes, such as the encoder. Otherwise return None."""
     sequence = oldest.sequence
     if oldest.encoded < sequence:
         place = Place.HOLD if pipeline.is_on_hold else Place.ENCODER
@@ -141,7 +141,7 @@ def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower]
 def _behind(
     passed: Sequence[Stage], sequence: int, since: datetime, pipeline: Pipeline, verify_time: timedelta
 ) -> Waiting:
-    """Return the publication at the stage that holds it back, although none of its healthy nodes lacks it."""
+    """Return the publication as waiting at a stage that holds it back although the stage's healthy nodes have it."""
     stopped = pipeline.stopped_behind
     gate = next((stage for stage in passed if stage == stopped or _keeps_back(stage, sequence)), None)
     if gate is None:  # a publication is being taken back, which the push worker does
@@ -173,7 +173,7 @@ def _at(
     pipeline: Pipeline,
     verify_time: timedelta,
 ) -> Waiting:
-    """Return the publication at this node if it was sent there, or else at the push worker."""
+    """Return the publication as waiting at this node if it was sent there, or else at the push worker."""
     is_sent = node.limit is None or node.limit >= sequence
     if is_sent and (node.is_moving or _pushes_work(sequence, since, followers, pipeline)):
         return Waiting(sequence, since, _place_of(node), node.name, is_moving=node.is_moving, verify_time=verify_time)
@@ -181,9 +181,9 @@ def _at(
 
 
 def _pushes_work(sequence: int, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> bool:
-    """Return True if the push worker works: by its own sign, or by proofs of other nodes since.
+    """Return True if the push worker works, according to its heartbeat or to recent acks of other nodes.
 
-    A proof shortly after the publication doesn't count, because it can come from before the worker hung.
+    An ack shortly after the publication doesn't count, because it can come from before the worker hung.
     """
     if pipeline.push_works is not None:
         return pipeline.push_works

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{node.name} is approved and active.")
 
     def _compare(self, node: Node, waiting: str, given: str | None) -> None:
-        """Show the fingerprint of the waiting request. Raise CommandError unless a person has compared it."""
+        """Show the waiting request's fingerprint. Raise CommandError unless a person confirms that it is right."""
         self.stdout.write(f"The server that asks to be {node.name} has the fingerprint\n{waiting}")
         if given is None and sys.stdin.isatty():
             given = waiting if input("Did join print the same fingerprint there? [y/N] ").strip() == "y" else ""
