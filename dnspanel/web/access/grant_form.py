@@ -27,7 +27,7 @@ MONO_LINES = {**_PLAIN, "class": "textarea input-mono", "rows": 2}
 
 
 class GrantForm(PanelForm):
-    """The rights, zones, names and types of a grant. `person` can enter only zones that they are allowed to see."""
+    """The form of a grant: rights, zones, names and types. `person` can enter only zones that they can see."""
 
     rights = forms.MultipleChoiceField(
         label=gettext_lazy("May"),

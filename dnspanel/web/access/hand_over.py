@@ -22,7 +22,7 @@ MOST_RECEIVERS = 1000
 
 
 class ServiceAccountForm(PanelForm):
-    """The name of a service account, and its role in addition to teams and grants."""
+    """The form of a service account: its name, and its role in addition to teams and grants."""
 
     username = forms.CharField(
         label=gettext_lazy("Name"),
@@ -90,7 +90,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
 
 
 def receivers_for(person: User) -> list[User]:
-    """Return the active accounts that can take over the tokens and drafts of a person, service accounts first."""
+    """Return active accounts that can take over a person's tokens, drafts and webhooks, service accounts first."""
     others = User.objects.filter(is_active=True).exclude(pk=person.pk)
     return list(others.order_by("-is_service", "username")[:MOST_RECEIVERS])
 

@@ -162,7 +162,7 @@ class LdapForm(CommonForm):
 
 
 class TryForm(PanelForm):
-    """The name to look up on the LDAP server."""
+    """The form for a name to look up on the LDAP server."""
 
     login = forms.CharField(
         label=gettext_lazy("Name, as it is typed to sign in"),

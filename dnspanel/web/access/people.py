@@ -193,7 +193,7 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
 def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
     """Create a link that sets the person's password, and show it once.
 
-    Asks the administrator for their own password first.
+    Ask the administrator for their own password first.
     """
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)

@@ -150,7 +150,7 @@ class WhoMayForm(AboutRRsetForm):
         return at
 
     def since(self) -> Since | None:
-        """Return the changes of the person's rights over the zone since the requested time.
+        """Return the changes to the person's rights over the zone since the requested time.
 
         Return None if no time was requested. The form must be valid.
         """

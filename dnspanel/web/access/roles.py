@@ -29,7 +29,7 @@ _OFFERED = [each for each in Permission if each in verbs.GIVEABLE - _BY_RIGHTS]
 
 
 class OwnRoleForm(PanelForm):
-    """The name of a custom role, with its rights and permissions."""
+    """The form of a custom role: its name, rights and permissions."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),

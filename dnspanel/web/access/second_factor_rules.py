@@ -1,4 +1,4 @@
-"""The page of the rules that require a second factor of roles and teams, for people with the permission `people`."""
+"""The view of second-factor rules for roles and teams, for people with the permission `people`."""
 
 from django import forms
 from django.contrib import messages
@@ -18,7 +18,7 @@ from dnspanel.zones.rights import access
 
 
 class RulesForm(PanelForm):
-    """The roles and teams that need a second factor, and how many days a person has to set one up."""
+    """The form for the roles and teams that need a second factor, and for the days that people have to set one up."""
 
     roles = forms.MultipleChoiceField(
         label=gettext_lazy("Everybody who is"),

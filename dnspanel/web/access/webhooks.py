@@ -285,7 +285,7 @@ def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, r
 @csrf_exempt  # the key in the URL is the authority, and mail programs send no token (RFC 8058, section 3.1)
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_mails(request: HttpRequest, key: str) -> HttpResponse:
-    """Ask whether to stop the emails of a webhook. A POST, from the page or a mail program, stops them."""
+    """Show the page that stops the emails of a webhook. A POST, from the page or a mail program, stops them."""
     try:
         webhook = hooks.webhook_of_stop_key(key)
     except WebhookUnknown:

@@ -15,7 +15,7 @@ from dnspanel.web.frame.layout import PanelRequest
 
 
 class TimeZoneForm(PanelForm):
-    """The choice of a time zone from the system's time zone database."""
+    """The form that chooses a time zone from the system's time zone database."""
 
     time_zone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),

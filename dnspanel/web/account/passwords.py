@@ -26,7 +26,7 @@ _MAIL_LIFETIME = 600.0  # seconds in which a worker has to take it; no person wa
 
 
 class ForgottenForm(PanelForm):
-    """The email address of an account."""
+    """The form for the email address of an account."""
 
     email = forms.EmailField(
         label=gettext_lazy("Mail address"), widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
@@ -47,7 +47,7 @@ class NewPasswordForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def forgotten(request: HttpRequest) -> HttpResponse:
-    """Ask for an email address and send a link. The answer doesn't reveal whether the account exists."""
+    """Ask for an email address and send a password link. The page doesn't reveal whether the account exists."""
     if not settings.EMAIL_HOST:
         raise Http404
     form = ForgottenForm(request.POST or None)

@@ -35,7 +35,7 @@ from dnspanel.web.frame.layout import PanelRequest, no_store
 
 
 class CodeForm(PanelForm):
-    """A code from an authenticator app, or a recovery code."""
+    """The form for a code from an authenticator app, or a recovery code."""
 
     code = forms.CharField(
         label=gettext_lazy("Code"),

@@ -18,7 +18,7 @@ _TIME = {"type": "time", "class": "input"}
 
 
 class RouteForm(PanelForm):
-    """The address of a route, the lowest severity that is sent to it, and its quiet hours."""
+    """The form of a route: its address, the lowest severity that is sent there, and its quiet hours."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),

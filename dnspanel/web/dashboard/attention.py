@@ -83,7 +83,7 @@ def _of_hold(person: User) -> Iterator[Line]:
 
 
 def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
-    """Yield open alerts, and unhealthy nodes that have no alert yet."""
+    """Yield lines about open alerts, and about unhealthy nodes that have no alert yet."""
     if not can(person, Permission.FLEET):
         return
     alerts = open_alerts()
@@ -124,7 +124,7 @@ def _of_rollovers(person: User) -> Iterator[Line]:
 
 
 def _of_imports(person: User, now: datetime) -> Iterator[Line]:
-    """Yield the person's own imports that failed recently and weren't retried."""
+    """Yield lines about the person's own imports that failed recently and weren't retried."""
     if not can(person, Permission.EDIT):
         return
     failed = jobs_visible_to(person).filter(
@@ -155,7 +155,10 @@ def _of_draft(person: User, counts: Sequence[DraftCounts], now: datetime) -> Ite
 
 
 def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
-    """Yield tokens that expire soon without a successor: the person's own, or all for people who manage people."""
+    """Yield lines about tokens that expire soon without a successor.
+
+    These are the person's own tokens, or all tokens for people who manage people.
+    """
     actor = actor_of(person)
     if actor is None:
         return
@@ -179,7 +182,7 @@ def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
 
 
 def _of_requests(person: User, now: datetime) -> Iterator[Line]:
-    """Yield freezes of all zones, requests waiting for the person's approval, and the person's overdue requests."""
+    """Yield lines about freezes of all zones, requests waiting for the person, and the person's overdue requests."""
     if not can(person, Permission.READ):
         return
     told = attention_of(person, now)
@@ -202,7 +205,7 @@ def _address_of(request: PublishRequest) -> str:
 
 
 def _of_expiries(person: User, now: datetime) -> Iterator[Line]:
-    """Yield records that will expire within a week, and expired records whose removal was refused."""
+    """Yield lines about records that will expire within a week, and expired records whose removal was refused."""
     for expiry in expiring(person, until=now + EXPIRES_SOON, limit=MOST_LINES):
         what = f"{expiry.name} {rdata.type_to_text(expiry.type)}"
         url = row_address(expiry.zone.name, expiry.name, expiry.type)

@@ -47,7 +47,7 @@ class SigningForm(PublishingForm):
 
 
 class DenialForm(SigningForm):
-    """The choice of NSEC or NSEC3 to prove that a name doesn't exist."""
+    """The form that chooses NSEC or NSEC3 to prove that a name doesn't exist."""
 
     name = "denial"
     denial = forms.ChoiceField(
@@ -115,7 +115,7 @@ class DenialForm(SigningForm):
 
 
 class KeyChoice(forms.Form):
-    """The algorithm and size of a new key."""
+    """The form fields for the algorithm and size of a new key."""
 
     algorithm = forms.TypedChoiceField(
         label=gettext_lazy("Algorithm"),
@@ -161,7 +161,7 @@ class SignForm(KeyChoice, DenialForm):
 
 
 class CdsForm(SigningForm):
-    """The CDS and CDNSKEY records that the zone publishes for its parent (RFC 7344, 8078)."""
+    """The form for the CDS and CDNSKEY records that the zone publishes for its parent (RFC 7344, 8078)."""
 
     name = "cds"
     cds = forms.ChoiceField(
@@ -214,7 +214,7 @@ class _SmallFiles(forms.FileField):
 
 
 class AddKeyForm(KeyChoice, SigningForm):
-    """A new key to generate, or an existing key as private-key text."""
+    """The form that adds a key: a new key to generate, or an existing key as private-key text."""
 
     name = "key"
     flags = forms.TypedChoiceField(
@@ -304,7 +304,7 @@ def _key_text(text: str) -> str | None:
 
 
 class OtherKeyForm(SigningForm):
-    """Another signer's DNSKEY for the zone."""
+    """The form for another signer's DNSKEY for the zone."""
 
     name = "other_key"
     dnskey = forms.CharField(
@@ -322,7 +322,7 @@ class OtherKeyForm(SigningForm):
 
 
 class KeyForm(PublishingForm):
-    """A change to a key: whether it signs, and whether it is in the DNSKEY RRset. Omitted fields don't change."""
+    """The form of a change to a key: whether it signs, and whether it is published. Omitted fields don't change."""
 
     active = forms.NullBooleanField()
     published = forms.NullBooleanField()

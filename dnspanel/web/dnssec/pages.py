@@ -256,7 +256,7 @@ def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Change the CDS and CDNSKEY records of the zone. Asks before requesting that the parent deletes its DS."""
+    """Change the CDS and CDNSKEY records of the zone. Confirm first if they ask the parent to delete its DS."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     state = dnssec.signing_of(zone)
     form = CdsForm(request.POST, state=state)

@@ -21,7 +21,7 @@ _FIELDS = {"nsec3": "denial"}  # where what a verb refuses is shown
 
 
 class PolicyForm(KeyChoice, DenialForm):
-    """The terms of a DNSSEC policy."""
+    """The form for the name and terms of a DNSSEC policy."""
 
     name = "policy"
     policy_name = forms.CharField(
@@ -117,7 +117,7 @@ class PolicyForm(KeyChoice, DenialForm):
 
 
 class AttachForm(SigningForm):
-    """A tag or a team whose zones get the policy."""
+    """The form that attaches a policy to a tag or a team, for all its zones."""
 
     name = "attach"
     tag = forms.CharField(
@@ -140,7 +140,7 @@ class AttachForm(SigningForm):
 
 
 class ReplaceForm(SigningForm):
-    """The policy that replaces a deleted one."""
+    """The form for the policy that replaces a deleted one."""
 
     name = "replace"
     replaced_by = forms.ModelChoiceField(
@@ -155,7 +155,7 @@ class ReplaceForm(SigningForm):
 
 
 class OwnPolicyForm(SigningForm):
-    """The zone's own policy. Empty means the policy of its tags or team, or the default."""
+    """The form for the zone's own policy. Empty means the policy of its tags or team, or the default."""
 
     name = "own"
     policy = forms.ModelChoiceField(
@@ -173,7 +173,7 @@ class OwnPolicyForm(SigningForm):
 
 
 class RunForm(PublishingForm):
-    """The zones of a run: all zones, or the zones of one policy, optionally filtered by a search."""
+    """The form for the zones of a run: all zones, or the zones of one policy, optionally filtered by a search."""
 
     policy = forms.ModelChoiceField(
         DnssecPolicy.objects.all(),

@@ -16,7 +16,7 @@ _SELECT = {"class": "input"}
 
 
 class BeginRolloverForm(SigningForm):
-    """The keys to roll over, and the algorithm."""
+    """The form that starts a rollover: the keys to roll over, and the algorithm."""
 
     name = "rollover"
     kind = forms.ChoiceField(label=gettext_lazy("What to roll over"), widget=forms.Select(attrs=_SELECT))
@@ -38,7 +38,7 @@ class BeginRolloverForm(SigningForm):
 
 
 class CancelRolloverForm(SigningForm):
-    """A confirmation to cancel the rollover and return to the old keys."""
+    """The form that confirms canceling the rollover and returning to the old keys."""
 
     name = "cancel"
     withdrawn = forms.BooleanField(
@@ -49,7 +49,7 @@ class CancelRolloverForm(SigningForm):
 
 
 class EmergencyForm(SigningForm, TypedNameForm):
-    """The compromised key, and the typed name of the zone, which confirms that answers will fail for some time."""
+    """The form for the compromised key. The typed zone name confirms that answers will fail for some time."""
 
     name = "emergency"
     kind = forms.ChoiceField(

@@ -33,7 +33,7 @@ from replication.errors import BadName
 
 
 class CopyForm(PanelForm):
-    """The target zone, and how to treat records that already exist there."""
+    """The form for the target zone of copied records, and for the treatment of records that already exist there."""
 
     target = forms.CharField(
         label=gettext_lazy("To the zone"),

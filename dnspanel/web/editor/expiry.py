@@ -21,7 +21,7 @@ from replication.dns.rrset import Change
 
 
 class ExpiryForm(forms.Form):
-    """The time at which an RRset will be removed automatically."""
+    """The form for the time at which an RRset will be removed automatically."""
 
     remove_at = OwnClockField(label=gettext_lazy("Remove at"))
 

@@ -39,7 +39,7 @@ class ManyZonesForm(ManyForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def changes_many(request: PanelRequest) -> HttpResponse:
-    """Ask how to change all records that a search finds. A POST previews the changes, then adds them to the draft."""
+    """Show the form that changes all records of a search. A POST previews the changes, then adds them to the draft."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _show(request, ManyZonesForm(initial={"q": request.GET.get("q", "")[:LONGEST_SEARCH]}), None)

@@ -47,7 +47,7 @@ ROWS_PER_PAGE = 100
 
 
 class CutoverForm(PanelForm):
-    """The old server, the zones to compare, and the resolver that finds the parents' name servers."""
+    """The form for the old server, the zones to compare, and the resolver that finds the parents' name servers."""
 
     job = forms.IntegerField(required=False, widget=forms.HiddenInput)
     q = forms.CharField(

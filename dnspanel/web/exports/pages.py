@@ -53,7 +53,7 @@ TONES = {
 
 
 class ExportForm(PanelForm):
-    """The zones and the format of an export. For a dnsperf query file, also the kinds of queries."""
+    """The form for the zones and the format of an export. A dnsperf query file also needs the kinds of queries."""
 
     zone = forms.CharField(required=False, max_length=1100, widget=forms.HiddenInput)
     q = forms.CharField(

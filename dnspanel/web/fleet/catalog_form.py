@@ -17,7 +17,7 @@ from replication.errors import BadName
 
 
 class TeamAndTagsForm(PanelForm):
-    """The team and tags that members get."""
+    """A form with the team and tags that catalog members get."""
 
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"), label=gettext_lazy("Team of members"), required=False, empty_label="none"
@@ -36,7 +36,7 @@ class TeamAndTagsForm(PanelForm):
 
 
 class CatalogForm(TeamAndTagsForm):
-    """The settings for zones that a catalog lists."""
+    """The form of a catalog's settings for its members."""
 
     within = forms.CharField(
         label=gettext_lazy("Members lie below"),
@@ -68,7 +68,7 @@ class CatalogForm(TeamAndTagsForm):
 
 
 class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
-    """The name and primaries of a catalog zone, and the settings for zones that it lists."""
+    """The form that follows a catalog: its name and primaries, and the settings for its members."""
 
     field_order = ("form_id", "name", *PrimariesForm.base_fields)
 
@@ -87,7 +87,7 @@ class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
 
 
 class RuleForm(TeamAndTagsForm, PrimariesForm):
-    """The settings for the members of one group."""
+    """The form of a rule: the settings for the members of one group."""
 
     field_order = ("group", "team", "tags", *PrimariesForm.base_fields)
 

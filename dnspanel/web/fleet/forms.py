@@ -26,7 +26,7 @@ DRAINS = [
 
 
 class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A group of nodes, by name, in the order in which groups get publications."""
+    """A field for a group of nodes, by name. Groups are listed in the order in which they get publications."""
 
     def __init__(self) -> None:
         groups = NodeGroup.objects.order_by("order")
@@ -42,7 +42,7 @@ class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
 
 class TagsField(forms.CharField):
-    """Tags separated by spaces or commas. The cleaned value is a list."""
+    """A field for tags separated by spaces or commas. The cleaned value is a list."""
 
     def __init__(
         self, label: str = gettext_lazy("Tags"), help_text: str = gettext_lazy("Site, role: berlin anycast.")
@@ -55,7 +55,7 @@ class TagsField(forms.CharField):
 
 
 class NodeDescriptionForm(PanelForm):
-    """The group, tags and public addresses of a node."""
+    """The form for the group, tags and public addresses of a node."""
 
     group = GroupField()
     tags = TagsField()
@@ -72,7 +72,7 @@ class NodeDescriptionForm(PanelForm):
 
 
 class DrainForm(PanelForm):
-    """The reason for draining nodes, and the duration."""
+    """The form that drains nodes: the reason and the duration."""
 
     reason = forms.CharField(
         max_length=200, required=False, widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Reason")})
@@ -86,7 +86,7 @@ class DrainForm(PanelForm):
 
 
 class NewNodeForm(PanelForm):
-    """The name, role, schema, group, tags and addresses of a new node."""
+    """The form of a new node: its name, role, schema, group, tags and addresses."""
 
     name = forms.CharField(
         max_length=63,

@@ -23,7 +23,7 @@ _OF_NODE = "weight-"
 
 
 class FrontForm(PanelForm):
-    """The nodes of a front with their weights, and the front's limits. The verb checks the limits."""
+    """The form of a front: its nodes with their weights, and its limits, which the verb checks."""
 
     minimum = forms.IntegerField(
         label=gettext_lazy("Nodes at least"),

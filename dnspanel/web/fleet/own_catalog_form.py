@@ -14,7 +14,7 @@ from replication.errors import BadName
 
 
 class GroupsForm(PanelForm):
-    """The tags that become groups of a produced catalog."""
+    """The form for the tags that become groups of a produced catalog."""
 
     group_tags = forms.CharField(
         label=gettext_lazy("Groups"),
@@ -34,7 +34,7 @@ class GroupsForm(PanelForm):
 
 
 class NewOwnCatalogForm(GroupsForm, PublishingForm):
-    """The name, team and groups of a new produced catalog."""
+    """The form of a new produced catalog: its name, team and groups."""
 
     field_order = ("form_id", "name", "team", "group_tags")
 
@@ -60,7 +60,7 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
 
 
 class PutInForm(PanelForm):
-    """The zones to add to a produced catalog."""
+    """The form for the zones to add to a produced catalog."""
 
     zones = forms.CharField(
         label=gettext_lazy("Zones"),

@@ -13,7 +13,7 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, split_lis
 
 
 class SecondaryForm(PublishingForm):
-    """The terms of a secondary. `set_up_secondaries` checks them."""
+    """The form for the terms of a secondary. `set_up_secondaries` checks them."""
 
     name = forms.CharField(
         max_length=set_up_secondaries.LONGEST_NAME,

@@ -76,7 +76,7 @@ def _by_your_clock() -> str:
 
 
 class OwnClockField(forms.DateTimeField):
-    """A date and time to the minute in the reader's time zone, which the default help text names."""
+    """A field for a date and time, to the minute, in the reader's time zone, which the default help text names."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("help_text", lazy(_by_your_clock, str)())  # whose clock is known when a page is made
@@ -132,7 +132,7 @@ class PublishingForm(PanelForm):
 
 
 class ZoneSettingsForm(PanelForm):
-    """The tags and the team of a zone."""
+    """The form for the tags and the team of a zone."""
 
     tags = forms.CharField(
         label=gettext_lazy("Tags"),
@@ -214,7 +214,7 @@ class DeleteZoneForm(TypedNameForm):
 
 
 class DecisionForm(PanelForm):
-    """The choice of whose data to keep after a lost history. A page has two such forms, so their ids differ."""
+    """The form that chooses which data to keep after a lost history. A page has two such forms, so their ids differ."""
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = forms.CharField(

@@ -1,4 +1,4 @@
-"""The view that saves how a list looks for its reader: its columns and row density."""
+"""The view that saves the look of a list for its reader: its columns and row density."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse

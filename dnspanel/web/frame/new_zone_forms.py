@@ -102,7 +102,7 @@ class ReverseOffer:
 
 
 class NewZoneForm(ApexForm, PublishingForm):
-    """The names of new zones, one per line, and their initial name servers."""
+    """The form of new zones: their names, one per line, and their initial name servers."""
 
     field_order = ("form_id", "names")
 
@@ -278,7 +278,7 @@ class NewZoneForm(ApexForm, PublishingForm):
 
 
 class CloneZoneForm(NewZoneForm):
-    """The names of new zones that get the records of another zone."""
+    """The form for the names of new zones that get the records of another zone."""
 
     nameservers = None  # type: ignore[assignment]  # as the source has them
     hostmaster = None  # type: ignore[assignment]
@@ -300,7 +300,7 @@ class CloneZoneForm(NewZoneForm):
 
 
 class ZoneDefaultsForm(ApexForm):
-    """The initial values of the form for new zones. Values fixed by the environment are read-only."""
+    """The form for the defaults of new zones. Values fixed by the environment are read-only."""
 
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
 

@@ -10,7 +10,7 @@ from dnspanel.web.frame.forms import PanelForm
 
 
 class InviteForm(PanelForm):
-    """The role of an invited person."""
+    """The form for the role of an invited person."""
 
     role = forms.ChoiceField(choices=Role.choices, initial=Role.EDITOR)
 
@@ -22,7 +22,7 @@ def role_choices() -> list[tuple[str, str]]:
 
 
 class RoleForm(PanelForm):
-    """The new role of a person."""
+    """The form for the new role of a person."""
 
     role = forms.ChoiceField(choices=role_choices)
 
@@ -35,7 +35,7 @@ class RoleForm(PanelForm):
 
 
 class LdapPasswordForm(PanelForm):
-    """The name and password of a person on an LDAP server."""
+    """The form for a person's name and password on an LDAP server."""
 
     typed = forms.CharField(
         label=gettext_lazy("Name there"),
@@ -51,7 +51,7 @@ class LdapPasswordForm(PanelForm):
 
 
 class WelcomeForm(PanelForm):
-    """The account that an invitation creates."""
+    """The form of an account that an invitation creates."""
 
     username = forms.CharField(
         label=gettext_lazy("Name"),

@@ -11,7 +11,7 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, SecretInput
 
 
 class PrimariesForm(PanelForm):
-    """The addresses of primaries, one per line in order of preference, and the key. `terms` returns both."""
+    """The form for primaries: their addresses, one per line in order of preference, and the key."""
 
     addresses = forms.CharField(
         label=gettext_lazy("Primaries"),
@@ -94,7 +94,7 @@ class PrimariesForm(PanelForm):
 
 
 class PastRulesForm(PanelForm):
-    """The reason for changing the primaries of a governed or frozen zone, and the choice to bypass its rules."""
+    """The form to bypass the rules of a governed or frozen zone when its primaries change, with the reason."""
 
     reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=500)
     past_rules = forms.BooleanField(

@@ -62,7 +62,7 @@ class NoteDiff:
 
 @dataclass(frozen=True)
 class DisplayDiff:
-    """A change of one RRset, for the review and the history."""
+    """A change to one RRset, for the review and the history."""
 
     zone: str
     diff: RRsetDiff
@@ -111,7 +111,7 @@ class DisplayDiff:
 
     @property
     def note_diffs(self) -> list[NoteDiff]:
-        """The changes of the RRset's tags and value comments. For a new RRset, all of them."""
+        """The changes to the RRset's tags and value comments. For a new RRset, all tags and comments."""
         before, after = (NO_NOTES if each is None else each.notes for each in (self.before, self.after))
         if before == after or self.after is None:
             return []

@@ -46,7 +46,7 @@ class ListedView:
 
 
 class ViewForm(PanelForm):
-    """The name of a saved view, and the team that it is shared with."""
+    """The form for the name of a saved view, and for the team that it is shared with."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
     team = forms.ChoiceField(label=gettext_lazy("Also for"), required=False)
@@ -67,7 +67,7 @@ class ViewForm(PanelForm):
 
 
 class NewViewForm(ViewForm):
-    """A new saved view, with options to keep its columns and to apply it to all zones."""
+    """The form of a new saved view, with options to keep its columns and to apply it to all zones."""
 
     columns = forms.BooleanField(label=gettext_lazy("With its columns, as I see them now"), required=False)
     everywhere = forms.BooleanField(label=gettext_lazy("For the records of every zone"), required=False)

@@ -1,4 +1,4 @@
-"""Text about how many nodes have acknowledged a publication."""
+"""The text with the number of nodes that have acknowledged a publication."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

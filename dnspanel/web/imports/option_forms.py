@@ -16,7 +16,7 @@ _APEX_CHOICES = [
 
 
 class OptionsForm(PanelForm):
-    """How zones are read, and what to do with new and existing zones."""
+    """The options of an import: how to read zones, and what to do with new and existing zones."""
 
     new = forms.ChoiceField(
         label=gettext_lazy("New zones"), choices=[("create", gettext_lazy("Create")), ("skip", gettext_lazy("Skip"))]
@@ -69,7 +69,7 @@ class OptionsForm(PanelForm):
 
 
 class TypedForm(PanelForm):
-    """A confirmation by typing the text `confirmation`."""
+    """A form that is confirmed by typing the text `confirmation`."""
 
     typed = forms.CharField(
         max_length=300,

@@ -28,7 +28,7 @@ _MONO_TEXT = {**_PLAIN, "class": "textarea input-mono"}
 
 
 class SourceForm(PublishingForm):
-    """The source of an import. `parameters` and `secret` are the arguments of `jobs.create_job`."""
+    """The base of the forms of sources. `parameters` and `secret` are the arguments of `jobs.create_job`."""
 
     kind: ClassVar[SourceKind]
     takes_files: ClassVar[bool] = False
@@ -64,14 +64,14 @@ class SourceForm(PublishingForm):
 
 
 class FilesForm(SourceForm):
-    """Zone files and archives of them."""
+    """The form for zone files, and archives that contain zone files."""
 
     kind = SourceKind.FILES
     takes_files = True
 
 
 class JsonForm(SourceForm):
-    """JSON files from the panel's own export, or lists of RRsets."""
+    """The form for JSON files from the panel's own export, or lists of RRsets."""
 
     kind = SourceKind.JSON
     takes_files = True
@@ -96,7 +96,7 @@ class JsonForm(SourceForm):
 
 
 class CsvForm(SourceForm):
-    """A CSV table. The next page assigns meanings to its columns."""
+    """The form for a CSV table. The next page assigns meanings to its columns."""
 
     kind = SourceKind.CSV
     takes_files = True
@@ -104,7 +104,7 @@ class CsvForm(SourceForm):
 
 
 class DumpForm(SourceForm):
-    """A PowerDNS database dump by pg_dump, mysqldump or SQLite's `.dump`."""
+    """The form for a PowerDNS database dump by pg_dump, mysqldump or SQLite's `.dump`."""
 
     kind = SourceKind.POWERDNS_DUMP
     takes_files = True
@@ -112,14 +112,14 @@ class DumpForm(SourceForm):
 
 
 class LmdbForm(SourceForm):
-    """The LMDB files of a PowerDNS server: the main file and its shards."""
+    """The form for the LMDB files of a PowerDNS server: the main file and its shards."""
 
     kind = SourceKind.POWERDNS_LMDB
     takes_files = True
 
 
 class PasteForm(SourceForm):
-    """A pasted zone file."""
+    """The form for a pasted zone file."""
 
     kind = SourceKind.PASTE
 
@@ -162,7 +162,7 @@ class PasteForm(SourceForm):
 
 
 class AxfrForm(SourceForm):
-    """A running name server that allows us to transfer its zones."""
+    """The form for a running name server that allows the panel to transfer its zones."""
 
     kind = SourceKind.AXFR
 
@@ -254,7 +254,7 @@ class AxfrForm(SourceForm):
 
 
 class PowerdnsApiForm(SourceForm):
-    """The HTTP API of a PowerDNS server."""
+    """The form for the HTTP API of a PowerDNS server."""
 
     kind = SourceKind.POWERDNS_API
 
@@ -306,7 +306,7 @@ class PowerdnsApiForm(SourceForm):
 
 
 class PowerdnsSqlForm(SourceForm):
-    """The database of a PowerDNS server."""
+    """The form for the database of a PowerDNS server."""
 
     kind = SourceKind.POWERDNS_SQL
 

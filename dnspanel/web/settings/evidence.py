@@ -39,7 +39,7 @@ _SECRET_STAYS = gettext_lazy("Empty: what is stored stays. It is never shown.")
 
 
 class DestinationForm(PanelForm):
-    """The receiver of the audit log, the CA that verifies it, and the panel's credentials for it."""
+    """The form of an audit log destination: its address, the CA that verifies it, and the panel's credentials."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
     address = forms.CharField(max_length=LONGEST_URL, widget=forms.TextInput(attrs=MONO))

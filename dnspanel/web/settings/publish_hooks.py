@@ -26,7 +26,7 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("questions that seem to be thi
 
 
 class HookForm(ScopeForm):
-    """The URL of a hook, and the decision if it doesn't answer."""
+    """The form of a hook: its URL, and the decision if it doesn't answer."""
 
     name = forms.CharField(
         required=False,

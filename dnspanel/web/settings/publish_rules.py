@@ -71,7 +71,7 @@ class DisplayFreeze:
 
 
 class ScopeForm(PanelForm):
-    """The zones that a rule applies to, and the reason for it."""
+    """The base of the forms of rules: the zones that a rule applies to, and the reason for it."""
 
     zone = forms.CharField(required=False, max_length=1100, widget=forms.TextInput(attrs=MONO))
     tag = forms.CharField(required=False, max_length=40, widget=forms.TextInput(attrs=MONO))
@@ -127,7 +127,7 @@ class ScopeForm(PanelForm):
 
 
 class ApprovalRuleForm(ScopeForm):
-    """The changes that need approval, and the people who can approve them."""
+    """The form of an approval rule: the changes that need approval, and the people who can approve them."""
 
     needed = forms.IntegerField(
         label=gettext_lazy("How many approve"),
@@ -215,7 +215,7 @@ class ApprovalRuleForm(ScopeForm):
 
 
 class FreezeForm(ScopeForm):
-    """The period of a freeze, and its repetition."""
+    """The form of a freeze: its period, and its repetition."""
 
     starts_at = OwnClockField(label=gettext_lazy("From"), help_text="")
     ends_at = OwnClockField(label=gettext_lazy("Until"))

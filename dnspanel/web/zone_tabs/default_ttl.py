@@ -28,7 +28,7 @@ from dnspanel.zones.settings.settings_of_zone import change_default_ttl
 
 
 class DefaultTtlForm(PanelForm):
-    """The TTL of new records, and whether records with the old default get it too."""
+    """The form for the TTL of new records, which records with the old default can get too."""
 
     default_ttl = forms.CharField(
         label=gettext_lazy("TTL of new records"),

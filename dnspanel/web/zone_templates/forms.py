@@ -51,7 +51,7 @@ def kind_label(kind: VariableKind) -> str:
 
 
 class HeadForm(PanelForm):
-    """The name, team and description of a template."""
+    """The form for the name, team and description of a template."""
 
     template_name = forms.CharField(  # type: ignore[assignment]  # the field takes the place of a form's own template
         label=gettext_lazy("Name"),
@@ -93,7 +93,7 @@ class HeadForm(PanelForm):
 
 
 class NewTemplateForm(HeadForm):
-    """The name, team and description of a new template, and whether it is for whole zones or is a snippet."""
+    """The form of a new template: its name, team, description, and use (for whole zones or as a snippet)."""
 
     # A set of name servers is made of names, on a page of its own.
     kind = forms.ChoiceField(
@@ -118,7 +118,7 @@ class VariableRow:
 
 
 class TextForm(PanelForm):
-    """The text of a template version. Each variable in the text has a row for its declaration."""
+    """The form for the text of a template version. Each variable in the text has a row for its declaration."""
 
     text = forms.CharField(
         label=gettext_lazy("Records"),

@@ -38,7 +38,7 @@ _LABELS: Labels = {
 
 
 class RunForm(PublishingForm):
-    """The zones of a template run."""
+    """The form for the zones of a template run."""
 
     scope = forms.ChoiceField(
         label=gettext_lazy("Zones"),
@@ -67,7 +67,7 @@ class RunForm(PublishingForm):
 
 
 class CarryOutForm(PublishingForm):
-    """The choice to also overwrite records that were edited by hand."""
+    """The form with the choice to also overwrite records that were edited by hand."""
 
     overwrite = forms.BooleanField(required=False)
 

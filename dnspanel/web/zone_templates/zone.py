@@ -36,7 +36,7 @@ MOST_CHECKED = 200  # RRsets whose rules the preview looks at; the review looks 
 
 @dataclass(frozen=True, slots=True)
 class DisplayStep:
-    """The change of one RRset, with a checkbox."""
+    """The change to one RRset, with a checkbox."""
 
     step: Step
     diff: DisplayDiff

@@ -46,7 +46,7 @@ _OF_UNDO: Labels = {
 
 
 class CarryOutForm(PublishingForm):
-    """The typed number of zones, which confirms deleting them."""
+    """The form that applies a run. If the run deletes zones, their typed number is the confirmation."""
 
     typed_count = forms.IntegerField(required=False)
 
@@ -173,7 +173,7 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Undo the changes of a run."""
+    """Undo the changes that a run made."""
     _require(request)
     run = change_run_queries.run_for(request.user, change_run_id)
     form = PublishingForm(request.POST)

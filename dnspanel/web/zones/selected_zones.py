@@ -161,7 +161,7 @@ class ManyZonesForm(PanelForm):
         return split_list(str(self.cleaned_data.get("tags", "")))
 
     def marks(self) -> Marks:
-        """Return the requested changes of tags and team. Raise SettingsRefused for an invalid tag."""
+        """Return the requested changes to tags and team. Raise SettingsRefused for an invalid tag."""
         match self.cleaned_data["act"]:
             case "add":
                 return marks_of(add=self._typed_tags())
@@ -183,7 +183,7 @@ class ManyZonesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_many_zones(request: PanelRequest) -> HttpResponse:
-    """Ask how to change many zones. The first POST previews the change, and the second makes it."""
+    """Show the form that changes many zones. The first POST previews the change, and the second makes it."""
     if not change_run_queries.may_begin_runs(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":

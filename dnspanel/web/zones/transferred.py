@@ -26,7 +26,7 @@ from replication.errors import BadName
 
 
 class NewTransferredZoneForm(PrimariesForm, PublishingForm):
-    """The name of a new zone, and its primaries."""
+    """The form of a new transferred zone: its name and its primaries."""
 
     field_order = ("form_id", "name")
 

@@ -73,7 +73,7 @@ class DisplayRevision:
 
     @property
     def kind(self) -> str:
-        """The kind of the revision as text, or empty for a change of RRsets."""
+        """The kind of the revision as text, or empty for a change to RRsets."""
         return (
             ""
             if self.row.kind == RevisionKind.CHANGE
@@ -154,7 +154,7 @@ def revision_of(zone: Zone, number: int) -> Revision:
 
 @require_safe
 def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """Show the changes of one revision, and the ways to revert it."""
+    """Show the changes in one revision, and the ways to revert it."""
     zone = access.zone_for_reading(request.user, zone_name)
     row = queries.history_page(zone=zone, before=number + 1, limit=1).rows
     found = revision_of(zone, number)

@@ -41,7 +41,7 @@ def mapping_of(text: str, zone: str) -> CsvMapping | None:
 
 
 def read_table(text: str, zone: str, mapping: CsvMapping) -> list[PastedLine]:
-    """Return each row as a line of a zone file, with the number of its first line.
+    """Return each row as a line of a zone file, with the number of the row's first line.
 
     Names that end in the zone's name are absolute, as usual in tables. A row of another zone is refused. Raise
     TooManyLines, before any row is read, if there are more than MOST_LINES.

@@ -35,7 +35,7 @@ REQUESTS_PER_PAGE = 50
 
 
 class TimeForm(PanelForm):
-    """The time at which a request is published automatically."""
+    """The form for the time at which a request is published automatically."""
 
     publish_at = OwnClockField(label=gettext_lazy("Publish at"))
 
