@@ -49,7 +49,7 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
 def who_is_here(request: PanelRequest) -> HttpResponse:
     """Return the username of the signed-in person as JSON for scripts, or a page for people.
 
-    The page is for a tab whose person signed in again in another tab.
+    The page is for a person who signed in again in a second tab and can return to the first.
     """
     if get_adapter().is_ajax(request):
         return JsonResponse({"user": request.user.username})

@@ -28,7 +28,7 @@ class FleetNow:
 
     @property
     def tile(self) -> "FleetNow":
-        """This object, under the name that the graph templates of a node use."""
+        """This object itself, because the graph templates of nodes expect the name `tile`."""
         return self
 
 

@@ -63,7 +63,7 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Complete the upload. Files in this form, sent without scripts, are received first."""
+    """Complete the upload. Files that the form sends without scripts are received first."""
     job = queries.job_for(request.user, job_id)
     by_script = request.accepts("application/json") and not request.accepts("text/html")
     try:

@@ -104,7 +104,7 @@ class DestinationForm(PanelForm):
 
 @require_safe
 def evidence_list(request: PanelRequest) -> HttpResponse:
-    """List the destinations, with how far each has received the log."""
+    """List the destinations, with the progress of each in receiving the log."""
     destinations.require_operator(request.user)
     rows = destinations.destination_rows()
     context = {"rows": rows, "may_add": len(rows) < destinations.MOST_DESTINATIONS, "tab": "evidence"}

@@ -104,7 +104,7 @@ class DisplayTemplateRun(DisplayRun[TemplateRun]):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_runs(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the form of a new run of a template, and the recent runs. A POST starts a dry run."""
+    """Show the form of a new template run, and the recent runs. A POST starts a dry run."""
     require(request.user, Permission.EDIT)
     template = access.template_for(request.user, template_id)
     variables = variables_stored(version_of(template))
