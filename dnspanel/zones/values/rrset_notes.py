@@ -43,7 +43,10 @@ def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
-    """Return notes from the format of `Notes.to_json`, for clients' input. Raise ValueError and the errors of `notes_of`."""
+    """Return notes from a client's input in the format of `Notes.to_json`.
+
+    Raise ValueError, and the errors of `notes_of`.
+    """
     if not isinstance(found, dict) or found.keys() - {"tags", "value_comments"}:
         raise ValueError(gettext("an object with “tags” and “value_comments” and nothing else is needed"))
     tags, comments = found.get("tags", []), found.get("value_comments", {})
