@@ -71,7 +71,7 @@ def look_at_what_is_published() -> None:
 
 @shared_task(ignore_result=True)
 def resume_denial() -> None:
-    """Resume changes of denial of existence that a killed process left paused, or that wait between two chains.
+    """Resume changes to the denial of existence that a killed process left paused or between two chains.
 
     Runs every minute.
     """

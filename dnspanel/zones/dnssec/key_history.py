@@ -1,6 +1,6 @@
 """The history of a zone's keys: created, in the DNSKEY RRset, signing, in the parent's DS, deleted.
 
-The times are those of the revisions that changed the signing. The times of the DS are those of queries to the parent's
+The times come from the revisions that changed the signing. The times of the DS come from queries to the parent's
 servers. A time that was not stored is missing, not guessed.
 """
 
@@ -143,7 +143,7 @@ class _Change:
 
 
 def _changes(zone: Zone) -> list[_Change]:
-    """Return the newest changes of the zone's signing (at most MOST_CHANGES), oldest first."""
+    """Return the zone's newest signing changes (at most MOST_CHANGES), oldest first."""
     rows = list(SigningChange.objects.filter(zone=zone).order_by("-revision_number")[:MOST_CHANGES])
     numbers = [row.revision_number for row in rows]
     revisions = Revision.objects.filter(zone=zone, number__in=numbers)

@@ -1,4 +1,4 @@
-"""DNSSEC keys as bytes and texts: generate, parse and format keys, and compute DS records and key tags. Pure.
+"""The generation, parsing and formatting of DNSSEC keys, and the computation of DS records and key tags. Pure.
 
 A private key has the form in which PowerDNS and BIND write it ("private-key text"):
 

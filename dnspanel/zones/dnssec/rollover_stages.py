@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The kinds of rollovers: the keys that are replaced, and the method."""
+    """The kinds of rollovers, which differ in the replaced keys and the method."""
 
     ZSK = "zsk"  # pre-publication
     KSK = "ksk"  # double KSK: both sign the DNSKEY RRset, then the DS is exchanged

@@ -1,4 +1,4 @@
-"""A zone's signing at one moment: keys, denial of existence, and other settings of PowerDNS. Pure.
+"""A zone's signing at one moment: keys, denial of existence, and other PowerDNS settings. Pure.
 
 States are stored as JSON. Each change of a state is in the log, like a change of an RRset, so that the served state of
 any sequence can be computed. Private keys are stored elsewhere. A state names keys by their ids, which are also their

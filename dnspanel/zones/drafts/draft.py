@@ -212,7 +212,7 @@ def _edit(pk: int, name: str, type: int, base: Mapping[str, Any] | None, after: 
 
 
 class _New(NamedTuple):
-    """A new operation: the change of an RRset, and the revision that the change is based on."""
+    """A new operation: the change to an RRset, and the revision that the change is based on."""
 
     zone: Zone
     change: Change

@@ -275,8 +275,8 @@ def drafts_of(user: User) -> QuerySet[Draft]:
 def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) -> list[str]:
     """Close the person's drafts with these ids and transfer them to `to`. Return their names. Needs a transaction.
 
-    A draft without a name gets the person's name. If `to` already has a draft of the same name, the former owner's name
-    is added. Raise DraftRefused for a service account, which cannot open drafts.
+    A draft without a name gets the person's name. If `to` already has a draft with the same name, the former owner's
+    name is added. Raise DraftRefused for a service account, which cannot open drafts.
     """
     if not ids:
         return []

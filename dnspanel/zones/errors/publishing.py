@@ -140,7 +140,7 @@ class QuotaExceeded(PublishRefused):
 
 
 class PublishingOnHold(PublishRefused):
-    """Nothing can be published until a person has chosen between the content of the nodes and that of the panel."""
+    """Nothing can be published until a person has chosen between the nodes' content and the panel's."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -366,7 +366,7 @@ def is_concerned(rule: ApprovalRule, types: Counter[int]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """A person with their teams, as rules need them to accept an approval."""
+    """A person and the person's teams, which rules check before they accept an approval."""
 
     user: User
     teams: frozenset[int]

@@ -34,7 +34,7 @@ AnyRule = TypeVar("AnyRule", bound=ZoneRule)
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The zones that a rule covers: one zone, those with a tag, those of a team, or all zones if no field is set."""
+    """The zones that a rule covers: one zone, a tag's zones, a team's zones, or all zones if no field is set."""
 
     zone: Zone | None = None
     tag: str = ""
@@ -79,7 +79,7 @@ def may_govern(person: Person, scope: Scope) -> bool:
 def add_approval_rule(
     *, scope: Scope, terms: ApprovalTerms, reason: str, author: Author, now: datetime
 ) -> ApprovalRule:
-    """Require approval, or a ticket, for changes of zones. The rule also applies to existing drafts and requests.
+    """Require approval, or a ticket, for changes to zones. The rule also applies to existing drafts and requests.
 
     Raise RightMissing, and RuleRefused for invalid terms or more than MOST rules.
     """

@@ -80,7 +80,7 @@ class HistoryPage(Page[HistoryRow]):
 
 @dataclass(frozen=True, slots=True)
 class DraftCounts:
-    """The numbers of changes of one zone in a draft."""
+    """The numbers of changes to one zone in a draft."""
 
     zone_id: int
     zone_name: str

@@ -103,7 +103,7 @@ def first_stored(
 
     In a `large_zone`, the newest changes are read from the zone's newest revisions, and types, TTLs and comments are
     found through the search texts, so that not all RRsets are compared. This works for types and TTLs only if `rows`
-    are all RRsets of the zone except those of a draft (`is_all`).
+    are all RRsets of the zone except RRsets in a draft (`is_all`).
     """
     rows = rows.annotate(sort_key=_STORED[order.column])
     if large_zone is None:

@@ -81,7 +81,7 @@ EVERYTHING = RRsetFilter()
 class RRsetRow:
     """An RRset as published and in the author's draft.
 
-    `conflict` is True if another change of the RRset was published since the author began to edit it.
+    `conflict` is True if another change to the RRset was published since the author began to edit it.
     """
 
     change: Change  # from published to the draft's, which is the published one where the draft says nothing

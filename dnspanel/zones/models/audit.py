@@ -1,4 +1,4 @@
-"""Tables of the audit log's chain."""
+"""Tables for the audit log's chain."""
 
 from typing import Any
 

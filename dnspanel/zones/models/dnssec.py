@@ -1,4 +1,4 @@
-"""Tables of DNSSEC: keys, signing states, rollovers and policies."""
+"""Tables for DNSSEC: keys, signing states, rollovers and policies."""
 
 from typing import Any
 

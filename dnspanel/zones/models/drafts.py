@@ -1,4 +1,4 @@
-"""Tables of drafts."""
+"""Tables for drafts."""
 
 from typing import Any
 from uuid import uuid4

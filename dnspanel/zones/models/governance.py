@@ -1,4 +1,4 @@
-"""Tables of approval rules, freezes and publish hooks."""
+"""Tables for approval rules, freezes and publish hooks."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField

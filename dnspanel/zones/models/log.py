@@ -1,4 +1,4 @@
-"""Tables of the log: publications, the revisions of zones in them, and the changes of each revision."""
+"""Tables for the log: publications, the revisions of zones in them, and each revision's changes."""
 
 from typing import Any
 
@@ -112,7 +112,7 @@ NOT_SERVED = (
 
 
 class Revision(models.Model):
-    """A published, numbered, immutable change of one zone."""
+    """A published, numbered, immutable change to one zone."""
 
     zone = models.ForeignKey(
         Zone, on_delete=models.DO_NOTHING, related_name="revisions", db_constraint=False, db_index=False

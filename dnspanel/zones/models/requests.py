@@ -1,4 +1,4 @@
-"""Tables of requests for approval."""
+"""Tables for requests for approval."""
 
 from typing import Any
 from uuid import uuid4

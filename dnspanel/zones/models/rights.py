@@ -1,4 +1,4 @@
-"""Tables of locks, and of the zone permissions of TSIG keys."""
+"""Tables for locks, and of the zone permissions of TSIG keys."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""Tables of RRsets."""
+"""Tables for RRsets."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField

@@ -1,4 +1,4 @@
-"""Tables of runs over many zones."""
+"""Tables for runs over many zones."""
 
 from typing import Any
 

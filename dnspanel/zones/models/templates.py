@@ -1,4 +1,4 @@
-"""Tables of templates, and of the zones that follow them."""
+"""Tables for templates, and of the zones that follow them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tables of zones, of serials of deleted zones, and of the defaults for new zones."""
+"""Tables for zones, of serials of deleted zones, and of the defaults for new zones."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -349,7 +349,7 @@ def _with_those_above(name: str) -> list[str]:
 
 
 def _inside(name: str, zone: str) -> Iterable[str]:
-    """Yield the name and the names above it, as far as they are below the zone's apex."""
+    """Yield the name and the names above it that are below the zone's apex."""
     return (at for at in (name, *ancestors_within(name, zone)) if at != zone)
 
 

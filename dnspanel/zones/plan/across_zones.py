@@ -1,4 +1,4 @@
-"""The check for records that point at names in other zones that are missing or that the changes remove.
+"""The check for records that point into other zones: at missing names, or at names that the changes remove.
 
 `rules` checks one zone. This module checks the other zones of the panel, with a few queries for any number of records.
 There is no query if no record points out of its zone and no name is removed. Names of zones and records that the person

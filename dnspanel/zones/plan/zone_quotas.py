@@ -1,4 +1,4 @@
-"""Quotas for zones, RRsets in a zone, drafts, and operations in a draft. They are checked when any are added.
+"""Quotas for zones, RRsets in a zone, drafts, and operations in a draft. Only additions are checked.
 
 Deleting and changing are never refused, so a person beyond a quota can always reduce their use.
 """

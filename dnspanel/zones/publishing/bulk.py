@@ -1,6 +1,6 @@
 """The change, deletion and reversal of many zones in one publication. Verbs.
 
-Each act is one transaction and one sequence, and reads and writes in sets: the number of queries does not depend on
+Each act is one transaction and one sequence, and reads and writes in bulk: the number of queries does not depend on
 the number of zones. `in_transaction` runs inside that transaction once the sequence is known, so that the caller can
 record the sequence together with the published changes.
 """
@@ -74,7 +74,7 @@ class _Move:
 
     @property
     def _soa_change(self) -> list[Change]:
-        """The change of the SOA. Empty if the SOA stays the same, which only happens in a presigned zone."""
+        """The change to the SOA. Empty if the SOA stays the same, which only happens in a presigned zone."""
         before, after = self.soa_before, self.soa_after
         return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
 

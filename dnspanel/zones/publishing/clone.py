@@ -97,7 +97,7 @@ def clone_zone(
     Published RRsets are copied with comments and disabled values, the default TTL, and the rules by which the serial
     moves. Names inside the source become names inside the new zone, as owners and as targets. Keys, signatures and DS
     are not copied, because they belong to one name. Each zone begins with its own serial, and is signed from the start
-    if its policy requires that. `with_tags` copies the tags, and needs the right to change settings of the new zones.
+    if its policy requires that. `with_tags` copies the tags, and needs the right to change the new zones' settings.
     Raise the errors of `content_for_clones` and `edit.create_zones`.
     """
     content = content_for_clones(source=source, author=acting.author, count=len(zone_names))

@@ -1,4 +1,4 @@
-"""Drafts that delegate a zone in the zone above it, for people who are allowed to change the latter. Verbs."""
+"""Drafts that delegate a zone in the zone above, for people who are allowed to change the zone above. Verbs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -55,7 +55,7 @@ def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: dateti
 
 
 def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | None:
-    """Return the delegation of a zone in the closest zone above it, if this person is allowed to change the latter.
+    """Return the delegation of a zone in the closest zone above it, if this person is allowed to change that zone.
 
     The delegation is the records that lead nowhere without the zone: its NS, DS and glue, and the CNAMEs of RFC 2317.
     Return None if the zone above has none of them.

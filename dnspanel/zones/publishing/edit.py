@@ -392,7 +392,7 @@ def _has_nameservers(zone: str, rrsets: Sequence[RRset]) -> bool:
 
 
 def _follow(server_set: ServerSet | None, zones: Sequence[tuple[str, Sequence[RRset]]], now: datetime) -> None:
-    """Link new zones to the set of name servers if their NS records are those of the set."""
+    """Link new zones to the name server set if their NS records match the set."""
     if server_set is None:
         return
     following = [name for name, rrsets in zones if server_sets.has_servers_of(server_set, name, rrsets)]

@@ -1,6 +1,6 @@
-"""Removal times of RRsets. Verbs.
+"""Removal times of RRsets, and the removal of RRsets that are due. Verbs.
 
-A removal time belongs to the published name and type, whatever the RRset's content: an edit, an import or a draft does
+A removal time belongs to the published name and type, not to the RRset's content: an edit, an import or a draft does
 not change it. It is deleted with the RRset, so that a new RRset with the same name and type is not removed. While the
 zone is in the trash, removals wait.
 """
@@ -120,7 +120,7 @@ def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
     """Remove RRsets whose removal time has come, if the person who set it still has the right. Return their number.
 
     Removals that one person set on the same day share a publication. If that is refused, each RRset is tried
-    separately. The reason of a refusal is stored with the RRset, and the removal is retried after TRIED_AGAIN_AFTER.
+    separately. The reason for a refusal is stored with the RRset, and the removal is retried after TRIED_AGAIN_AFTER.
     While publishing is on hold, all removals wait.
     """
     untried = Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER)

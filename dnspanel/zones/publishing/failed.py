@@ -44,7 +44,7 @@ def take_back(*, sequence: int, reason: str, now: datetime, in_transaction: InTr
     """Revert a publication and mark it as failed. Return the reverting publication.
 
     Zones that the failed publication created go to the trash, except zones with their primary elsewhere: no node has
-    them. Later changes of other people stay. Return None, and mark nothing, if nothing is left to revert.
+    them. Other people's later changes stay. Return None, and mark nothing, if nothing is left to revert.
     `in_transaction` runs in the transaction of each reverting publication. The panel itself is the author.
     """
 
@@ -163,7 +163,7 @@ def _as(wanted: SigningState, state: SigningState) -> SigningState:
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes of a publication again, as far as the author is allowed to make them.
+    """Draft the changes of a publication again. Leave out changes that the author is not allowed to make.
 
     Raise CannotUndo if nothing can be drafted: the publication created zones, which are in the trash, or the draft
     already has operations on the same RRsets.

@@ -1,6 +1,6 @@
 """Changes to the tags and teams of many zones, and their deletion, with a preview. Verbs.
 
-Everything is read and written in sets, in one transaction. If a zone changed since the preview, the act applies to it
+Everything is read and written in bulk, in one transaction. If a zone changed since the preview, the act applies to it
 completely or not at all, and a reason is shown.
 """
 

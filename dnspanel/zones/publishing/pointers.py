@@ -138,7 +138,7 @@ def steps_of(
 
 
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
-    """Draft changes of PTRs so that they agree with the existing addresses, where possible.
+    """Draft changes to PTRs so that they agree with the existing addresses, where possible.
 
     A name that has the address gets the PTR, and replaces a name without it, or any other name with `take_over`. If
     several names in one call have the address, the first gets the PTR. A PTR loses a name without the address. Raise
@@ -149,10 +149,10 @@ def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, ta
 
 
 def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
-    """Return the patches with matching PTRs for the addresses that they change, as far as the author has the right.
+    """Return the patches with matching PTRs for the addresses that they change, where the author has the right.
 
     The PTRs are decided from the current state: if someone changes the same PTRs before the patches are published, that
-    change is overwritten. A patch's own change of a PTR has precedence. Nothing is added to a refused patch: publishing
+    change is overwritten. A patch's own change to a PTR has precedence. Nothing is added to a refused patch: publishing
     it shows the reason.
     """
     owners = {patch.zone.pk: (patch.zone.name, patch.names) for patch in patches if patch.names}

@@ -117,7 +117,7 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
 ) -> Outcome:
     """Publish all patches in one publication, with one revision per zone; or none of them.
 
-    Changes of more RRsets than `pieces.PIECE_RRSETS` become several publications: they are still refused as a whole,
+    Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications: they are still refused as a whole,
     but others' edits are published between the parts, and readers in that time see a part. With `in_pieces` False there
     is one publication, so that it can be undone as a whole, even if other people have to wait for it.
 

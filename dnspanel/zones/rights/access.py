@@ -134,7 +134,7 @@ def zone_for_editing(person: Person, name: str) -> Zone:
 def refuse_transferred(zone: Zone) -> None:
     """Raise Transferred if the zone's primary is elsewhere, since only transfers change such a zone.
 
-    Raise FollowsMembers for a produced catalog, since only changes of its members change it.
+    Raise FollowsMembers for a produced catalog, since only changes to its members change the catalog.
     """
     if zone.transferred_from:
         raise Transferred(zone.name, zone.transferred_from)

@@ -1,1 +1,1 @@
-"""Rules of zones and records: the requirements on values, names and zones."""
+"""Rules for zones and records: the requirements on values, names and zones."""

@@ -1,4 +1,4 @@
-"""The rules of a zone: checks of the RRsets near a change. Pure.
+"""The rules for a zone: checks of the RRsets near a change. Pure.
 
 `check_zone` sees a neighborhood, not the whole zone: the RRsets at `names_to_know` and those that point at a changed
 name. It reports nothing about other RRsets.

@@ -1,1 +1,1 @@
-"""Runs over many zones, and changes of many RRsets at once."""
+"""Runs over many zones, and changes to many RRsets at once."""

@@ -1,6 +1,6 @@
 """RRsets from any number of zones, found by a search or named, and the effect of an act on each of them.
 
-RRsets are read in sets: the number of queries does not depend on the number of zones.
+RRsets are read in bulk: the number of queries does not depend on the number of zones.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -154,7 +154,7 @@ def in_name(text: str, column: str = "name") -> Q:
 
 
 def in_values(text: str) -> Q:
-    """Return the condition for values that contain the text, in any case.
+    """Return the condition for values that contain the text, ignoring case.
 
     Non-ASCII letters also match in their escaped form.
     """
@@ -162,7 +162,7 @@ def in_values(text: str) -> Q:
 
 
 def in_comment(text: str) -> Q:
-    """Return the condition for comments of RRsets and of values that contain the text, in any case."""
+    """Return the condition for comments (of RRsets or values) that contain the text, ignoring case."""
     return ~Q(said="") & Q(said__icontains=text)
 
 

@@ -28,7 +28,7 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
 
     Raise RightMissing if the author isn't allowed to change the zone's settings or would gain a right over the zone,
     and if the zone would leave an approval rule or a freeze. Raise SettingsRefused for an invalid tag, and for a team
-    that the author cannot choose. Raise it also for a change of team while other people's zones are above or below,
+    that the author cannot choose. Raise it also if the team changes while other people's zones are above or below,
     since the new team would get their names. Raise QuotaExceeded if the team has reached its quota of zones.
     """
     new_tags = canonical_tags(tags)

@@ -59,7 +59,7 @@ def room_for_first_ds(most: int, now: datetime) -> int:
 
 
 def waits_long(now: datetime) -> Q:
-    """Return the condition for rollovers to a first DS that have waited for an outside parent since LONG_WAIT ago.
+    """Return the condition for rollovers to a first DS that have waited for an outside parent for at least LONG_WAIT.
 
     Only rollovers that the panel began itself count.
     """

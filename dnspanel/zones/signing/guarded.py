@@ -23,7 +23,7 @@ def change_guarded(
     *,
     rollover: Rollover | None = None,
 ) -> list[Publication]:
-    """Sign the zones as `decide` returns, like `signing_log.change_signing`, with further checks.
+    """Change the signing to the states that `decide` returns, like `signing_log.change_signing`, with further checks.
 
     Raise DnssecRefused for a presigned zone, for answers that would no longer validate, and for changed keys during a
     rollover other than `rollover`. An emergency rollover may break validation.

@@ -22,7 +22,7 @@ from replication.dns.rrset import Change
 
 
 def publish_new_signatures(*, zone_ids: Collection[int], before: datetime, now: datetime) -> Publication | None:
-    """Move the serial of each zone that was last published before `before`, in one publication.
+    """Increase the serial of each zone that was last published before `before`, in one publication.
 
     The panel itself is the author. Return None if nothing changes. Idempotent.
     """

@@ -50,11 +50,11 @@ def follow_policies(
     applying: Applying,
     in_transaction: InTransaction = nothing,
 ) -> tuple[list[Publication], Findings]:
-    """Sign zones as their policies require, as far as that needs no rollover. `applied` has the policies by zone id.
+    """Begin the rollovers that zones' policies require, then publish all other required changes to the signing.
 
-    Return the publications, those of rollovers first, and the differences by zone id. A refused difference changes
-    nothing. `in_transaction` gets the differences in the transaction of the last publication, even if nothing changes.
-    Raise Unknown for a deleted zone, RightMissing.
+    `applied` has the policies by zone id. Return the publications, those of rollovers first, and the differences by
+    zone id. A refused difference changes nothing. `in_transaction` gets the differences in the transaction of the last
+    publication, even if nothing changes. Raise Unknown for a deleted zone, RightMissing.
     """
     work = _Work(zones, applied, applying, in_transaction)
     work.begin_rollovers()
@@ -85,7 +85,7 @@ class _Work:
         self._new_keys: list[ZoneKey] = []
 
     def begin_rollovers(self) -> None:
-        """Begin the rollovers that the policies require. Record the reason of a refusal."""
+        """Begin the rollovers that the policies require. Record the reason for a refusal."""
         if self._applying.begin_rollover is None:
             return
         states = signing_of_zones([zone.pk for zone in self._zones])

@@ -1,1 +1,1 @@
-"""Reading and writing rows of zones, RRsets and changes in sets."""
+"""Bulk reading and writing of the rows of zones, RRsets and changes."""

@@ -39,7 +39,7 @@ def note_last_serials(*, zone_ids: Collection[int]) -> None:
 
 
 def last_serials(zone_names: Collection[str]) -> dict[str, Serial]:
-    """Return the serials that deleted zones of these names had last. Omit names without such a zone."""
+    """Return the last serials of deleted zones with these names. Omit names without such a zone."""
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, [list(zone_names)])
         return {name: Serial(serial) for name, serial in cursor.fetchall()}

@@ -1,4 +1,4 @@
-"""Reading and writing of RRsets in sets: one statement each, for any number of RRsets. Verbs.
+"""Bulk reading and writing of RRsets: one statement for any number of RRsets. Verbs.
 
 Only this module converts between rows of the model and the frozen `RRset`.
 """

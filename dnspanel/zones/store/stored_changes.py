@@ -1,4 +1,4 @@
-"""Reading changes of the log from their rows: the RRset before and after."""
+"""Conversion of the log's change rows into changes: the RRset before and after."""
 
 from dnspanel.zones.models import Change as StoredChange
 from replication.dns.rrset import Change, RRset
