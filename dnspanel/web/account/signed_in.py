@@ -133,7 +133,7 @@ def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -
 
 
 class SignedInMiddleware:
-    """Middleware that refuses requests without a session, and turns exceptions for refusals into pages."""
+    """Middleware that refuses requests without a session, and turns refusals into error pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -155,10 +155,7 @@ def _of_draft(person: User, counts: Sequence[DraftCounts], now: datetime) -> Ite
 
 
 def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
-    """Yield lines about tokens that expire soon without a successor.
-
-    These are the person's own tokens, or all tokens for people who manage people.
-    """
+    """Yield lines about tokens that expire soon without a successor (the person's own, or everyone's tokens)."""
     actor = actor_of(person)
     if actor is None:
         return
