@@ -92,7 +92,7 @@ class AboutRRsetForm(PanelForm):
 
 
 class ExplainRightsForm(AboutRRsetForm):
-    """A form for the zone, name and type for which a person's rights are explained."""
+    """The form that explains a person's rights over a zone, name and type."""
 
     zone = forms.CharField(label=gettext_lazy("Zone"), max_length=1100, widget=forms.TextInput(attrs=MONO))
     field_order = ("zone", "name", "type")

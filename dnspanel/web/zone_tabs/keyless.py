@@ -24,7 +24,7 @@ _LONGEST = 50
 
 
 class KeylessForm(PanelForm):
-    """The form for networks that can transfer the zone without a key, and addresses to notify. The verbs check them."""
+    """The form for networks that transfer the zone without a key, and for addresses to notify. The verbs check them."""
 
     networks = forms.CharField(
         label=gettext_lazy("May transfer it without a key"),
