@@ -76,10 +76,7 @@ def push_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def push_nodes(node_ids: list[int]) -> None:
-    """Bring several nodes to the head of their schema. Nodes that lack the same data share one push.
-
-    Repeated runs do no harm.
-    """
+    """Bring several nodes to the head of their schema. Nodes that lack the same data share one push."""
     with while_postgresql_answers():
         _push_together(node_ids)
 
