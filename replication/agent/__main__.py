@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def prepare(config: AgentConfig) -> None:
-    """Create the LMDB files in the form that PowerDNS accepts. This is safe next to a running agent or PowerDNS."""
+    """Create the LMDB files in the form that PowerDNS accepts. This is safe while an agent or PowerDNS runs."""
     open_store(config, config.identity.schema).close()
     print(f"{config.lmdb_path} is ready for PowerDNS, schema {config.identity.schema}.")
 

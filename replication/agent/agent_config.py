@@ -233,7 +233,7 @@ def _is_network(text: str) -> bool:
 def _has_type(value: Any, expected: type) -> bool:
     """Return True if the value has exactly this type.
 
-    In Python a bool is an int; in a configuration that is a mistake.
+    In Python a bool is an int, but in a configuration a bool in place of a number is a mistake.
     """
     return type(value) is expected
 
@@ -268,7 +268,7 @@ def parse_identity(fields: Any) -> Identity:
 
 
 def role_of(identity: Identity) -> str:
-    """Return the role that the panel assigned at enrollment, or "" if the panel sent none."""
+    """Return the role that the panel assigned at enrollment, or "" if the panel's answer has none."""
     return str(identity.settings.role) if identity.settings else ""
 
 

@@ -6,8 +6,8 @@
     next.key               a new key with a requested certificate
     next.pem               the new certificate with its key in one file; it commits the rotation
 
-Renaming next.pem into place commits a rotation. A process that finds next.pem at its start finishes the rotation. So a
-crash at any moment leaves either the old pair or the new one, never a certificate with another certificate's key.
+Renaming next.pem into place commits a rotation. A process that finds next.pem at its start finishes the rotation. So
+after a crash at any moment the agent has either the old pair or the new pair, never a certificate with a wrong key.
 """
 
 import logging
@@ -58,7 +58,7 @@ class SigningKeys(Sequence[bytes]):
 
 
 class Enrolled(Protocol):
-    """A configuration of a node or a front that contains the paths of its identity."""
+    """The interface of a node's or a front's configuration, which has the paths of its identity."""
 
     @property
     def identity(self) -> Identity: ...
@@ -112,7 +112,7 @@ class IdentityKeeper:
         logger.info("certificate replaced; it expires %s", certificate.not_valid_after_utc.date())
 
     def take_keys(self, sealed: bytes) -> None:
-        """Accept only segments that these keys signed from now on. An older list of keys changes nothing.
+        """Accept only segments that these keys signed from now on. A list older than the current one changes nothing.
 
         Raise BadBytes, BadSignature or WrongCluster.
         """
@@ -169,11 +169,10 @@ _NO_CHECK_TIME = 0x200000
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """Return a TLS 1.3 context with our certificate that only accepts clients of our CA.
+    """Return a TLS 1.3 context with our certificate that only accepts clients with a certificate of our CA.
 
-    The context doesn't check validity times. The caller checks with `is_valid_at` whether the client's certificate is
-    valid now, so that a panel whose certificate is invalid by this server's clock gets an answer that says so, and
-    nothing else.
+    The context doesn't check validity times. The caller checks the client's certificate with `is_valid_at`. So a panel
+    whose certificate is not valid by this server's clock gets an answer that says so, and nothing else.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3

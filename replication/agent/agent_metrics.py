@@ -1,6 +1,6 @@
 """A node's own metrics for Prometheus, over plain HTTP, if agent.toml sets a port for them.
 
-This module only exports values; it measures nothing.
+This module only exports values. It measures nothing.
 """
 
 import logging

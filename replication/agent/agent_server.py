@@ -47,7 +47,7 @@ from replication.wire.protocol import (
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of one agent that its server uses. `end_powerdns` returns False if no PowerDNS could be stopped."""
+    """The parts of the agent that its server uses. `end_powerdns` returns False if PowerDNS wasn't running."""
 
     applier: Applier
     observer: Observer
@@ -62,7 +62,7 @@ class Parts:
 
 
 class AgentServer(PanelServer):
-    """The node's server for the panel. A stuck client occupies only one thread."""
+    """The node's server for the panel. A client that hangs occupies only one thread."""
 
     def __init__(
         self, address: tuple[str, int], identity: IdentityKeeper, parts: Parts, *, spool: Path, max_body: int

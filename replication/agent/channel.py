@@ -1,7 +1,7 @@
 """The panel's channel to an agent: HTTPS for a single client, which must present the panel's certificate.
 
 This module handles the requests that every agent answers: status, samples, log, and a request for a certificate. Each
-kind of agent has its own handler for other requests: a node's is in `server`, a front's in
+kind of agent has its own handler for other requests: a node's is in `agent_server`, a front's in
 `replication.front.front_server`.
 """
 
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 
 class PanelServer(ThreadingHTTPServer):
-    """The agent's server for the panel. A stuck client occupies only one thread."""
+    """The agent's server for the panel. A client that hangs occupies only one thread."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -138,7 +138,7 @@ class PanelServer(ThreadingHTTPServer):
 
     @contextmanager
     def _place(self) -> Iterator[bool]:
-        """Occupy one of the places for the panel's connections. Yield False if all places are taken."""
+        """Occupy one of the limited connections for the panel. Yield False if all of them are in use."""
         is_free = self._free.acquire(blocking=False)
         try:
             yield is_free
@@ -156,7 +156,7 @@ def _common_name(certificate: Mapping[str, Any] | None) -> str | None:
 
 
 class ClockHandler(BaseHTTPRequestHandler):
-    """A handler that answers every request with the time of this server's clock and does nothing else."""
+    """A handler that answers every request only with the time of this server's clock."""
 
     protocol_version = "HTTP/1.1"
     timeout = HANDSHAKE_SECONDS
@@ -222,7 +222,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         self._refuse_unread(404, "no such path")
 
     def _take_small(self, takes: Mapping[str, Callable[[Any, bytes], None]]) -> bool:
-        """Handle a small body that is read at once, chosen by its path. Return False if the path isn't in `takes`."""
+        """Handle a request with a small body, chosen by its path. Return False if the path isn't in `takes`."""
         size = self.headers.get("Content-Length", "")
         if self.path not in takes or not size.isdecimal() or int(size) > MAX_SMALL_BODY:
             return False
@@ -298,12 +298,12 @@ class PanelHandler(BaseHTTPRequestHandler):
         return file
 
     def _refuse_unread(self, status: int, message: str) -> None:
-        """Refuse a request without reading its body, and close the connection, which can't be used again."""
+        """Refuse a request without reading its body. Close the connection, because it can't be used again."""
         self.close_connection = True
         self._answer(status, bad_request(message))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send errors of http.server itself in our format: no HTML, no server name."""
+        """Send http.server's own errors in our format: no HTML, no server name."""
         self.request_version = self.protocol_version
         self._refuse_unread(code, message or "not a request of this protocol")
 

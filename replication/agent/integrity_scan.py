@@ -1,15 +1,15 @@
 """The agent's check of every row that PowerDNS serves: regularly, and at once if there is a reason.
 
-A check (`store.checking`) runs in slices of a few milliseconds with rests between them. The first check after a start
-takes about a twentieth of one core, so a large database is read in some minutes, because its state is unknown then.
+A check (`store.checking`) runs in slices of a few milliseconds with pauses between them. The first check after a start
+takes about a twentieth of one core, so it ends within minutes even for a large database, whose state is unknown then.
 Later checks, with the pauses between them, take 1/1,200 of one core on average. A small database is read every minute
 or two, one of millions of rows in a few hours. A check is faster, up to about half a core, in three cases: when another
 process has committed to a file (each slice looks for that), when the panel requests the check, and while a zone with
 many rows is read in one transaction. A check waits during a push. Unless it is urgent, it also waits for the next push,
 so that an import gets the processor. Pages that the check touched are released.
 
-A segment that finds rows which the agent did not write is refused. Its zones are checked first, so that the panel
-learns within a second which zones to repair.
+If a segment finds rows that the agent did not write, the segment is refused. Its zones are checked first, so that the
+panel learns within a second which zones to repair.
 """
 
 import logging
@@ -82,7 +82,7 @@ class IntegrityScanner:
         return len(self._diverged)
 
     def check_now(self) -> None:
-        """Request a check of every row now. A running check starts again."""
+        """Request a check of every row now. If a check is running, it starts again."""
         self._is_requested = True
         self._wake.set()
 
@@ -92,7 +92,7 @@ class IntegrityScanner:
         self._wake.set()
 
     def recheck(self, zone_ids: Iterable[int]) -> None:
-        """Check these zones now, in the caller's thread, because they were repaired."""
+        """Check these zones in the caller's thread, after their repair."""
         for _ in self._check_zones(list(zone_ids)):
             pass
 
@@ -149,7 +149,7 @@ class IntegrityScanner:
             self._replace(known | check.diverged)
 
     def _drive(self, steps: Steps, share: float, check: Check | None = None) -> bool:
-        """Run the steps with pauses between them. Return False if something more urgent interrupted them."""
+        """Run the check's steps with pauses between them. Return False if something more urgent interrupted it."""
         self._slices = 0
         while self._slice(steps):
             self._slices += 1
@@ -191,7 +191,7 @@ class IntegrityScanner:
 
 
 def share_of(reading_seconds: float) -> float:
-    """Return the share of time that a check with this reading time spends reading.
+    """Return the share of time to spend reading, for a check that needs this much reading time.
 
     The average share over checks and pauses is AVERAGE_SHARE.
     """

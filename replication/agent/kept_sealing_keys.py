@@ -1,4 +1,4 @@
-"""The keys that decrypt the DNSSEC keys of this node's zones, in a file that only this user can read.
+"""The sealing keys of this node, which decrypt its zones' DNSSEC keys, in a file that only this user can read.
 
 `<state_dir>/sealing-keys.json` contains the panel's last message. Root and PowerDNS can read the file, but they can
 also read the decrypted keys in the LMDB.
@@ -45,7 +45,7 @@ class SealingKeys:
         return self._secrets.get(key_id)
 
     def take(self, message: bytes) -> None:
-        """Store exactly these keys, so that they survive a crash. Raise BadBytes or OSError."""
+        """Store exactly these keys, safe from a crash. Raise BadBytes or OSError."""
         keys = decode_sealing_keys(message)
         write_atomically(self._path, encode_sealing_keys(keys).decode("ascii"))
         self._secrets = {key.id: key.secret for key in keys}

@@ -10,7 +10,7 @@ from replication.errors import Busy
 def take_lock(path: Path, what: str) -> int:
     """Take the lock and return its file descriptor.
 
-    Raise Busy, which names `what`, if another process holds the lock.
+    Raise Busy if another process holds the lock. `what` names the locked thing in the error.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

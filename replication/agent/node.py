@@ -116,7 +116,7 @@ class AgentNode:
 
     @property
     def starts_anew(self) -> bool:
-        """True if the served files have been replaced, so that the process has to restart."""
+        """True if the process has to restart, because the served files have been replaced."""
         return self.rebuild.anew.is_set()
 
     def serve(self, stop: threading.Event) -> None:
@@ -178,12 +178,12 @@ class AgentNode:
             self.applier.read_list()
 
     def _scan(self) -> None:
-        """Check rows until the agent stops, but only after the probe has shown that the files can be read."""
+        """Check rows until the agent stops. Start only after the probe has shown that the files can be read."""
         self.rebuild.probed.wait()
         self.scanner.run()
 
     def step(self) -> None:
-        """Do the work of each second other than checks: take a sample and clean up."""
+        """Do the work of each second except the checks: take a sample and clean up."""
         if self._config.api_key:
             self.observer.step()
         self.snapshots.resume()

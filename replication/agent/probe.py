@@ -1,7 +1,7 @@
-"""Read every row of the node's files once, in a separate process that a damaged file can crash.
+"""A process that reads every row of the node's files once. A damaged file can crash only this process, not the agent.
 
 LMDB trusts the file that it maps. A torn page can end the process that touches it with a signal. So if the previous
-agent was killed, the agent first has this process read everything.
+agent was killed, the agent first lets this process read everything.
 
 The panel reads uploaded LMDB files with its own page reader instead (`dnspanel.transfer.sources.lmdb_pages`). Neither
 way works for both. A hostile upload must not reach the LMDB library at all, not even in a separate process. A node's

@@ -19,7 +19,7 @@ _ATTACHED_PATH = re.compile(re.escape(ZONES_PATH) + r"/(\d{1,10})/attached")
 def zones_answer(
     store: Store, path: str, query: Mapping[str, Sequence[str]], sealing_key: SealingKey | None
 ) -> Any | None:
-    """Return the answer to a GET of this path, or None if the path isn't one of these.
+    """Return the answer to a GET request for zones or their contents, or None if the path is another one.
 
     Private keys are sealed with `sealing_key`. Raise TooMuch, ValueError, or UnknownSealingKey if there is no such key.
     """

@@ -1,4 +1,4 @@
-"""Enrollment of a server with a one-time code, and a key that never leaves the server.
+"""Enrollment of a server with a one-time code. The server's key never leaves the server.
 
 The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`, and a certificate of that CA
 signs the whole answer. So the answer proves that it comes from the panel that made the code, and that it is for this
@@ -44,7 +44,7 @@ _MAX_ANSWER = 1 << 20
 
 
 class NotEnrolled(Permanent):
-    """The panel refused the enrollment, or it isn't the panel that made the code."""
+    """The panel refused the enrollment, or the answer isn't from the panel that made the code."""
 
 
 class PanelUnreachable(Transient):
@@ -53,7 +53,7 @@ class PanelUnreachable(Transient):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The panel's answer while a person has to approve. That person compares `fingerprint` with the panel's page.
+    """The panel's answer until a person approves. That person compares `fingerprint` with the one on the panel's page.
 
     `settings` are not proved to come from the panel yet. They are used only to refuse contradictions early.
     """

@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any
 
 
 def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mapping[str, tuple[object, object]]) -> None:
-    """Raise CannotJoin if the panel has this server for another program, or has other values than the operator typed.
+    """Raise CannotJoin if the panel expects another program on this server, or other values than the operator typed.
 
     `given` maps each option to a pair: the typed value, which is empty or 0 if the option was omitted, and the panel's
     value.
@@ -100,7 +100,7 @@ def write_for(user: str, path: Path, text: str) -> None:
 
 
 def write_config(user: str, path: Path, values: Mapping[str, str | int | bool | Sequence[str]]) -> None:
-    """Write the configuration unless it exists, so that an operator's changes are kept."""
+    """Write the configuration unless it exists, so that the operator's changes are kept."""
     if not path.exists():
         write_for(user, path, format_toml(values))
 

@@ -1,4 +1,4 @@
-"""Make a server a node with one command: enrollment, configuration, LMDB files, and the two systemd units.
+"""The command that makes a server a node: enrollment, configuration, LMDB files, and the two systemd units.
 
     /etc/dnspanel-agent/agent.toml       the agent's configuration, which an operator can change
     /var/lib/dnspanel-agent/identity/    key and certificate; the key never leaves the server
@@ -78,8 +78,8 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
     """Make the server a node: enroll it, and write its configuration and units. The caller starts the units.
 
     1. Check that everything needed is present, before anything is written.
-    2. Enroll, unless that was done with this code. This waits for a person's approval. Typed values that contradict the
-       panel are refused before an administrator approves.
+    2. Enroll, unless the server has enrolled with this code. This waits for a person's approval. Typed values that
+       contradict the panel are refused before an administrator approves.
     3. Write agent.toml, with the panel's addresses and ports. An existing agent.toml is kept.
     4. Write the LMDB files and pdns.conf, as the user that PowerDNS runs as.
     5. Write the units.
@@ -146,7 +146,7 @@ def _written_settings(config: AgentConfig, settings: JoinSettings) -> dict[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings for this server, or the typed ones if the panel is older. Raise CannotJoin."""
+    """Return the panel's settings for this server, or the typed settings if the panel is too old. Raise CannotJoin."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:

@@ -1,7 +1,7 @@
 """PowerDNS's own counters, read once a second and kept for an hour as differences.
 
 If a counter or the uptime decreased, PowerDNS was restarted. After a restart, and after seconds in which PowerDNS did
-not answer, there is nothing to compare with. The sample then has 0 `seconds` and is drawn as a gap, never as a spike or
+not answer, there is nothing to compare with. The sample then has 0 `seconds` and appears as a gap, never as a spike or
 a negative number. The agent's own queries are subtracted, so that publishing doesn't look like traffic.
 """
 

@@ -1,4 +1,4 @@
-"""The `pdns.conf` of a node: one line per decision, each with its reason. Pure.
+"""The `pdns.conf` of a node: one line for each decision, with its reason. Pure.
 
 Settings that the agent relies on are marked `must`. Without them new zones would stay unseen, stale answers could
 outlive an acknowledgement, or PowerDNS would write to files that only the agent is allowed to write.
@@ -21,7 +21,7 @@ LOOPBACK = ("127.0.0.0/8", "::1/128")
 class PdnsSettings:
     """The settings that differ between nodes.
 
-    `schema` selects the releases that can read the result: 4 → 4.7, 5 → 4.8 and 4.9, 6 → 5.0 and later.
+    `schema` must fit the installed release: 4 → 4.7, 5 → 4.8 and 4.9, 6 → 5.0 and later.
     """
 
     schema: int
@@ -71,8 +71,7 @@ def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTyp
 def transfers_of(config: AgentConfig) -> tuple[str, ...]:
     """Return the networks that are allowed to transfer zones, as configured.
 
-    Ring 0 allows only loopback by default, because the panel's gateway has ring 0 sign the zones that secondaries
-    transfer.
+    On ring 0 the default is only loopback, for the panel's gateway, which transfers signed zones from ring 0.
     """
     return split_networks(config.transfers_to) or (() if config.caches else LOOPBACK)
 

@@ -3,8 +3,8 @@
     <state_dir>/computed-types.json     the panel's last choice (`ComputedTypes`); pdns.conf is written from it
     <state_dir>/unanswered.json         the records that lack a good answer: [[hex of the row's key, *Unanswered]]
 
-To configure them, PowerDNS stops and starts again with another pdns.conf. Afterwards only the configuration that the
-running PowerDNS reports counts, whatever wrote its pdns.conf.
+To change the configuration, PowerDNS is stopped and started again with another pdns.conf. Afterwards only the
+configuration that the running PowerDNS reports counts, not the file.
 """
 
 import json
@@ -103,7 +103,7 @@ class ComputedTypesKeeper:
         3. Wait until the new PowerDNS reports the choice.
 
         Raise BadBytes if the choice is invalid or the agent doesn't write pdns.conf, and NotServed if PowerDNS doesn't
-        come back. A PowerDNS that is stopped gets the choice when it starts.
+        come back. If PowerDNS isn't running, it gets the choice when it starts.
         """
         chosen = ComputedTypes.from_json(message if isinstance(message, dict) else {})
         path = self._config.pdns_conf
@@ -148,9 +148,9 @@ class ComputedTypesKeeper:
         self.prove(lacking)
 
     def prove(self, record_keys: Iterable[bytes]) -> tuple[Unanswered, ...]:
-        """Query the computed records among these rows, and return all records without a good answer.
+        """Query the computed records among these rows. Return all known records without a good answer.
 
-        The records without a good answer are also stored, to query them again later.
+        They are also stored, to query them again later.
         """
         requested = {key for key in record_keys if verify.is_computed(key)}
         if not requested:
@@ -171,7 +171,7 @@ class ComputedTypesKeeper:
         return self.unanswered
 
     def _learn(self) -> None:
-        """Store the configuration that PowerDNS reports if another PowerDNS process runs."""
+        """If another PowerDNS process runs now, store the configuration that it reports."""
         found = self._powerdns.read()
         if found is self._known:
             return
@@ -196,7 +196,7 @@ def _format_unanswered(found: Mapping[bytes, Unanswered]) -> str:
 
 
 def computed_types_in(found: Configuration) -> ComputedTypes:
-    """Return the computed types that a PowerDNS with this configuration answers."""
+    """Return the computed types that PowerDNS answers with this configuration."""
     expands = found.get("expand-alias", "no") == "yes"
     resolver = found.get("resolver", "")
     lua = found.get("enable-lua-records", "no")

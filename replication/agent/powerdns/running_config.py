@@ -39,8 +39,8 @@ class RunningConfig:
     def read(self) -> Configuration | None:
         """Return the settings that differ from their defaults, or None if PowerDNS doesn't answer.
 
-        The result belongs to the process that runs at this call. It is the same object as long as the process is the
-        same.
+        The result belongs to the process that runs at this call. While that process runs, each call returns the same
+        object.
         """
         process = self._control.listener()
         with self._lock:
@@ -51,7 +51,7 @@ class RunningConfig:
             return self._found
 
     def has_caches(self) -> bool:
-        """Return True if answers can be older than the files, and also if PowerDNS doesn't answer."""
+        """Return True if answers can be older than the files. This is assumed if PowerDNS doesn't answer."""
         found = self.read()
         return found is None or any(found.get(name) != "0" for name in CACHES)
 

@@ -95,7 +95,7 @@ def count_top(
 def count_zones(
     items: Iterable[tuple[str, str, int]], zones: Collection[str], *, at: float, zone_of: Callable[[str], str]
 ) -> dict[str, Top]:
-    """Return the top lists of each of these zones. The total `questions` still counts the questions of all zones."""
+    """Return the top lists of each of these zones. In each list `questions` counts the questions for all zones."""
     found = {zone: _Lists() for zone in zones}
     questions = 0
     for list_name, what, count in items:
@@ -139,7 +139,7 @@ def zone_finder(has_zone: Callable[[str], bool]) -> Callable[[str], str]:
 
 
 class TopLists:
-    """A reader of PowerDNS's top lists that asks PowerDNS at most every few seconds, one request at a time."""
+    """A reader of PowerDNS's top lists. It asks PowerDNS at most every few seconds, with one request at a time."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class TopLists:
 
     @contextmanager
     def _items(self) -> Iterator[Iterator[tuple[str, str, int]]]:
-        """Yield the contents of PowerDNS's rings. Raise NotServed."""
+        """Yield the items in PowerDNS's rings. Raise NotServed."""
         if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
         with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:
@@ -213,7 +213,7 @@ class _Lists:
 
 
 class _Longest:
-    """The MOST_COUNTED items with the largest counts. Memory doesn't grow with the number of added items."""
+    """The MOST_COUNTED items with the highest counts. Memory doesn't grow with the number of added items."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, str]] = []

@@ -55,7 +55,7 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """The earliest clock time to read the list again, if no request waits for that.
+        """The earliest clock time to read the list again, as long as no request is waiting for it.
 
         Reading takes at most its share of the time.
         """
@@ -74,7 +74,7 @@ class ZoneCache:
             self.learn_all()
 
     def flush(self, names: Iterable[str]) -> bool:
-        """Make PowerDNS add the names that are zones to its list, and purge all answers at and below the names.
+        """Make PowerDNS add those names that are zones to its list, and purge all answers at and below the names.
 
         Return False if that isn't possible for one of the names. Raise NotServed.
         """

@@ -1,1 +1,1 @@
-"""Pushes and snapshots: write, purge, prove."""
+"""The agent's handling of pushes and snapshots: write the data, purge PowerDNS's caches, verify the answers."""

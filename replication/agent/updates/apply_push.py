@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """PowerDNS's last refusal and last wrong answer, as messages. They are empty when the problem is over."""
+    """PowerDNS's last refusal and its last wrong answer, as messages. A message is empty once its problem is over."""
 
     refusal: str = ""
     refused_at: float = 0.0
@@ -70,7 +70,7 @@ class Health:
 
 
 class Applier:
-    """An applier that applies pushes to one store beside one PowerDNS."""
+    """The single applier of pushes for one store and the PowerDNS that serves it."""
 
     def __init__(
         self,
@@ -111,14 +111,13 @@ class Applier:
     def apply(self, body: bytes | BinaryIO, *, may_defer: bool = False, unproven: Collection[str] = ()) -> Ack:
         """Bring the store to the end of these segments and prove the result by DNS.
 
-        1. Check each segment's signature, then apply its content, in order. What one transaction committed stays.
+        1. Check each segment's signature, then apply its content, in order. Committed transactions stay.
         2. Purge and verify everything touched, even if a later segment was refused.
         3. Acknowledge the store's position.
 
         If many zones are new and the panel requests it, the ack has an earlier position, and `applied` for the store's
-        position. `ack` returns a newer position later. No signatures are verified for the zones in `unproven`.
-
-        Raise what `open_segments` and `Store.apply` raise, NotServed, or Busy if another push takes too long.
+        position. `ack` returns a newer position later. No signatures are verified for the zones in `unproven`. Raise
+        what `open_segments` and `Store.apply` raise, NotServed, or Busy if another push takes too long.
         """
         with self._alone():
             before = self._store.position()
@@ -204,7 +203,7 @@ class Applier:
             self._purger.purge_everything(None)
 
     def ack(self) -> Ack:
-        """Return the position that PowerDNS answers with, and the position of the files.
+        """Return the position that PowerDNS answers with and, if it differs, the position of the files.
 
         Raise NotServed if PowerDNS doesn't answer, or Busy.
         """
@@ -281,8 +280,8 @@ class Applier:
     def check_powerdns(self) -> None:
         """Check that PowerDNS runs and answers our position. Called at the start and once a second.
 
-        At the agent's start, names that the previous agent didn't purge are unknown. After an outage, pushes during the
-        outage are unproven. In both cases purge everything and query the position zone, until it answers.
+        At the agent's start it is unknown which names the previous agent didn't purge. After an outage, the pushes
+        during the outage are unproven. In both cases purge everything and query the position zone until it answers.
         """
         try:
             self._purger.sweep()
@@ -296,7 +295,7 @@ class Applier:
 
     @property
     def _is_unproven(self) -> bool:
-        """True if the files have data that is unproven and that reading the list won't prove."""
+        """True if the files have unproven data, and reading the list, which would prove the data, isn't pending."""
         return not self._waits_for_list and self.health.answered != self._store.position()
 
     @property
@@ -304,7 +303,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Purge everything, unless a push is running, which proves more. Raise NotServed."""
+        """Purge everything, unless a push is running, whose own proof covers more. Raise NotServed."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -370,7 +369,7 @@ class Applier:
         return end.position != position and (self._acked is None or self._acked.position != position)
 
     def _may_defer(self) -> bool:
-        """Return True if PowerDNS has a list to read, and there is an earlier ack to return until then."""
+        """Return True if PowerDNS has a list of zones to read, and there is an earlier ack to return until then."""
         waiting = len(self._unlisted.prefixes) + len(self._listing.prefixes)
         return self._acked is not None and waiting < MAX_UNLISTED and self._purger.has_caches()
 
@@ -382,7 +381,7 @@ class Applier:
             self._has_unlisted.set()
 
     def _prove_known(self, touched: Touched) -> Ack:
-        """Prove as `_prove` does, except for zones that PowerDNS doesn't know yet. Such zones delay the ack.
+        """Prove as `_prove` does, except for zones that PowerDNS doesn't know yet. Such zones make the ack older.
 
         Raise NotServed.
         """
@@ -479,5 +478,5 @@ class Applier:
 
 
 def _zones_of(segment: Segment) -> list[str]:
-    """Return the zones of a segment. The result stops at the number of zones above which everything is purged."""
+    """Return the zones of a segment, stopping at the number above which everything is purged."""
     return [mark.name for mark in islice(segment.marks(), MAX_ZONES + 1)]

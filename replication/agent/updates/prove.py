@@ -76,9 +76,9 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """Return the largest number of plain rows in a push for querying all their names.
+        """Return the largest number of plain rows in a push whose names are all queried.
 
-        If there are more, a sample is queried. Nothing waits for the canary after a large push, so the canary is asked
+        If there are more, a sample is queried. No node waits for the canary after a large push, so the canary is asked
         for everything that one person publishes. A change of many zones at once is an import, which has too many names.
         """
         if self._purger.has_caches():

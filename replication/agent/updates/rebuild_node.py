@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rebuild:
-    """The replacement of this node's files. `reason` says why it is needed, and is empty while the files are used."""
+    """The replacement of this node's files. `reason` is why it is needed, or empty while the files are used."""
 
     def __init__(
         self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket, *, sealing_keys: SecretOf
@@ -72,7 +72,7 @@ class Rebuild:
         return self._installed.release
 
     def needed_schema(self, running_release: str) -> int:
-        """Return the schema that the installed PowerDNS needs, or else the running one.
+        """Return the schema that the installed PowerDNS needs. If its release is unknown, use the running PowerDNS.
 
         Return 0 if both are unknown.
         """
@@ -145,13 +145,13 @@ class Rebuild:
         return reading
 
     def quarantine(self, reason: str) -> None:
-        """Quarantine the damaged files so that they aren't used any longer. An agent that has them open restarts."""
+        """Quarantine the damaged files, so that they are no longer used. An agent that has them open restarts."""
         write_atomically(self._config.state_dir / QUARANTINE_FILE, reason)
         if self.is_open and not self.reason:
             self.anew.set()
 
     def start_anew(self) -> None:
-        """Restart this agent after the answers in progress."""
+        """Restart this agent once the requests in progress are answered."""
         self.anew.set()
 
     def is_needed_for(self, schema: int) -> bool:
@@ -189,7 +189,7 @@ class Rebuild:
         self._finish_swap()
 
     def _finish_swap(self) -> None:
-        """Do the missing steps of 3 to 6. Do nothing if no swap was committed."""
+        """Do those of steps 3 to 6 that are missing. Do nothing if no swap was committed."""
         swap = self._config.state_dir / SWAP_FILE
         if not swap.exists():
             return

@@ -117,9 +117,7 @@ class Snapshots:
 
     @property
     def progress(self) -> tuple[str, int, int] | None:
-        """The snapshot being received: its id, the number of received chunks, and that of all chunks. None if there is
-        none.
-        """
+        """The snapshot being received: its id, the number of received chunks, and the number of all chunks. Or None."""
         reception = self._reception
         if reception is None:
             return None
@@ -206,7 +204,7 @@ class Snapshots:
         threading.Thread(target=run, name="install", daemon=True).start()
 
     def _forget_placed(self) -> None:
-        """Delete a placed snapshot after so long a time that the panel won't ask for it."""
+        """Delete a placed snapshot after a time when the panel no longer asks for it."""
         if self._reception is not None and self._reception.is_placed:
             with suppress(Busy), self._alone():
                 self._forget_all()
@@ -254,7 +252,7 @@ class Snapshots:
         return self._reception
 
     def _resume_reception(self) -> _Reception | None:
-        """Return the snapshot that an earlier process received, and delete everything else."""
+        """Return the snapshot that an earlier process was receiving, and delete everything else."""
         for directory in self._directory.glob("*"):
             try:
                 sealed = (directory / MANIFEST_NAME).read_bytes()

@@ -49,10 +49,7 @@ _SELF_CONTAINED = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.TXT, rdtypes.CAA))
 
 @dataclass(frozen=True, slots=True)
 class ZoneChange:
-    """The change that one push makes in an existing zone.
-
-    It consists of the rows, and the body of the SOA's row before the first change.
-    """
+    """The change that one push makes to an existing zone: the rows, and the SOA row's body before the change."""
 
     zone_id: int
     name: str
@@ -113,14 +110,14 @@ def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> lis
 
 
 def _answers_for_others(rel: bytes, type: int) -> bool:
-    """Return True if a row of this name and type determines answers for names without a row."""
+    """Return True if a row of this name and type affects answers for names without a row."""
     if _is_wildcard(rel) or type == rdtypes.DNAME or type in _SIGNING:
         return True
     return type in _CUTS and rel != keys.APEX
 
 
 def _is_harmless(rel: bytes, type: int) -> bool:
-    """Return True if the row's answers for other names stay the same as long as the row and the existing names do."""
+    """Return True if the row's answers for other names change only with the row or with which names exist."""
     return _is_wildcard(rel) and type in _SELF_CONTAINED
 
 
@@ -141,7 +138,7 @@ def _without_serial(soa: values.StoredRecord) -> tuple[bytes, bytes, int]:
 
 
 def _with_those_above(rel: bytes) -> Iterator[bytes]:
-    """Yield the name and every name between it and the apex. Those without rows exist only as long as the name does."""
+    """Yield the name and every name between it and the apex, which may exist only because of the name."""
     while rel != keys.APEX:
         yield rel
         rel = keys.parent_key(rel)

@@ -83,7 +83,7 @@ class Touched:
         return marks
 
     def add(self, other: "Touched") -> None:
-        """Add what another push touched. Its zones are purged with all their names."""
+        """Add the zones and rows that another push touched. Its zones are purged with all their names."""
         self.everything |= other.everything
         for names, more in ((self.zones, other.zones), (self.appeared, other.appeared)):
             names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))
@@ -101,7 +101,7 @@ class Touched:
 
     @property
     def _is_beyond_names(self) -> bool:
-        """True if more zones were touched than are stored, so that everything is purged."""
+        """True if more zones were touched than are stored. Then everything is purged."""
         return self.everything or len(self.zones) > MAX_ZONES
 
     def stale(self, store: Store) -> tuple[set[str], set[str]]:
@@ -119,9 +119,8 @@ class Touched:
     def selection(self, without: Callable[[bytes], bool] = no_zone) -> tuple[list[ZoneMark], list[bytes]]:
         """Return the zones and rows to query. `without` excludes zones by the prefix of their keys.
 
-        The digest proves that every row is right. The position proves that PowerDNS reads this file. The purge proves
-        that PowerDNS has no older data. The queries only prove the way from file to answer, so a few are as good as
-        many.
+        A few queries are enough, because they only show that PowerDNS answers from the files. The digest proves that
+        every row is right, the position that PowerDNS reads this file, and the purge that it has no older data.
         """
         every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
         marks = [mark for mark in self.marks.items[::every] if not without(zone_prefix(mark.zone_id))]

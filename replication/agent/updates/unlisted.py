@@ -1,4 +1,4 @@
-"""New zones that PowerDNS doesn't know yet, kept until it has read its list of zones again."""
+"""New zones that PowerDNS doesn't know yet, kept until PowerDNS has read its list of zones again."""
 
 from dataclasses import dataclass, field
 
