@@ -1,4 +1,4 @@
-"""The author of an act on zones. Pure."""
+"""The author, channel, time and reason that all acts on zones carry. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from dnspanel.accounts.actors.actors import Author
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """The author, channel, time and reason of an act. `form_id` detects a form that is submitted twice."""
+    """The circumstances of an act. `form_id` detects a form that is submitted twice."""
 
     author: Author
     channel: str

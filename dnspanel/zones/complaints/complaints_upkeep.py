@@ -142,7 +142,7 @@ def _follow(at: ComplaintProgress, now: datetime) -> int | None:
 
 
 def _look_at(revisions: "QuerySet[Revision]", zone_ids: Sequence[int], now: datetime) -> int:
-    """Check the RRsets that these revisions of these zones affect. Return the number of RRsets checked."""
+    """Check the RRsets that the revisions affect in the given zones. Return the number of RRsets checked."""
     every = Zone.objects.in_bulk(zone_ids)
     zones = {pk: zone for pk, zone in every.items() if zone.deleted_at is None}
     of_zones = revisions.filter(zone__in=zone_ids)

@@ -94,7 +94,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Keys that have exceeded their lifetime, the time when they did, and the kind of rollover that replaces them."""
+    """Keys beyond their lifetime, the end of that lifetime, and the kind of rollover that replaces the keys."""
 
     kind: Kind
     key_ids: tuple[int, ...]

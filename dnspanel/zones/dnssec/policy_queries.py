@@ -174,7 +174,7 @@ def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
 
 
 def fingerprint() -> str:
-    """Return a hash of all policies with their tags and teams. It changes whenever one of them changes."""
+    """Return a hash of all policies with their tags and teams. It changes whenever any of these changes."""
     stored = [
         list(DnssecPolicy.objects.order_by("pk").values_list()),
         list(PolicyAttachment.objects.filter(zone=None).order_by("pk").values_list("policy_id", "tag", "team_id")),

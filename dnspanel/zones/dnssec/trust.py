@@ -1,4 +1,4 @@
-"""The check that a parent's DS records lead to the keys of zones in this panel, as validating resolvers do it."""
+"""The check that a parent's DS records lead to the keys of zones in this panel, as in validating resolvers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -301,7 +301,7 @@ def _store(
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:
-    """Return the RRsets of `keys` that changed after revision `number`, in their state at that revision."""
+    """Return the RRsets among `keys` that changed after revision `number`, as of revision `number`."""
     first: dict[Key, RRset | None] = {}
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
     for change in since.order_by("revision__number"):

@@ -1,8 +1,8 @@
 """Named drafts: saving, resuming and sharing with people and teams, and access to them. Verbs.
 
 A draft is either open in an editor (its `author` writes edits into it) or saved. A named draft belongs to its owner,
-even while it is open in another person's editor, and only one person at a time works in it. Functions lock the drafts
-that they move before they read them, in the order of their ids.
+even while it is open in another person's editor, and only one person at a time works in it. Functions that move drafts
+first lock them in the order of their ids, and then read them.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -255,7 +255,7 @@ def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime
 
 
 def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QuerySet[Operation]]:
-    """Lock the draft. Return it with its operations that the author sees.
+    """Lock the draft. Return the draft and the operations that the author sees.
 
     Raise DraftUnknown if the draft was deleted, DraftRefused if another person works in it, and Forbidden if the author
     has read access only.

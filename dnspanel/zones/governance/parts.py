@@ -18,7 +18,7 @@ TAKE_DELEGATED = "take delegated"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The effect of a publication, or of an act that leads to one, on one zone.
+    """The effect on one zone of a publication, or of an act that causes a publication.
 
     `kind` is the kind of its revision, or REPLACE, TAKE or TAKE_DELEGATED.
     """

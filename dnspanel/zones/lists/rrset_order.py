@@ -225,7 +225,7 @@ def _in_blocks(
 
 
 def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[search_texts.Block]]) -> Iterator[list[int]]:
-    """Yield the values in order: in groups while few blocks have them, otherwise one by one."""
+    """Yield the values in order: in groups as long as few blocks contain them, otherwise one by one."""
     group: list[int] = []
     size = 0
     for value in values:

@@ -1,4 +1,4 @@
-"""The zones that a person pinned, and those that the person opened last. Verbs."""
+"""The zones that a person pinned or opened last. Verbs."""
 
 from dataclasses import dataclass
 

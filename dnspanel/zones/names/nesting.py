@@ -123,7 +123,7 @@ def refuse_broken(*, zone_names: Collection[str]) -> None:
 
 
 def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
-    """Return the zones in this panel that a DS in these zones breaks.
+    """Return the zones in this panel that would be bogus because of a DS in the given zones.
 
     Each result has the name of the zone with the DS, the name of the broken zone, and the reason. Needs one query if
     the zones have no DS.
@@ -373,7 +373,7 @@ def _others_above(zone_names: Sequence[str], own: Collection[int], author: Autho
 
 
 def _others_below(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """Return one zone below each name that the author isn't allowed to change completely, if one exists."""
+    """Return, for each name, one zone below it (if any) that the author isn't allowed to change completely."""
     may_change, parameters = _may_change(author)
     found = _below(zone_names, may_change, parameters | {"own": list(own), "limit": 1})
     return {name: ("above", zone_id, below) for name, zone_id, below in found}

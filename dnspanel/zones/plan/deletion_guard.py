@@ -28,8 +28,8 @@ def refuse_mass_deletion(
 ) -> None:
     """Raise MassDeletion if deleting `count` more zones would be too many in a short time.
 
-    `names` are the names of the zones, if they are known. `zones` selects them, so that the error can list them. The
-    guard counts names that no longer have a zone: a client that creates and deletes the same zone repeatedly, for a
+    `names` are the names of the zones, if they are known. `zones` selects the zones, so that the error can list them.
+    The guard counts names that no longer have a zone: a client that creates and deletes the same zone repeatedly, for a
     test, is not held. The guard does not apply to the panel itself, or to tokens that are allowed to delete many zones.
     """
     if is_unguarded(author):

@@ -346,7 +346,7 @@ def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
 
 
 def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, list[RRset]]:
-    """Return aliases that lead to RRsets that clients find only through them.
+    """Return the aliases that clients need in order to find the RRsets behind them.
 
     Few publications have any; these need a query for each step of the chain.
     """

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone that only nodes have, with all its RRsets. It keeps the id that it has on the nodes if that id is free."""
+    """A zone that only nodes have, with all its RRsets. The zone keeps its id on the nodes if that id is free."""
 
     node_zone_id: int
     name: str

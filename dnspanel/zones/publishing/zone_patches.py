@@ -118,8 +118,9 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
     """Publish all patches in one publication, with one revision per zone; or none of them.
 
     Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications: they are still refused as a whole,
-    but others' edits are published between the parts, and readers in that time see a part. With `in_pieces` False there
-    is one publication, so that it can be undone as a whole, even if other people have to wait for it.
+    but others' edits are published between the parts, and readers between the parts see only some changes. With
+    `in_pieces` false, there is one publication, so that it can be undone as a whole, even if other people have to wait
+    for it.
 
     At most one patch per zone. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its revision,
     RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless `confirmed`,

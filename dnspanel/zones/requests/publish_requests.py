@@ -262,9 +262,9 @@ def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence
 def publish_due(*, now: datetime) -> int:
     """Publish due requests. Return the number of publications.
 
-    A request is tried once. If it is refused, it stores the reason, and its author can set a new time. While publishing
-    is on hold, all requests wait. If a request's creation time is in the future, the clock was set back. This is noted
-    once in the request and the audit log.
+    A request is tried once. If it is refused, the request stores the reason, and the author can set a new time. While
+    publishing is on hold, all requests wait. If a request's creation time is in the future, the clock was set back.
+    This is noted once in the request and the audit log.
     """
     set_back = Q(asked_at__gt=now + CLOCKS_DIFFER, publish_at__isnull=False, refusal="")
     due = PublishRequest.objects.filter(

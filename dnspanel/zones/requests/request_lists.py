@@ -51,7 +51,7 @@ class ZoneCalendar:
 class Attention:
     """Requests and freezes that need a person's attention.
 
-    These are requests waiting for their approval, their own requests that failed, and freezes of all zones.
+    These are requests waiting for the person's approval, the person's own failed requests, and panel-wide freezes.
     """
 
     waiting: tuple[PublishRequest, ...] = ()

@@ -89,7 +89,7 @@ def _are_plain(primary: str, mailbox: str) -> bool:
 def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
     """Warn about a SOA primary that cannot be a host, or a name that cannot be a mailbox (RFC 1035 3.3.13).
 
-    `exists` returns True for a name below the zone if this zone or another one answers for it.
+    `exists` returns True for a name below the zone if any zone answers for that name.
     """
     for text in rrset.served:
         yield from _findings(text, zone, exists)

@@ -18,7 +18,7 @@ AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
 class Neighbourhood:
     """The RRsets near a change, before or after it. `below` maps a cut or DNAME to names under it.
 
-    `answered_by` maps names to the zone below this one that answers for them.
+    `answered_by` maps names to the child zone that answers for them.
     """
 
     zone: str

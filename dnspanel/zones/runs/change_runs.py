@@ -1,8 +1,8 @@
 """The same change to many zones, as a job: a dry run, then the real run in batches, and an undo. Verbs.
 
-A real run covers the zones that its dry run found, so that no zone changes that no one has reviewed. A zone that
-changed since the dry run is either changed completely or refused with the reason. An undo works zone by zone and keeps
-later changes by other people. A repeated step changes nothing.
+A real run only covers the zones that its dry run found, so a person can review every zone before it changes. A zone
+that changed since the dry run is either changed completely or refused with the reason. An undo works zone by zone and
+keeps later changes by other people. A repeated step changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -92,8 +92,8 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
     """Return the effect of the act on each selected RRset that the author sees.
 
     Changes that the author isn't allowed to make are refused. A person's draft is taken into account: RRsets that it
-    deletes are not selected, and the act applies on top of its changes. For a token, RRsets are as published. Raise
-    TooMany, SearchTooGeneral, and Forbidden if the author isn't allowed to change any RRset of any zone.
+    deletes are not selected, and the act applies on top of the draft's changes. For a token, RRsets are as published.
+    Raise TooMany, SearchTooGeneral, and Forbidden if the author isn't allowed to change any RRset of any zone.
     """
     actor = actor_of(author)
     if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):

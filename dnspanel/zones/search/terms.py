@@ -116,8 +116,8 @@ Meaning = str | Address | Network | Span | Since | frozenset[int]
 class Term:
     """One word of a search: its filter, its parsed meaning, its negation, and the word as typed.
 
-    `meaning` is usually the text. It is an address or a network for a WORD that is one, a set of type numbers for TYPE,
-    a Span for TTL and SERIAL, and a Since for CHANGED.
+    `meaning` is usually the text. For a WORD it can be an address or a network. It is a set of type numbers for TYPE, a
+    Span for TTL and SERIAL, and a Since for CHANGED.
     """
 
     filter: Filter

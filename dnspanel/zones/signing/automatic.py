@@ -33,9 +33,9 @@ def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None
 def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
     """Begin rollovers of zones whose policies require one. Return their number.
 
-    The panel itself is the author. Each zone has one rollover at a time: first that of the ZSK, then that of the key
-    that the DS names, if they are too old; otherwise the rollover to the first DS. The reason for a refusal is stored
-    with the zone's signing, until the rollover begins or is no longer due.
+    The panel itself is the author. Each zone has one rollover at a time: first for the ZSK, then for the key that the
+    DS names, if these keys are too old; otherwise the rollover to the first DS. The reason for a refusal is stored with
+    the zone's signing, until the rollover begins or is no longer due.
     """
     return _begin(_in_batches(Zone.objects.filter(deleted_at=None, signing__is_signed=True)), now, most)
 

@@ -38,7 +38,7 @@ class AnsweredDs:
 
 
 def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | None:
-    """Return the DS RRsets of the zone that nodes may answer if they have acknowledged the sequence `acked`.
+    """Return the zone's DS RRsets that nodes may serve after they have acknowledged the sequence `acked`.
 
     Return None if the parent isn't a zone of this panel.
     """

@@ -33,7 +33,7 @@ ENDS_SOON = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """New signatures of a presigned zone: the revision that has them, their NSEC3 chain, and their end."""
+    """A presigned zone's new signatures: their revision, their NSEC3 chain, and their first expiration."""
 
     zone_id: int
     revision: int

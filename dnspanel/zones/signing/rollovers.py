@@ -65,8 +65,8 @@ def begin(
 ) -> Rollover:
     """Begin a rollover of this kind. New keys have the old algorithm, or `algorithm` in an algorithm rollover.
 
-    A rollover to a DS uses the signing keys. If the parent is in this panel, the DS is added there, which needs the
-    right to add it.
+    A rollover to a DS uses the signing keys. If the parent is in this panel, the DS is added there, and the author
+    needs the right to do that.
 
     Raise RightMissing, NotSigned, BadKey, and DnssecRefused if the rollover is impossible, or another one is in
     progress.
