@@ -1,4 +1,4 @@
-"""Access checks of catalogs: reading and setting up consumer catalogs, and reading producer catalogs."""
+"""The rights to catalogs: to see and set up consumer catalogs, and to see producer catalogs."""
 
 from django.db.models import QuerySet
 
@@ -37,7 +37,7 @@ def may_set_up(person: Person) -> bool:
 def require_set_up(person: Person) -> Actor:
     """Return the person as an actor.
 
-    Raise Forbidden unless the person is allowed to set up consumer catalogs.
+    Raise Forbidden if the person is not allowed to set up consumer catalogs.
     """
     actor = actor_of(person)
     if actor is None or not may_set_up(person):
@@ -60,7 +60,7 @@ def producers_visible_to(person: Person) -> QuerySet[Producer]:
 
 
 def producer_for(person: Person, zone_name: str) -> Producer:
-    """Return the producer catalog of this name.
+    """Return the producer catalog with this name.
 
     Raise Unknown, or CatalogUnknown if the zone isn't a producer catalog.
     """

@@ -16,18 +16,18 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogInputs:
-    """The consumer catalogs that have trouble."""
+    """The consumer catalogs with problems."""
 
     catalogs: tuple[CatalogTrouble, ...] = ()
 
 
 def read_catalogs(now: datetime, reading: Reading) -> CatalogInputs:
-    """Return the consumer catalogs that have trouble."""
+    """Return the consumer catalogs with problems."""
     return CatalogInputs(tuple(troubled_catalogs()))
 
 
 def catalog_conditions(inputs: CatalogInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield one condition for all consumer catalogs with trouble, or none."""
+    """Yield one condition for all consumer catalogs with problems. Yield none if there are no problems."""
     if not inputs.catalogs:
         return
     first, more = inputs.catalogs[0], len(inputs.catalogs) - 1

@@ -1,7 +1,7 @@
-"""A consumer catalog's turn: create, change and remove its member zones (RFC 9432). Verbs.
+"""The turn of a consumer catalog, which creates, changes and removes member zones (RFC 9432). Verbs.
 
-The panel itself is the author. A turn makes a limited number of changes; the next turn continues. A fault of the
-whole catalog changes nothing. A fault of one member affects only that member.
+The panel itself is the author of the changes. A turn makes a limited number of changes; the next turn continues. If the
+catalog is faulty, a turn changes nothing. If a member is faulty, only that member is affected.
 """
 
 import logging
@@ -50,14 +50,16 @@ def catalogs_due(now: datetime) -> list[int]:
 
 
 def take_turn(*, catalog_id: int, now: datetime) -> bool:
-    """Bring the catalog's members closer to its list. Return True if work is left. Safe to run twice or late.
+    """Make the next changes that bring the members in line with the catalog. Return True if work is left.
 
-    1. A broken catalog changes nothing and raises an alert.
-    2. Members that left are removed. If there are too many at once, they stay until a person confirms the removal.
-    3. A member under another label is transferred again from scratch.
-    4. Zones that the catalog lists are created, or move here from a catalog that allows it. A zone that exists already
-       is not taken.
-    5. Each member gets the terms of its group.
+    Safe to run twice or late.
+
+    1. If the catalog is broken, change nothing and raise an alert.
+    2. Remove members that left. If too many left at once, keep them until a person confirms the removal.
+    3. If a member has another label, transfer its zone again from scratch.
+    4. Create the zones that the catalog lists, or move them here from a catalog that allows it. Do not take a zone
+       that exists already.
+    5. Give each member the terms of its group.
     """
     catalog = Catalog.objects.select_related("zone", "zone__transferred", "team").filter(pk=catalog_id).first()
     if catalog is None or catalog.zone.deleted_at is not None or catalog.zone.transferred.serial is None:
@@ -136,7 +138,7 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
 
 
 def _reset(turn: Turn, plan: Plan) -> None:
-    """Update the stored columns of members. A member with another label is transferred from scratch."""
+    """Store the changed labels, groups and `coo` of members. Transfer a member with another label from scratch."""
     changed = [*dict.fromkeys([*plan.reset, *plan.retold])]
     anew = set(plan.reset)
     turn.left |= len(changed) > BATCH
@@ -150,7 +152,7 @@ def _reset(turn: Turn, plan: Plan) -> None:
 
 
 def _naming(member: Member) -> dict[str, Any]:
-    """Return the columns that describe how a catalog lists a member."""
+    """Return the columns with a member's label, groups and `coo` in its catalog."""
     return {"label": member.label, "groups": list(member.groups), "coo": member.coo}
 
 
@@ -160,7 +162,7 @@ def _set(row: Listing, columns: Mapping[str, Any]) -> None:
 
 
 def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
-    """Transfer these zones completely, regardless of their serials, as if they were new here."""
+    """Mark these zones for a full transfer, regardless of their serials, as if they were new here."""
     found = TransferredZone.objects.filter(pk__in=[pk for pk in zone_ids if pk is not None])
     if found.exclude(zone__transferred_from="").update(serial=None, revision=None, wants_all=True, due_at=now):
         primaries.wake_on_commit()
@@ -252,7 +254,7 @@ def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]
 
 
 def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: Team | None) -> dict[str, str]:
-    """Create these zones except the refused ones. Return the reasons for the refused zones, by name."""
+    """Create these zones except those that are refused. Return the reasons for the refused zones, by name."""
     refused: dict[str, str] = {}
     left = list(fitting)
     while left:
@@ -325,9 +327,9 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
 
 
 def _members_here(turn: Turn) -> set[int]:
-    """Return the ids of the catalog's members and of members of other catalogs on their way to it.
+    """Return the ids of the catalog's members and of members of other catalogs that move to it.
 
-    A member that was taken over is edited here, so the catalog no longer covers its names.
+    A member that was taken over does not count, because it is edited here.
     """
     rows = Listing.objects.filter(state=State.MEMBER, zone__deleted_at=None).exclude(zone__transferred_from="")
     coming = rows.filter(coo=turn.name).values_list("zone_name", "zone")
@@ -340,18 +342,17 @@ def _members_here(turn: Turn) -> set[int]:
 def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
     """Return the reasons why some of these names are refused, by name.
 
-    Zones above or below that are not members refuse them, or rules of a zone above.
+    A name is refused by a zone above or below that is not a member, or by rules of a zone above.
     """
     kept = publish_guards.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
     return kept | _others_near(turn, new, own)
 
 
 def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return the reasons why some of these names are refused: the closest zone above, or a zone below, isn't a member.
+    """Return by name the reason for each name whose closest zone above or a zone below isn't a member.
 
     Without this check the catalog's author could answer for names of unrelated zones here, such as `_acme-challenge`. A
-    zone listed in *Members lie below* allows it for that zone, or for the part of the zone listed there. Catalog zones
-    are on no node, so they lose no names.
+    name in the catalog's `within` allows members below it. Catalog zones are on no node, so they lose no names.
     """
     within = turn.catalog.within
     catalogs = set(Catalog.objects.filter(zone__deleted_at=None).values_list("pk", flat=True))
@@ -372,7 +373,7 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
 def _note_refused(turn: Turn, refused: Mapping[str, tuple[State, str]]) -> None:
     """Store refused members with the reason and the time.
 
-    A member that is already stored like this is not written again.
+    A member that is already stored with the same reason is not written again.
     """
     for part in _parts(list(refused)):
         known = {row.zone_name: row for row in Listing.objects.filter(catalog=turn.catalog, zone_name__in=part)}

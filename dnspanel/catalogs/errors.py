@@ -11,7 +11,7 @@ from dnspanel.texts import gettext
 
 
 class CatalogError(Exception):
-    """The base of errors about catalogs. A person can read and fix each of them."""
+    """The base of errors about catalogs. The messages are for people, who can fix the cause."""
 
 
 class CatalogUnknown(CatalogError):
@@ -26,7 +26,7 @@ class CatalogRefused(CatalogError, FieldsRefused):
 
 
 class NothingKept(CatalogError):
-    """No removal waits for this confirmation, or the catalog has changed since."""
+    """No removal waits for a confirmation, or the catalog has changed since."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Plan the changes to a catalog's members from its current list and the members known so far. Pure."""
+"""The plan of changes to a catalog's members, from its current list and the members known so far. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Known:
 class Plan:
     """The names of members, grouped by the change that they need.
 
-    Members leave, come, start again under another label, or change in another way. `keeps` is True if too many members
-    would leave, so that a person must confirm the removal.
+    Members leave (`leave`, or `forget` if they were never here), come, start again under another label (`reset`), or
+    change in another way (`retold`). `keeps` is True if too many members would leave without a person's confirmation.
     """
 
     leave: tuple[str, ...]
@@ -60,7 +60,7 @@ def most_leaving(members: int, most_lost: int) -> int:
 
 
 def rule_of(groups: Collection[str], rules: Collection[tuple[int, str]]) -> int | None:
-    """Return the id of the first rule (id, group) for one of the groups.
+    """Return the id of the first rule (id, group) whose group is one of these groups.
 
     None means that the catalog's own terms apply.
     """

@@ -1,4 +1,4 @@
-"""Set the primaries, team and tags of each member of a catalog by its group. Verbs."""
+"""The terms of a catalog's members: primaries, team and tags by the member's group. Verbs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,6 +1,6 @@
 """Models of consumer catalogs with their rules and members, and of producer catalogs with their members.
 
-They only store and constrain data. Other modules write it.
+They only store and constrain data. Other modules write the data.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -90,7 +90,7 @@ class Listing(models.Model):
 
 
 class Producer(models.Model):
-    """A producer catalog, with the tags that are its groups, and how far it has followed changes of its members.
+    """A producer catalog, with the tags that are its groups, and its progress in following changes of its members.
 
     The module `producer` writes this table.
     """
@@ -106,8 +106,9 @@ class Producer(models.Model):
 class Produced(models.Model):
     """A member of a producer catalog, and the label of its record there. `producer` writes this table.
 
-    A trigger (migration 0003) notes a zone whose tags change, or that is deleted or restored. The trigger also changes
-    the label of a deleted zone, so that consumers of the catalog start from scratch if the zone is restored.
+    A trigger (migration 0003) marks a zone as changed if its tags change, or if it is deleted or restored. The trigger
+    also changes the label of a deleted zone, so that consumers of the catalog start from scratch if the zone is
+    restored.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="produced")

@@ -1,4 +1,4 @@
-"""Reads about producer catalogs: the state of each, and its members page by page."""
+"""The data of producer catalogs for pages and the API: the state of each, and its members page by page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class ProducerRow:
-    """A producer catalog, the number of its members, and whether its zone already lists all of them."""
+    """A producer catalog, with the number of its members, and True if its zone already lists all of them."""
 
     producer: Producer
     members: int
@@ -34,7 +34,7 @@ class ProducerRow:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The number of zones that moved between two catalogs, and the last time at which consumers were notified."""
+    """The number of zones that moved between two catalogs, and the last time when consumers were notified."""
 
     catalog: int
     entered: int
@@ -61,7 +61,7 @@ def producer_rows(person: Person) -> list[ProducerRow]:
 
 
 def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
-    """Return a row for each of these catalogs, with two queries."""
+    """Return a row for each of these producer catalogs, with two queries."""
     ids = [each.pk for each in producers]
     living = Q(zone__deleted_at=None)
     counted = (
@@ -96,7 +96,7 @@ def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
 
 
 def _ways(ids: Sequence[int]) -> list[_Way]:
-    """Count the zones that moved from and to these catalogs, for each pair of catalogs."""
+    """Return the number of zones that moved from or to these catalogs, for each pair of catalogs."""
     found = still_named().filter(Q(catalog__in=ids) | Q(entered__in=ids, way=LeaveStep.SAID)).order_by()
     pairs = found.values("catalog", "entered", "way")
     return [_Way(**row) for row in pairs.annotate(zones=Count("pk"), told_at=Max(Coalesce("told_at", Now())))]
@@ -105,9 +105,9 @@ def _ways(ids: Sequence[int]) -> list[_Way]:
 def member_rows(
     person: Person, producer: Producer, *, search: str = "", after: str = "", limit: int = 50
 ) -> list[MemberRow]:
-    """Return the catalog's members that the person is allowed to see, by name.
+    """Return the catalog's members that the person is allowed to see, sorted by name.
 
-    Names come after `after` and begin with `search`.
+    Only names after `after` that begin with `search` are returned, at most `limit`.
     """
     found = produced_visible_to(person, producer).order_by("zone__name", "pk")
     if search:

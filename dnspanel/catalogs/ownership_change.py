@@ -1,14 +1,14 @@
-"""Move zones from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
+"""Moves of zones from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
 
 The old catalog keeps listing the zone for SAYS_WHERE and names the new catalog (`coo`). The new catalog lists the zone
-under the same label after UNTIL_READ, the time that consumers of the old one have to learn of the change. Consumers of
+under the same label after UNTIL_READ, which gives consumers of the old catalog time to see the change. Consumers of
 both then keep the zone's content. A row on LeaveStep.SAID belongs to the last catalog that listed the zone without
 `coo`: a zone has at most one such row.
 
-Knot DNS doesn't know `coo`: it ignores the new catalog's record, and drops the zone once the old catalog does. Then
-that record is published again with another TTL, which has no meaning in a catalog. This happens once notified consumers
-know that the old catalog dropped the zone, and after UNTIL_READ for all other consumers. Knot ignores this too unless
-it gets the whole catalog (`gateway.ixfr_out`).
+Knot DNS doesn't know `coo`: it ignores the new catalog's record, and drops the zone when the old catalog does. Then the
+panel publishes the new catalog's record again with another TTL, which has no meaning in a catalog. This happens once
+notified consumers know that the old catalog dropped the zone, and after UNTIL_READ for all other consumers. Knot
+ignores even the repeated record unless it gets the whole catalog (`gateway.ixfr_out`).
 
 If a zone returns while the old catalog still lists it, and it has not arrived elsewhere, it stays listed as before.
 Otherwise it gets another label after the catalog that it leaves has published the move: BIND does not take back a zone
@@ -80,7 +80,7 @@ def take_steps(*, now: datetime) -> None:
 
 
 def locked_of(zones: Collection[Zone]) -> list[Leaving]:
-    """Lock and return the rows of catalogs that still list these zones."""
+    """Lock and return the rows of these zones, one for each catalog that still lists the zone."""
     return list(Leaving.objects.select_for_update().filter(zone__in=zones).order_by("pk"))
 
 
@@ -93,10 +93,10 @@ def end(rows: Collection[Leaving]) -> None:
 def send(
     *, left: Sequence[Produced], rows: Sequence[Leaving], silent: Collection[int], entered: int, now: datetime
 ) -> dict[int, str]:
-    """Move the zones of `left` to another catalog with a change of ownership. Return the label of each zone there.
+    """Move the zones of `left` to the catalog `entered` with a change of ownership. Return each zone's label there.
 
-    `rows` are all rows of these zones (`locked_of`). `silent` are catalogs that publish nothing. A zone that needs
-    another label is missing from the result. The number of statements does not depend on the number of zones.
+    `rows` are all rows of these zones (`locked_of`). `silent` are catalogs that publish nothing. The result has no
+    label for a zone that needs a new one. The number of statements does not depend on the number of zones.
     """
     holding = {row.zone_id: row for row in rows if row.way == LeaveStep.SAID}
     there = {row.zone_id: row for row in rows if row.catalog_id == entered}
@@ -125,7 +125,7 @@ def send(
 
 
 def still_named() -> QuerySet[Leaving]:
-    """Return the zones that a catalog still lists after they left, except zones that returned to it."""
+    """Return the rows of zones that a catalog still lists after they left, except zones that returned to it."""
     return Leaving.objects.filter(zone__deleted_at=None, way__in=(LeaveStep.SAID, LeaveStep.ARRIVED)).exclude(
         zone__produced__catalog=F("catalog")
     )
@@ -138,10 +138,10 @@ def most_on_their_way(catalog_ids: Collection[int]) -> int:
 
 
 def _ids_of_listed(left: Sequence[Produced]) -> set[int]:
-    """Return the ids of the zones that their catalogs currently list. Other zones can leave without a change of
-    ownership.
+    """Return the ids of the zones that their catalogs currently list.
 
-    Zones in the trash are left out, because no catalog lists them after its next check.
+    Other zones can leave without a change of ownership. Zones in the trash are left out, because no catalog lists them
+    after its next check.
     """
     if not left:
         return set()

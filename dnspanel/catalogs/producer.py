@@ -1,9 +1,10 @@
-"""Producer catalogs (RFC 9432): a zone here that lists its member zones. Verbs.
+"""Producer catalogs (RFC 9432): zones of the panel that list their member zones. Verbs.
 
-No node has a producer catalog, and no person edits it: it follows its members. Its transfers are allowed as for any
-zone: by TSIG keys or networks, or as a zone by name of a secondary. Its members have their own transfer settings.
-A zone in the trash is in no catalog. A zone that is restored or added again gets another label, so that consumers start
-from scratch. A zone that moves from one catalog to another keeps its label (`ownership_change`).
+No node serves a producer catalog, and no person edits it: the panel updates it when its members change. Transfers are
+allowed as for any zone: by TSIG keys, by networks, or for a secondary that has the zone by name. Its members have their
+own transfer settings. A zone in the trash is in no catalog. A zone that is restored or added again gets another label,
+so that consumers start from scratch. A zone that moves from one catalog to another keeps its label
+(`ownership_change`).
 
 Locks are taken in this order: zones, their `Produced`, their `Leaving`, then `Producer`, each in the order of their
 ids.
@@ -116,7 +117,7 @@ def create_producer(
     team: Team | None = None,
     group_tags: Collection[str] = (),
 ) -> Publication:
-    """Create a catalog without members. The zone's RRsets can only be its SOA and NS.
+    """Create a catalog without members. The new zone's RRsets must be only its SOA and NS.
 
     Without NS, the zone gets an NS that leads nowhere. Raise the errors of `edit.create_zone`, and CatalogRefused.
     """
@@ -153,7 +154,7 @@ def create_catalog(
     team: Team | None = None,
     group_tags: Collection[str] = (),
 ) -> Zone:
-    """Create an empty producer catalog of this name. Its SOA makes consumers ask often.
+    """Create an empty producer catalog with this name. Its SOA makes consumers check often for changes.
 
     A form sent twice creates one catalog. Raise the errors of `create_producer`.
     """
@@ -168,10 +169,11 @@ def create_catalog(
 
 
 def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) -> None:
-    """Put the zone into this producer catalog only. "" or the name of no catalog removes the zone from all of them.
+    """Move the zone to this producer catalog. "" or a name without a catalog removes the zone from its catalog.
 
-    The catalog zone changes soon after. The caller checks the right to change the zone. Raise RightMissing if the
-    author is not allowed to change a catalog that the zone enters or leaves, and CatalogRefused.
+    A zone is in one catalog at most. The catalog zone changes soon after. The caller checks the right to change the
+    zone. Raise RightMissing if the author is not allowed to change a catalog that the zone enters or leaves, and
+    CatalogRefused.
     """
     catalog = _producers().filter(zone__name=catalog_name).first() if catalog_name else None
     if catalog is not None or Produced.objects.filter(zone=zone).exists():
@@ -179,7 +181,7 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 
 
 def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
-    """Put these zones into this producer catalog only.
+    """Move these zones to this producer catalog, out of any other.
 
     Return the number of zones that were not in it. Raise the errors of `put_into`.
     """
@@ -187,7 +189,7 @@ def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: da
 
 
 def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime) -> int:
-    """Put the chosen zones into this producer catalog only. Return the number of zones that were not in it.
+    """Move the chosen zones to this producer catalog. Return the number of zones that were not in it.
 
     Raise RightMissing if the author is not allowed to change the settings of a catalog that a zone enters or leaves.
     Raise CatalogRefused, with the fields of `Chosen`, also for a zone whose settings the author is not allowed to
@@ -197,7 +199,7 @@ def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime
 
 
 def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now: datetime) -> int:
-    """Remove the zones of these names from this producer catalog.
+    """Remove the zones with these names from this producer catalog.
 
     Return the number of removed zones. Raise the errors of `put_in`.
     """
@@ -211,10 +213,10 @@ def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now
 
 
 def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, now: datetime) -> list[str]:
-    """Set the tags that are the groups of this producer catalog. A member is in the group of its first matching tag.
+    """Set the tags that are the groups of this producer catalog, and return the canonical tags.
 
-    Return the canonical tags. Raise RightMissing if the author is not allowed to change the settings of the catalog,
-    CatalogUnknown, and CatalogRefused.
+    A member is in the group of its first matching tag. Raise RightMissing if the author is not allowed to change the
+    settings of the catalog, CatalogUnknown, and CatalogRefused.
     """
     checked = _checked_groups(group_tags)
     with transaction.atomic():
@@ -235,7 +237,7 @@ def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, no
 def follow_members(*, now: datetime) -> int:
     """Update the member list of every producer catalog, at most AT_ONCE changes in each. Return the number of changes.
 
-    A catalog is checked after a change of its members, and in any case after COMPARED_EVERY.
+    A catalog is checked after its members change, and at least once every COMPARED_EVERY.
     """
     ownership_change.take_steps(now=now)
     changed = 0
@@ -256,10 +258,10 @@ def _producers() -> QuerySet[Producer]:
 def _move(
     zone_ids: Collection[int], catalog: Producer | None, *, out_of: int | None = None, author: Author, now: datetime
 ) -> list[Zone]:
-    """Move these zones to this catalog only. Return the zones that were not in it.
+    """Move these zones to this catalog, or out of any catalog for None. Return the zones that were not in it.
 
-    With `out_of`, move only zones of that catalog. A zone's old catalog names the new one for a while. Each catalog
-    zone changes soon after. The number of statements does not depend on the number of zones.
+    With `out_of`, move only zones that are in that catalog. A zone's old catalog names the new one for a limited time.
+    Each catalog zone changes soon after. The number of statements does not depend on the number of zones.
     """
     with transaction.atomic():
         locked = Zone.objects.select_for_update(no_key=True).filter(pk__in=zone_ids).order_by("pk")
@@ -316,7 +318,7 @@ def _record(
 ) -> None:
     """Record moves in the audit log.
 
-    One zone has its own line. Several zones share a line per catalog with the first names.
+    One zone has its own line. Several zones share a line for each catalog, with the first names.
     """
     if len(moving) == 1:
         left = before.get(moving[0].pk)

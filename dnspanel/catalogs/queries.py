@@ -1,6 +1,6 @@
-"""Reads about consumer catalogs: the state of each, its members page by page, and its alerts.
+"""The data of consumer catalogs for pages and the API: the state of each, its members page by page, and its alerts.
 
-Also the name of the catalog that a zone belongs to.
+The module also finds the name of the catalog that a zone belongs to.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class CatalogRow:
 
 @dataclass(frozen=True, slots=True)
 class CatalogTrouble:
-    """A catalog with an alert, the time since when, and the message."""
+    """A catalog with a problem, the time when the problem began, and the message."""
 
     zone_name: str
     since: datetime
@@ -76,7 +76,7 @@ def listings_page(
 ) -> list[Listing]:
     """Return the zones that a catalog lists and that the person is allowed to see, optionally in one state.
 
-    The names come after `after` and begin with `search`.
+    Only names after `after` that begin with `search` are returned.
     """
     found = listings_visible_to(person, catalog).order_by("zone_name")
     if search:
@@ -115,8 +115,8 @@ def troubled_catalogs() -> list[CatalogTrouble]:
 def catalogs_by_member(said: str) -> Combinable | None:
     """Return an expression for the catalog name of each zone in a query, or None if no catalog exists.
 
-    It is the producer catalog with this zone. Otherwise it is the name in the field `said`, unless that is a producer
-    catalog, or the consumer catalog that created the zone. One query.
+    The name is the first of these: the producer catalog that lists the zone; the field `said`, unless it names a
+    producer catalog; the consumer catalog that created the zone. This makes one query.
     """
     if not Catalog.objects.values_list("pk").union(Producer.objects.values_list("pk"))[:1]:
         return None
@@ -130,7 +130,7 @@ def catalogs_by_member(said: str) -> Combinable | None:
 def catalog_name_of(zone: Zone, said: str) -> str:
     """Return the catalog name of one zone, as `catalogs_by_member` does, or "".
 
-    Most zones that were loaded with `produced` need no query.
+    A zone that was loaded with `produced` usually needs no query.
     """
     ours: Produced | None = getattr(zone, "produced", None)
     if ours is not None:

@@ -1,4 +1,4 @@
-"""Set up consumer catalogs: follow, change, confirm and unfollow them. Verbs."""
+"""The setup of consumer catalogs: follow, change, confirm and unfollow. Verbs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,11 @@ LONGEST_GROUP = 255
 
 @dataclass(frozen=True, slots=True)
 class CatalogTerms:
-    """The terms for the members of a catalog, from a form or the API."""
+    """The terms for the members of a catalog, from a form or the API.
+
+    `within` are the names below which members are allowed, and `most_lost` is the percentage of members that can leave
+    without a confirmation.
+    """
 
     team: int | None = None
     tags: Collection[str] = ()
@@ -155,7 +159,7 @@ def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Acto
 
 
 def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Actor, now: datetime) -> list[Rule]:
-    """Replace the rules of a catalog. Members of a group get the terms of their first rule.
+    """Replace the rules of a catalog. A member gets the terms of the first rule that matches one of its groups.
 
     A rule without a secret keeps the secret of the group's old rule. Raise the errors of `change_catalog`.
     """
@@ -203,8 +207,8 @@ def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, n
 def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, now: datetime) -> None:
     """Delete the catalog zone and keep its members as ordinary transferred zones.
 
-    This takes two transactions. After a crash between them the catalog's zone is in the trash and the catalog is not
-    followed. Raise Forbidden, CatalogUnknown, and the errors of `edit.delete_zone`.
+    This takes two transactions. After a crash between them, the catalog's zone is in the trash, and the catalog is no
+    longer followed. Raise Forbidden, CatalogUnknown, and the errors of `edit.delete_zone`.
     """
     actor = require_set_up(author)
     zone, reason = catalog.zone, panel_reasons.FOLLOWED_NO_MORE

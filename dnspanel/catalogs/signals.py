@@ -1,6 +1,6 @@
-"""Signals that a consumer catalog is due, or that the members of a producer catalog changed.
+"""The signals that a consumer catalog is due, or that the members of a producer catalog changed.
 
-Sent on commit.
+They are sent on commit.
 """
 
 from django.dispatch import Signal

@@ -1,6 +1,6 @@
-"""The task that follows consumer catalogs: `celery worker -Q push --pool=threads`.
+"""The tasks that follow consumer catalogs and update producer catalogs: `celery worker -Q push --pool=threads`.
 
-The task has no arguments and processes what is due. Beat enqueues it again in case a wake-up was lost.
+The tasks have no arguments and process the catalogs that are due. Beat enqueues them again in case a wake-up was lost.
 """
 
 import time
@@ -21,7 +21,7 @@ TURN_SECONDS = 10.0
 
 @shared_task(ignore_result=True)
 def follow_catalogs() -> None:
-    """Take turns at the consumer catalogs that are due. Safe to run twice, late or never."""
+    """Work on the consumer catalogs that are due, one turn each. Safe to run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
     with while_postgresql_answers():
         for catalog_id in consumer.catalogs_due(timezone.now()):

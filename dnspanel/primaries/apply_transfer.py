@@ -1,7 +1,7 @@
-"""Publish transferred content as a revision of its zone, and set the zone's timers. Verbs.
+"""The result of a transfer: content that is published as a revision of its zone, and new timers. Verbs.
 
-The panel itself is the author, in a separate publication: grants, rules and locks of this panel do not apply to the
-content that another server publishes. Signatures in the zone are kept and served, as for an import.
+The panel itself is the author, and each zone has its own publication: grants, rules and locks of this panel do not
+apply to the content that another server publishes. Signatures in the zone are kept and served, as for an import.
 """
 
 import logging
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TransferSource:
-    """The source of a transfer: the primary's address, and the serial after the transfer."""
+    """The source of a transfer: the primary's address, and the primary's serial that the zone then has."""
 
     address: str
     serial: int
@@ -52,9 +52,9 @@ class TransferSource:
 def apply(
     *, row: TransferredZone, zone: Zone, transfer: Transfer, source: TransferSource, now: datetime
 ) -> Publication | None:
-    """Publish the transferred content of the zone with its primary's serial. Return None if nothing changes.
+    """Publish the transferred content of the zone with the primary's serial. Return None if nothing changes.
 
-    Raise TransferFailed, without any change, if the zone was changed or taken over since, or would no longer validate.
+    Raise TransferFailed without a change if the zone was changed or taken over since, or would no longer validate.
     """
     before = signing_of(zone)
     after = with_row_ids({zone.pk: _signing(before, transfer)})[zone.pk]
@@ -106,7 +106,7 @@ def apply(
 
 
 def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None:
-    """Store that a primary has nothing newer. The zone is then valid for another expiry time of its SOA."""
+    """Record that a primary has no newer serial. The zone is then valid for another expire time of its SOA."""
     _active(row).update(
         confirmed_at=now,
         expires_at=now + timers.expire,
@@ -116,7 +116,7 @@ def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None
 
 
 def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers: Timers | None, now: datetime) -> None:
-    """Store the reason of a failed turn, and set the time of the next attempt.
+    """Store the reason for a failed turn, and set the time of the next attempt.
 
     Alert immediately if the primary's answer is refused, and otherwise after SILENT_FOR.
     """
@@ -133,7 +133,7 @@ def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers:
 
 
 def expire_due(*, now: datetime) -> int:
-    """Stop serving zones whose primaries did not answer for the expiry time of their SOA.
+    """Stop serving zones whose primaries have not answered for the expire time of the zone's SOA.
 
     Return the number of zones.
     """
@@ -179,7 +179,7 @@ def _note_transfer(
 def _next_turn(row: TransferredZone, at: datetime, now: datetime) -> Case:
     """Return the time of the next turn: `at`, or soon if a NOTIFY came after this turn began.
 
-    In that case this turn possibly read older data.
+    After such a NOTIFY, this turn possibly read older data.
     """
     came_since = Q(noticed_at__isnull=False) if row.noticed_at is None else Q(noticed_at__gt=row.noticed_at)
     return Case(When(came_since, then=Value(now + LEAST_GAP)), default=Value(at), output_field=DateTimeField())
@@ -212,4 +212,4 @@ def _reason(source: TransferSource) -> str:
 
 
 def _nothing(zone_ids: object) -> None:
-    """Do nothing: a pause of denial needs no other writes in its transaction."""
+    """Do nothing, as the `in_transaction` of a pause of denial."""

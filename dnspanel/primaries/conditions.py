@@ -19,7 +19,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class TransfersInputs:
-    """The zones that their primaries do not update, the reason for the first, and the number that no node serves."""
+    """The zones whose transfers are late, the reason for the first one, and the number that no node serves."""
 
     late: NamedZones = NO_ZONES
     reason: str = ""
@@ -27,7 +27,7 @@ class TransfersInputs:
 
 
 def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
-    """Return the late zones, the reason for the first of them, and the number of them that no node serves."""
+    """Return the zones whose transfers are late, the reason for the first one, and the number that no node serves."""
     late = reading.zones("untransferred")
     if not late.count:
         return TransfersInputs()
@@ -37,7 +37,7 @@ def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
 
 
 def transfer_conditions(inputs: TransfersInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield one condition for all zones whose transfers are late, or none."""
+    """Yield one condition for all zones whose transfers are late. Yield none if no zone is late."""
     if not inputs.late.count:
         return
     message = gettext("{zones}: nothing comes from their primaries elsewhere.").format(zones=inputs.late.message(now))

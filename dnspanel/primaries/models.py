@@ -47,9 +47,9 @@ TERMS = (
 
 
 class TransferredZone(PrimaryTerms):
-    """The primaries of a zone, the time of its last transfer, and the time of the next one.
+    """The primaries of a zone, with the results of its last transfer and the time of its next turn.
 
-    A zone that was taken over keeps its primaries, so that it can be given back. Then nothing is due.
+    A zone that was taken over keeps its primaries, so that it can be given back. It has no next turn.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="transferred")

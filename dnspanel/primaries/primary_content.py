@@ -1,7 +1,7 @@
-"""Convert transferred records to RRsets: a whole zone from AXFR, or changed RRsets from IXFR.
+"""The conversion of transferred records to RRsets: a whole zone from AXFR, or changed RRsets from IXFR.
 
-A transfer is accepted completely or not at all. Records outside the zone, another zone, broken rules, or signatures
-that cannot be served make it fail.
+A transfer is accepted completely or not at all. A transfer fails if it has records outside the zone, another zone,
+broken rules, or signatures that cannot be served.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,7 +84,7 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
 
 
 def touched_names(zone: str, increment: Increment) -> set[str]:
-    """Return the owner names that the changes touch. Raise TransferFailed for a name outside the zone."""
+    """Return the owner names in the changes, and the apex. Raise TransferFailed for a name outside the zone."""
     found = {zone}
     for step in increment.steps:
         for record in (*step[0], *step[1]):

@@ -1,4 +1,4 @@
-"""Use TLS with primaries (RFC 9103): the settings, and the identity of each primary.
+"""TLS to primaries (RFC 9103): the settings, and the identity of each primary.
 
 Either all primaries of a zone use TLS or none does. Otherwise an attacker who blocks the primary with TLS could make
 another primary send the zone in clear text.
@@ -22,12 +22,12 @@ LONGEST_PEM = 64_000  # characters
 
 
 def place_of(row: TransferredZone, address: str) -> tuple[str, int]:
-    """Return the host and port of one of the zone's addresses. The default port is 53, or 853 over TLS."""
+    """Return the host and port for one of the zone's addresses. The default port is 53, or 853 over TLS."""
     return split_resolver(address, TLS_PORT if row.uses_tls else PORT)
 
 
 def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | None:
-    """Return the identity that the primary of this number must prove over TLS, or None without TLS."""
+    """Return the identity that the primary at this index must prove over TLS, or None without TLS."""
     if not row.uses_tls:
         return None
     names = row.tls_names or [""]
@@ -39,7 +39,7 @@ def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | N
 
 
 def own_authority(row: TransferredZone, *, now: datetime) -> str:
-    """Return the CA certificate (PEM) for the panel's client certificate, or "" if the panel has to show none."""
+    """Return the CA certificate (PEM) of the panel's client certificate, or "" if the panel shows none."""
     return ensure_authority(now=now).ca_pem if row.uses_tls and row.shows_certificate else ""
 
 

@@ -1,4 +1,4 @@
-"""Refresh a zone: ask its primaries one after the other, and transfer newer content (RFC 1034, section 4.3.5).
+"""The refresh of a zone: its primaries are asked one after the other for newer content (RFC 1034, section 4.3.5).
 
 No transaction is open while a primary is being asked.
 """
@@ -79,7 +79,7 @@ class _Turn:
 
 
 def take_turn(*, zone_id: int, clock: Clock) -> str:
-    """Update the zone from its first primary that answers. Return "axfr", "ixfr", "" or the error.
+    """Update the zone from the first primary that answers. Return "axfr", "ixfr", "" or the error.
 
     An error is also stored. If a primary fails, the zone does not change and the next primary is asked.
     """
@@ -112,7 +112,7 @@ def _timers_of(row: TransferredZone) -> Timers | None:
 
 
 def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
-    """Transfer the zone from its primary of this number if the primary has a newer serial. Raise TransferFailed."""
+    """Transfer the zone from the primary at this index if the primary has a newer serial. Raise TransferFailed."""
     address = turn.row.addresses[number]
     host, port = place_of(turn.row, address)
     primary = Primary(host, port, key_for(turn.row), peer_for(turn.row, number, now=clock()))
@@ -169,10 +169,10 @@ def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
 
 
 def _changes(turn: _Turn, server: Server, known: Serial) -> Transfer | None:
-    """Transfer by IXFR. Return None if the whole zone has to be transferred.
+    """Transfer by IXFR. Return None if a full transfer is needed.
 
-    The primary can answer with changes or with the whole zone. Raise the errors of `Server.all_of` if a whole zone is
-    cut off, and TransferFailed.
+    The primary can answer with changes or with the whole zone. Raise TransferFailed, and the errors of `Server.all_of`
+    if the answer is a whole zone that is cut off.
     """
     try:
         increment = server.changes_since(turn.zone.name, known.value, MOST_CHANGES)
@@ -202,7 +202,7 @@ def _all(turn: _Turn, records: Iterable[Record]) -> Transfer:
 def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) -> None:
     """Raise TransferFailed if the changes break a rule for all zones.
 
-    AXFR is checked where the whole zone is read.
+    After an AXFR, `read_all` makes this check.
     """
     edits = [Edit(Change(*key, current.get(key), rrset)) for key, rrset in changes.items()]
     [plan] = plan_zones({zone.pk: (zone, edits)}, zone.changed_at)

@@ -1,4 +1,4 @@
-"""Set up, change, refresh, take over and give back transferred zones. Verbs."""
+"""Transferred zones: set up, change, refresh, take over and give back. Verbs."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -61,7 +61,7 @@ class Terms:
 
 
 def moved_to(zone: Zone, addresses: Collection[str]) -> Terms:
-    """Return the zone's terms with these addresses. Key and TLS settings stay."""
+    """Return the zone's terms with other addresses. The key and the TLS settings stay."""
     row = TransferredZone.objects.filter(pk=zone.pk).first()
     return Terms(addresses) if row is None else replace(terms_of(row), addresses=addresses)
 
@@ -131,10 +131,10 @@ def set_primaries(
     acting: Acting,
     past_rules: bool = False,
 ) -> TransferredZone:
-    """Transfer the zone from these servers from now on. Its content stays until the first transfer.
+    """Make these servers the zone's primaries. The zone's content stays until the first transfer.
 
     The zone becomes read-only here. The author's draft loses its operations on the zone. Other people's operations
-    stay, in case the zone is taken over later. Another server decides the zone's content, so all rules are checked
+    stay, in case the zone is taken over later. Another server then decides the zone's content, so all rules are checked
     first: raise ApprovalNeeded, Frozen, Locked or HookRefused. With `past_rules` a person who is allowed to govern the
     zone bypasses the first two, with a reason. Raise Unknown, RightMissing, Forbidden or PrimariesRefused, also for a
     zone that is signed with keys of the panel.
@@ -187,7 +187,7 @@ def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> N
 
 
 def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = False) -> TransferredZone:
-    """Ask the zone's primaries now. With `wants_all`, transfer the whole zone regardless of its serial.
+    """Ask the zone's primaries immediately. With `wants_all`, transfer the whole zone regardless of its serial.
 
     Raise Unknown, RightMissing, NotTransferred.
     """
@@ -203,7 +203,7 @@ def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = Fals
 
 @after_hooks
 def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Publication | None:
-    """Make this panel the primary of a transferred zone. The zone is edited and served here, even if it had expired.
+    """Make this panel the primary of a transferred zone. It is then edited and served here, even if it had expired.
 
     The terms are kept, so that `give_back` can return the zone to its primaries. Return None if nodes already have the
     zone. Raise Unknown, RightMissing, NotTransferred, TakeOverRefused if the zone was never transferred, and the errors
@@ -248,7 +248,7 @@ def give_back(
     acting: Acting,
     past_rules: bool = False,
 ) -> TransferredZone:
-    """Transfer a zone that was taken over from its primaries again. The next transfer replaces changes made here.
+    """Return a zone that was taken over to its primaries. The next transfer replaces changes made here.
 
     Raise Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused if the zone was not taken over, and the
     errors of rules as in `set_primaries`.
@@ -281,7 +281,7 @@ def give_back(
 
 
 def note_notice(*, row: TransferredZone, now: datetime) -> None:
-    """Store a primary's NOTIFY, and ask the primary now or one second after the last time.
+    """Record a primary's NOTIFY. Ask the primary now, or one second after the previous NOTIFY or answer.
 
     A NOTIFY during the zone's turn is not lost, because the end of the turn checks for it.
     """

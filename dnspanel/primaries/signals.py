@@ -1,4 +1,4 @@
-"""Signals that a transferred zone is due, or that a zone's content was transferred. Sent on commit."""
+"""The signals that a transferred zone is due, or that a zone's content was transferred. They are sent on commit."""
 
 from django.dispatch import Signal
 

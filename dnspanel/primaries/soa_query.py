@@ -1,4 +1,4 @@
-"""Query the SOA at a primary over UDP, then TCP if the answer does not fit (RFC 1035, RFC 8945), or only over TLS."""
+"""The SOA query to a primary: over UDP, then TCP if the answer does not fit (RFC 1035, RFC 8945), or only over TLS."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ _PASSING = (TIMEOUT, "transfer-servfail")
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """The address of a primary, its key, and its identity over TLS (None: plain TCP)."""
+    """A primary's address, its TSIG key if there is one, and its identity over TLS (None: UDP and TCP)."""
 
     host: str
     port: int

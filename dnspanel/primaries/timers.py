@@ -1,4 +1,4 @@
-"""Compute when a zone is due and when it expires, from its SOA (RFC 1034 4.3.5, RFC 1035 3.3.13). Pure."""
+"""The times when a zone is due and when it expires, from its SOA (RFC 1034 4.3.5, RFC 1035 3.3.13). Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ class Timers:
 
     @classmethod
     def of(cls, soa: RRset) -> "Timers":
-        """Return the timers from an SOA, within the bounds. A zone is asked for at least twice before it expires."""
+        """Return the timers from an SOA, within bounds. Primaries are asked at least twice before the zone expires."""
         refresh, retry, expire = (timedelta(seconds=int(word)) for word in soa.rdata[0].split()[3:6])
         refresh = min(max(refresh, LEAST_REFRESH), MOST_REFRESH)
         retry = min(max(retry, LEAST_RETRY), MOST_RETRY, refresh)

@@ -58,7 +58,7 @@ def ttl_of(word: str) -> int:
 
 
 def _labels(word: str) -> tuple[str, bytes, bytes]:
-    """Return a relative name in lowercase with a final dot ("" for the apex), its relative key and its wire form."""
+    """Return a relative name in lowercase with a final dot ("" at the apex), its key, and its labels in wire form."""
     if word in _APEX_NAMES:
         return "", APEX, b""
     lowered = word.lower()
