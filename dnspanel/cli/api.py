@@ -1,4 +1,4 @@
-"""The command `dnspanel api`: one request to API v2, for tasks without a command of their own."""
+"""The command `dnspanel api`, which sends one request to API v2, for tasks that no other command does."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ _HIDDEN = frozenset({"connection", "date", "server", "transfer-encoding"})
 
 
 class _Query(click.ParamType[ParsedResult]):
-    """A JMESPath expression. It is parsed before anything is sent."""
+    """A JMESPath expression, which is parsed before a request is sent."""
 
     name = "expression"
 

@@ -1,4 +1,4 @@
-"""Features that arguments of all commands share: `-` for standard input, and shell completion."""
+"""Features of arguments in all commands: `-` for standard input, and shell completion."""
 
 from collections.abc import Callable, Iterator, Sequence
 from threading import Thread
@@ -25,7 +25,7 @@ TYPES = (
 
 
 class Completed(click.ParamType[str]):
-    """A text parameter with shell completion. `offered` returns the completions."""
+    """A text parameter with shell completion. `offered` is the function that returns the completions."""
 
     name = "text"
 
@@ -41,7 +41,7 @@ class Completed(click.ParamType[str]):
 
 
 def prepare_arguments(group: click.Group) -> None:
-    """Let all commands below the group read lists from standard input, and complete zones, types and profiles."""
+    """Prepare all commands of the group to read lists from standard input and to complete zones, types and profiles."""
     for command in _commands(group):
         for parameter in command.params:
             if parameter.type is not click.STRING:
@@ -53,7 +53,7 @@ def prepare_arguments(group: click.Group) -> None:
 
 
 def _with_standard_input(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """Return the values, with `-` replaced by the lines of standard input. Raise UsageError if it is empty."""
+    """Return the values, with `-` replaced by the lines of standard input. Raise UsageError if there are no lines."""
     dash = str(STANDARD_INPUT)
     if dash not in values or context.resilient_parsing:
         return tuple(values)
@@ -64,7 +64,7 @@ def _with_standard_input(context: click.Context, parameter: click.Parameter, val
 
 
 def _zones(session: Session, incomplete: str) -> Sequence[str]:
-    """Return names of zones that begin with this text. Return none if the panel does not answer in time."""
+    """Return names of zones that begin with this text. Return no names if the panel does not answer in time."""
     found: list[str] = []
 
     def ask() -> None:
@@ -83,7 +83,7 @@ def _zones(session: Session, incomplete: str) -> Sequence[str]:
 
 
 def _quote_search(text: str) -> str | None:
-    """Return the text as a quoted search that has no filters, or None to search for all zones."""
+    """Return the text as a search without filters, in quotes. Return None to search for all zones."""
     return f'"{text}"' if text and '"' not in text else None
 
 

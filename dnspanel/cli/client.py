@@ -1,4 +1,4 @@
-"""The HTTP client of the panel's API: JSON requests, problems as errors, and retries that never repeat a write."""
+"""The HTTP client of the panel's API: JSON requests, errors with the panel's explanation, and retries that are safe."""
 
 import json
 import time
@@ -69,7 +69,10 @@ class Client:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request and return the JSON of the answer, or None without JSON. Raise Refused or Unreachable."""
+        """Send a request and return the JSON of the answer. Return None if the answer has no JSON.
+
+        Raise Refused or Unreachable.
+        """
         data = None if body is None else json.dumps(body).encode()
         told = {"Content-Type": "application/json"} if body is not None else {}
         return self._json(self._answer(method, path, data, query or {}, {**told, **(headers or {})}))
@@ -77,7 +80,10 @@ class Client:
     def request(
         self, method: str, path: str, data: bytes | None, *, query: Mapping[str, Any], headers: Mapping[str, str]
     ) -> urllib3.BaseHTTPResponse:
-        """Send a request with this raw body and return the HTTP response. Raise Refused or Unreachable."""
+        """Send a request with this raw body and return the HTTP response.
+
+        Raise Refused or Unreachable.
+        """
         return self._answer(method, path, data, query, headers)
 
     def upload(self, path: str, chunk: bytes, *, offset: int) -> Any:
@@ -133,7 +139,7 @@ class Client:
         raise AssertionError("the last attempt either answers or raises")
 
     def _compare_versions(self, response: urllib3.BaseHTTPResponse) -> None:
-        """Print a note, once, if the panel's version differs from the command's."""
+        """Print a note if the panel's version differs from the command's version. Print it only once."""
         version = response.headers.get("Panel-Version")
         if version is None or self._knows_version:
             return
@@ -188,7 +194,7 @@ def _text(value: Any) -> str:
 
 
 def _describe(exc: Exception) -> str:
-    """Describe a connection error without the object representations that urllib3 prints."""
+    """Return a text about a connection error, without the object representations that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return f"{text}".rstrip(".") + "."

@@ -82,7 +82,7 @@ def config_path(environ: Mapping[str, str]) -> Path:
 
 
 def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
-    """Return the names of the profiles in the configuration file. Return none if the file cannot be read."""
+    """Return the names of the profiles in the configuration file, or no names if the file cannot be read."""
     try:
         return list(tomllib.loads(config_path(environ).read_text()).get("profiles", {}))
     except (OSError, ValueError):
@@ -92,7 +92,7 @@ def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
 def _in_file(path: Path, profile: str | None) -> Mapping[str, Any]:
     """Return the settings of this profile in the file. Raise UsageError if the selected profile does not exist.
 
-    Return no settings if the file is missing and no profile is selected.
+    If the file is missing and no profile is selected, return no settings.
     """
     if not path.exists():
         if profile:

@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 class Refused(click.ClickException):
-    """The panel refused the request. `problem` is its answer (RFC 9457)."""
+    """The panel refused the request. `problem` is the panel's answer (RFC 9457)."""
 
     exit_code = 1
 
@@ -47,7 +47,7 @@ class Refused(click.ClickException):
         return "\n".join(lines)
 
     def _lines_about(self, faults: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return the lines of the message: one line with the place of a single error, or a line for each error."""
+        """Return the message's lines about these faults: the place of a single fault, or a line for each fault."""
         repeats = bool(faults) and str(faults[0].get("detail", "")) in self.message
         if repeats and len(faults) == 1:
             place = _place(faults[0]).rstrip(": ")
@@ -61,7 +61,7 @@ class TakenBack(Refused):
 
 
 class Unreachable(click.ClickException):
-    """The panel did not answer, or another server did."""
+    """The panel did not answer, or a server that is not the panel did."""
 
     exit_code = 3
 
@@ -106,7 +106,7 @@ def _can_confirm() -> bool:
 
 
 def _what_waits(problem: Mapping[str, Any]) -> str:
-    """Return the text of a guard: its reasons, the zones with the records that they lose, and how to confirm."""
+    """Return the text for a change that needs a confirmation: the reasons, the affected zones, and how to confirm."""
     totals, zones = problem["totals"], problem["zones"]
     lines = list(problem["reasons"])
     if totals["zones"] > 1:
@@ -119,14 +119,14 @@ def _what_waits(problem: Mapping[str, Any]) -> str:
 
 
 def _place(fault: Mapping[str, Any]) -> str:
-    """Return the place of an invalid value, as a label such as "rdata 0: "."""
+    """Return a label for the place of an invalid value, such as "rdata 0: "."""
     pointer = str(fault.get("pointer", "")).strip("/").replace("/", " ")
     place = pointer or str(fault.get("parameter", "") or fault.get("header", ""))
     return f"{place}: " if place else ""
 
 
 def _sides(conflict: Mapping[str, Any]) -> list[str]:
-    """Return the present and the expected state of an RRset that changed since."""
+    """Return a line about an RRset that others changed, with its current and its expected state."""
     theirs, base = conflict.get("theirs"), conflict.get("base")
     now, then, what = _rdata(theirs), _rdata(base), "it"
     if now == then and theirs and base and theirs.get("ttl") != base.get("ttl"):

@@ -1,4 +1,4 @@
-"""Fields of a request as typed: `key=value`, and `key[member]=value` or `key[]=value` for nested values."""
+"""The fields of a request as typed: `key=value`, and `key[member]=value` or `key[]=value` for nested values."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def _parse_value(value: str) -> Any:
 
 
 def _set_value(fields: dict[str, Any], key: str, value: Any) -> None:
-    """Set a nested value. Raise UsageError if another field has used the same place for another type."""
+    """Set a nested value. Raise UsageError if another field uses the same place as another type of value."""
     matched = _KEY.fullmatch(key)
     assert matched is not None  # `_split` looked
     names = [matched[1], *_INSIDE.findall(matched[2])]

@@ -1,4 +1,4 @@
-"""Helpers for commands that change many records or zones: choose one act, and print the rest of a preview."""
+"""Helpers for commands that change many records or zones: the check for a single action, and the rest of a preview."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from dnspanel.cli import output
 
 
 def only_act(acts: Sequence[dict[str, Any]], options: str) -> dict[str, Any]:
-    """Return the only act. Raise UsageError, with the names of these options, if there are none or several."""
+    """Return the only action. Raise UsageError, with the names of these options, unless there is exactly one."""
     if len(acts) != 1:
         raise click.UsageError(f"Give one action: {options}")
     return acts[0]
@@ -22,7 +22,7 @@ def tell_others(preview: Mapping[str, Any]) -> None:
 
 
 def tell_refusals(outcome: Mapping[str, Any], label: Callable[[Mapping[str, Any]], str]) -> None:
-    """Print the first items that are skipped, each with its reason, and the number of the others."""
+    """Print the first skipped items, each with its reason, and the number of remaining ones."""
     for refusal in outcome["refusals"]:
         output.tell(f"Skipped: {label(refusal)}: {refusal['reason']}")
     if outcome["refused"] > len(outcome["refusals"]):

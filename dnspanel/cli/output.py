@@ -38,12 +38,12 @@ class Column:
 
 
 def by(member: str = "actor") -> Column:
-    """Return a column with the person or token that acted. `member` is the name of the actor in a row."""
+    """Return a column with the person or token that acted. `member` is the member of a row that has the actor."""
     return Column("BY", lambda row: actor(row[member]))
 
 
 def actor(who: Mapping[str, Any] | None) -> str | None:
-    """Return the name of the person or token that acted, or None if it is unknown or hidden."""
+    """Return the name of the person, token, panel or visitor that acted. Return None if unknown or hidden."""
     if who is None:
         return None
     if who["token"] is not None:
@@ -92,7 +92,7 @@ def show_json_line(value: Any) -> None:
 
 
 def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, none: str) -> None:
-    """Print rows under their headings. Without rows, print the sentence `none` to standard error."""
+    """Print rows under their headings. If there are no rows, print the sentence `none` to standard error."""
     lines = [[column.text(row) for column in columns] for row in rows]
     if not lines:
         tell(none)
@@ -131,7 +131,10 @@ def tell_problem(problem: Mapping[str, Any]) -> None:
 
 
 def tell_person(message: str) -> None:
-    """Like `tell`, but only on a terminal. In the mail of a timer, the advice would appear each time."""
+    """Print advice like `tell`, but only on a terminal.
+
+    A scheduled job would otherwise repeat the advice in every mail.
+    """
     if sys.stderr.isatty():
         tell(message)
 

@@ -1,4 +1,4 @@
-"""Options that name a file with a secret. Every user of the machine could read a secret on the command line."""
+"""Options that name a file with a secret, because every user of the machine could read a secret on the command line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,14 +18,14 @@ def passphrase_option(help_text: str) -> Callable[[Any], Any]:
 
 
 def passphrase_in(path: Path | None) -> dict[str, str]:
-    """Return the body member with the passphrase, which is the file's only line. Return {} without a file."""
+    """Return the body member with the passphrase, which is the file's only line. Return {} if `path` is None."""
     if path is None:
         return {}
     return {"keys_passphrase": only_line_of(path, "a passphrase")}
 
 
 def only_line_of(path: Path, what: str) -> str:
-    """Return the only line of a file. Raise UsageError, which calls the line `what`, if there are none or several."""
+    """Return the only line of a file. Raise UsageError unless there is exactly one. `what` describes the line."""
     lines = read_text(path).splitlines()
     if len(lines) != 1 or not lines[0]:
         raise click.UsageError(f"{path} must contain {what} as one line, and nothing else.")

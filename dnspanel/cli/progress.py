@@ -34,7 +34,7 @@ class Progress:
 
 
 def is_visible() -> bool:
-    """Return True if progress is shown: standard error is a terminal, and the output is not JSON."""
+    """Return True if progress is shown because standard error is a terminal and the output is not JSON."""
     return sys.stderr.isatty() and not output.is_json()
 
 

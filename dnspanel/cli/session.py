@@ -21,7 +21,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 @dataclass
 class Session:
-    """One run of the command. The configuration is read on the first request, so `--help` needs none."""
+    """One run of the command. The configuration is only read for the first request, so `--help` works without one."""
 
     url: str | None = None
     profile: str | None = None
@@ -44,7 +44,7 @@ class Session:
         return self.output == "json"
 
     def find_one(self, path: str, name: str, what: str) -> Mapping[str, Any]:
-        """Return the only item with this name or id in the list at `path`. `what` is its kind, for messages.
+        """Return the only item with this name or id in the list at `path`. Messages call the item `what`.
 
         Raise UsageError if there is no such item, or if items of several teams have the name.
         """
@@ -65,7 +65,7 @@ class Session:
             output.show_table(rows, columns, none=none)
 
     def say_done(self, message: str, **members: Any) -> None:
-        """Print a result: the sentence `message`, or the members as JSON."""
+        """Print a result, either the sentence `message` or the members as JSON."""
         if self.is_json:
             output.show_json(members)
         else:
@@ -102,7 +102,7 @@ def pass_session(command: C) -> C:
 
 
 def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
-    """Add several options to a command, in the order of `--help`."""
+    """Add several options to a command, in the order in which `--help` shows them."""
 
     def with_options(command: C) -> C:
         for option in reversed(each):
@@ -113,7 +113,7 @@ def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
 
 
 def options_as(name: str, kind: type[Any], *each: Callable[[Any], Any]) -> Callable[[C], C]:
-    """Add several options that the command gets as one argument `name`.
+    """Add several options, whose values the command gets as one argument `name`.
 
     `kind` is a dataclass with a field for each option.
     """
@@ -154,7 +154,7 @@ def _with_parents(context: click.Context) -> Iterator[click.Context]:
 
 
 def colour_of(environ: Mapping[str, str]) -> bool | None:
-    """Return True for FORCE_COLOR, False for NO_COLOR, and None for colors only on a terminal."""
+    """Return True if FORCE_COLOR is set, False for NO_COLOR, and None to use colors only on a terminal."""
     if environ.get("NO_COLOR"):
         return False
     return True if environ.get("FORCE_COLOR") else None

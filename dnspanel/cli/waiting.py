@@ -1,4 +1,4 @@
-"""Waits until every node, and with --all every secondary, answers with a publication.
+"""The wait until all nodes, and with --all all secondaries, answer with a publication.
 
 A timeout raises no exception: the command prints its result and the late servers, and exits with 3.
 """
@@ -76,8 +76,8 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int,
 def wait_for(session: Session, sequence: int, timeout: int, *, with_secondaries: bool = False) -> Mapping[str, Any]:
     """Wait until every node answers with the publication, or until the timeout. Return the publication.
 
-    If `with_secondaries` is True, wait for secondaries too. The session then has the names of late servers. Raise
-    TakenBack as soon as the publication is taken back.
+    If `with_secondaries` is True, wait for secondaries too. After a timeout, `session.late` names the late servers.
+    Raise TakenBack as soon as the publication is taken back.
     """
     until = time.monotonic() + timeout
     query = {"wait_for": "all"} if with_secondaries else {}
@@ -118,7 +118,7 @@ def _taken_back_problem(publication: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def details_of(publication: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the details of a publication that people need."""
+    """Return the details of a publication to show to people."""
     nodes = publication["nodes"] or []
     return {
         "publication": publication["sequence"],

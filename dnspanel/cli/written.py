@@ -1,4 +1,4 @@
-"""Requests that publish: with or without a wait, or as a dry run, and their results as text."""
+"""Requests that publish, with a wait or as a dry run, and the output of their results."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -56,10 +56,10 @@ def publish(
     waiting: Waiting,
     query: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Send a write. If `waiting` says so, wait for the nodes. Return the answer. Raise Refused or Unreachable.
+    """Send a write and return the answer. If `waiting.wait` is set, wait for the nodes.
 
-    The wait is a separate request: a person who interrupts it knows the publication, and late nodes do not hide it.
-    With `--dry-run`, nothing is written, and `show_written` shows the answer as a plan.
+    Raise Refused or Unreachable. The wait is a separate request: a person who interrupts it knows the publication, and
+    late nodes do not hide it. With `--dry-run`, nothing is written, and `show_written` shows the answer as a plan.
     """
     if isinstance(waiting, Writing) and waiting.dry_run:
         planned: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), "dry_run": True})
@@ -74,7 +74,7 @@ def publish(
 def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, verb: str = "") -> None:
     """Show the result of a write: its publication, the changed zones, and warnings. Show the plans of a dry run.
 
-    `verb` describes what happened to each zone, if the kind of its revision is not specific enough.
+    `verb` describes what happened to the zones. Without it, the kind of each revision does.
     """
     if session.is_json:
         output.show_json(written)
@@ -115,7 +115,7 @@ def _show_plans(answer: Mapping[str, Any]) -> None:
 
 
 def _zone_line(zone: Mapping[str, Any], verb: str) -> str:
-    """Return a line with the act on a zone and the numbers of its changed RRsets."""
+    """Return a line about a zone: what happened to it, and the numbers of its changed RRsets."""
     counts = ", ".join(f"{zone[word]} {word}" for word in ("added", "changed", "removed") if zone[word])
     line = f"{verb} {bare(zone['zone'])} (revision {zone['revision']})"
     return f"{line}: {counts}." if counts else f"{line}."

@@ -1,4 +1,4 @@
-"""API paths for names that people type."""
+"""The API paths of zones and other resources that people name on the command line."""
 
 from urllib.parse import quote
 

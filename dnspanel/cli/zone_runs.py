@@ -21,9 +21,9 @@ _UNDER_WAY = ("waiting", "running")
 def run_to_end(
     session: Session, path: str, body: Mapping[str, Any], *, waiting: Waiting = NOT_WAITING
 ) -> Mapping[str, Any]:
-    """Start a run and return it after it has ended.
+    """Start a run, wait until it ends, and return it.
 
-    If `waiting` says so, wait for the nodes too. The panel continues the run if the command is interrupted.
+    If `waiting.wait` is set, wait for the nodes too. The panel continues the run if the command is interrupted.
     """
     found: Mapping[str, Any] = session.client.send("POST", path, body)
     session.way_on = f"The panel goes on with job {found['id']}: GET /api/v2{path}/{found['id']}"
@@ -53,8 +53,8 @@ def show_run(
 ) -> None:
     """Show a run's result for each zone, and the totals.
 
-    Exit with 1 if the run failed, refused a zone or was taken back. `to_carry_out` explains, after a dry run, how to
-    apply the result.
+    Exit with 1 if the run failed, refused a zone or was taken back. After a dry run, `to_carry_out` is the beginning of
+    a sentence about how to apply the result.
     """
     if session.is_json:
         output.show_json(run)

@@ -53,7 +53,7 @@ def access() -> None:
 def people(session: Session, zone: str, name: str | None, type: str | None) -> None:
     """List the people who can do something in a zone, and why.
 
-    With NAME and TYPE, list who can do something with that record.
+    With NAME and TYPE, list the people who can do something with that record.
     """
     if (name is None) != (type is None):
         raise click.UsageError("Give NAME and TYPE, or neither.")
@@ -173,7 +173,7 @@ def take(session: Session, number: int) -> None:
 
 
 def _show(session: Session, zone: str, what: str, *columns: Column, **query: str | None) -> None:
-    """Show the people or tokens with rights in a zone. A table has one line for each reason."""
+    """Show the people or tokens with rights in a zone. The table has one line for each reason why they have rights."""
     found: Sequence[Mapping[str, Any]] = list(session.client.items(zone_path(zone, "access", what), **query))
     rows = found if session.is_json else [{**each, **by} for each in found for by in each["by"]]
     session.show_rows(rows, (*columns, *_MAY), none="No one found.")

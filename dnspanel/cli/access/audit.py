@@ -1,4 +1,4 @@
-"""The command `dnspanel audit`, which lists acts of people."""
+"""The command `dnspanel audit`, which lists people's actions."""
 
 from itertools import islice
 from typing import Any
@@ -40,7 +40,7 @@ def audit(session: Session, text: str | None, limit: int, **filters: Any) -> Non
     """List who did what, newest first.
 
     TEXT is the name of a zone, the id of a request, or part of the description. A token without the permission to read
-    the audit log sees only its own acts.
+    the audit log sees only its own actions.
 
     \b
     Examples:

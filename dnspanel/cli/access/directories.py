@@ -1,4 +1,4 @@
-"""The command `dnspanel directories`: directories that manage people in the panel over SCIM."""
+"""The command `dnspanel directories`, which manages directories that create and change accounts over SCIM."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -100,7 +100,7 @@ def add(session: Session, name: str, **terms: Any) -> None:
 def change(session: Session, number: int, name: str | None, *, no_rules: bool, **terms: Any) -> None:
     """Change a directory.
 
-    New rules replace all present rules.
+    New rules replace all current rules.
     """
     given = _body_of_options(**terms)
     if name is not None:
@@ -133,7 +133,7 @@ def rotate(session: Session, number: int) -> None:
 def end(session: Session, number: int) -> None:
     """Delete a directory.
 
-    The directory, its secret and the rights its rules granted are deleted. Accounts stay.
+    The directory, its secret and the rights that its rules granted are deleted. Accounts stay.
     """
     session.client.send("DELETE", f"/scim-directories/{number}")
     session.say_done(f"Directory {number} deleted. The accounts stay.", id=number, deleted=True)
@@ -147,7 +147,7 @@ def _body_of_options(
     *,
     takes_over: bool | None,
 ) -> dict[str, Any]:
-    """Return the request body for these options. Options that are not given have no member."""
+    """Return the request body for these options. Omit options that are not given."""
     listed = [{"group": group, "role": role} for group, role in rules]
     listed_in_teams = [{"group": group, "role": role, "team": team} for group, role, team in team_rules]
     given: dict[str, Any] = {}

@@ -117,7 +117,7 @@ def change(
 ) -> None:
     """Change a destination of the audit log.
 
-    The change applies from the next batch. Secrets are changed by `rotate`.
+    The change applies from the next batch. Use `rotate` to change secrets.
     """
     given: dict[str, Any] = {"name": name, "address": address, **_contents({"ca_file": ca_file})}
     given = {name: value for name, value in given.items() if value is not None}
@@ -193,5 +193,5 @@ def _change(session: Session, number: int, given: dict[str, Any]) -> None:
 
 
 def _contents(files: dict[str, Path | None]) -> dict[str, Any]:
-    """Return the contents of these files, keyed by option name without `_file`. Skip options that are not given."""
+    """Return the contents of these files by option name without `_file`. Skip options that are not given."""
     return {name.removesuffix("_file"): read_text(path) for name, path in files.items() if path is not None}

@@ -153,7 +153,7 @@ def try_hook(context: click.Context, session: Session, number: int) -> None:
 @shared_options
 @pass_session
 def lift(session: Session, number: int) -> None:
-    """Delete a publish hook."""
+    """Delete a publish hook. Publications are no longer checked by it."""
     session.client.send("DELETE", f"/publish-hooks/{number}")
     session.say_done(f"Hook {number} deleted.", id=number, deleted=True)
 
@@ -163,7 +163,7 @@ def _options_in_use(terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def _zones(row: Any) -> str:
-    """Describe the zones that a publish hook checks."""
+    """Return a text that describes the zones that a publish hook checks."""
     if row["zone"]:
         return str(row["zone"])
     if row["tag"]:

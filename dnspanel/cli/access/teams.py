@@ -45,7 +45,7 @@ def list_teams(session: Session) -> None:
 def quotas(session: Session, team: str, limits: Sequence[str]) -> None:
     """Show or set the quotas of a team.
 
-    A limit is a number (in bytes for `bytes`), or unlimited. Kinds that are left out get the limit of the settings.
+    A limit is a number (in bytes for `bytes`), or unlimited. Kinds that are not given get the default limit.
 
     \b
     Examples:

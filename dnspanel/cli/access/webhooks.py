@@ -1,4 +1,4 @@
-"""The command `dnspanel webhooks`: addresses that are notified of events, and the results of deliveries."""
+"""The command `dnspanel webhooks`: URLs and mail addresses that get events, and the results of deliveries."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -41,7 +41,7 @@ _number = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 
 @click.group()
 def webhooks() -> None:
-    """Manage webhooks, which are notified of events."""
+    """Manage webhooks, which send events to a URL or by mail."""
 
 
 @webhooks.command("list")
@@ -57,7 +57,7 @@ def list_webhooks(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, number: int) -> None:
-    """Show a webhook, with the events that it is notified of."""
+    """Show a webhook and the events that it sends."""
     found = session.client.get(f"/webhooks/{number}")
     details = {
         **{name: found[name] for name in ("id", "format", "url", "description", "active")},
@@ -134,9 +134,9 @@ def try_webhook(session: Session, number: int) -> None:
 @shared_options
 @pass_session
 def rotate(session: Session, number: int) -> None:
-    """Make a new secret for a webhook and print it once.
+    """Create a new secret for a webhook and print it once.
 
-    The old secret also signs messages for a day.
+    For one day, messages are also signed with the old secret.
     """
     made = session.client.send("POST", f"/webhooks/{number}/rotate")
     session.show(made, {"id": number, "secret": made["secret"]})
@@ -148,9 +148,9 @@ def rotate(session: Session, number: int) -> None:
 @shared_options
 @pass_session
 def switch(session: Session, number: int, state: str) -> None:
-    """Switch a webhook on or off.
+    """Turn a webhook on or off.
 
-    Switching on forgets earlier failures.
+    Turning it on resets the count of earlier failures.
     """
     changed = session.client.send("PATCH", f"/webhooks/{number}", {"active": state == "on"})
     session.show(changed, {"id": changed["id"], "active": changed["active"]})

@@ -307,7 +307,7 @@ def nodes(session: Session, zone: str) -> None:
 def unproven(session: Session) -> None:
     """List zones that do not validate on a node.
 
-    Only failures that no publication caused are listed.
+    Failures that a publication caused are not listed.
     """
     session.show_rows(session.client.items("/dnssec/unproven"), _UNPROVEN, none="Every zone validates on every node.")
 
@@ -359,7 +359,7 @@ def _denial(*, opt_out: bool, narrow: bool) -> dict[str, Any]:
 
 
 def _denial_text(found: Mapping[str, Any] | None) -> str:
-    """Describe the settings of NSEC or NSEC3 in a few words."""
+    """Return a short text about the settings of NSEC or NSEC3."""
     if found is None:
         return "–"
     words = [word.replace("_", "-") for word in ("opt_out", "narrow") if found[word]]

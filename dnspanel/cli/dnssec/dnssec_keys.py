@@ -41,7 +41,7 @@ def key() -> None:
 
 
 def state_options(command: C) -> C:
-    """Add the options for the state of a new key: whether it is published and whether it signs."""
+    """Add options for a new key: published or not, and active (signing) or not."""
     command = click.option("--unpublished", is_flag=True, help="Do not publish the key in the DNSKEY records yet.")(
         command
     )
@@ -152,7 +152,7 @@ def delete(session: Session, zone: str, number: int, *, yes: bool, writing: Writ
 @shared_options
 @pass_session
 def export(session: Session, zone: str, number: int, directory: Path | None) -> None:
-    """Print a private key, or write it as files of BIND.
+    """Print a private key, or write it as BIND key files.
 
     Anyone with the private key can sign false answers. Requires the right export-keys. The audit log records the
     export.

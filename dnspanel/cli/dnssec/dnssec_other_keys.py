@@ -1,4 +1,4 @@
-"""The command `dnspanel dnssec other-key`: keys of other signers that sign a zone in addition to the panel."""
+"""The command `dnspanel dnssec other-key`: keys of other signers, which sign a zone in addition to the panel."""
 
 from collections.abc import Mapping
 from typing import Any

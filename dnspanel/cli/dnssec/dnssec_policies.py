@@ -1,4 +1,4 @@
-"""The command `dnspanel dnssec policy`: policies of zones, and runs that apply them."""
+"""The command `dnspanel dnssec policy`: DNSSEC policies for zones, and runs that apply the policies."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ _FOUND = (Column("ZONE", "zone"), Column("ACT", "act"), Column("WHY", "message")
 
 @click.group()
 def policy() -> None:
-    """Manage DNSSEC policies of zones.
+    """Manage DNSSEC policies for zones.
 
     POLICY is a name or an id.
     """
@@ -49,7 +49,7 @@ def list_policies(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, zone: str) -> None:
-    """Show the DNSSEC policy of a zone, and what differs."""
+    """Show the DNSSEC policy of a zone, and the zone's differences from it."""
     found = session.client.get(zone_path(zone, "dnssec", "policy"))
     details = {
         "policy": found["policy"]["name"] if found["policy"] else None,
@@ -82,7 +82,7 @@ def set_policy(session: Session, zone: str, name: str) -> None:
 def unset(session: Session, zone: str) -> None:
     """Remove the DNSSEC policy of a zone.
 
-    The policy of the tags or of the team applies then, or the default.
+    Then the policy of the zone's tags or team applies, or else the default policy.
     """
     session.client.send("DELETE", zone_path(zone, "dnssec", "policy"))
     session.say_done(f"{zone} has no DNSSEC policy of its own.", zone=zone, policy=None)
@@ -115,7 +115,7 @@ def run(session: Session, name: str | None, search: str, *, apply: bool, waiting
 
 
 def policy_named(session: Session, name: str) -> Mapping[str, Any]:
-    """Return the policy with this name or id. Raise UsageError if there is none."""
+    """Return the policy with this name or id. Raise UsageError if no policy matches."""
     for each in session.client.items("/dnssec/policies"):
         if name in (each["name"], str(each["id"])):
             found: Mapping[str, Any] = each

@@ -1,4 +1,4 @@
-"""The command `dnspanel catalogs`: consumed catalogs with their zones, and produced catalogs."""
+"""The command `dnspanel catalogs`: consumed catalogs and the zones that they list, and produced catalogs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -159,7 +159,7 @@ def set_rule(
 ) -> None:
     """Set the rule for a group of members.
 
-    Without ADDRESS, the members come from the primaries of the catalog.
+    Without ADDRESS, members are transferred from the primaries of the catalog.
     """
     path = f"/catalogs/{_id_of(session, name)}/rules"
     there = session.client.get(path)["rules"]
@@ -350,7 +350,7 @@ def _path_of(name: str, below: str = "") -> str:
 
 
 def _own(terms: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options about members from `terms` and return those that were given."""
+    """Remove the options about members from `terms`. Return those that were given."""
     said = {name: terms.pop(name) for name in ("team", "tags", "within", "most_members", "most_lost")}
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
     return {name: value for name, value in values.items() if value not in (None, [])}
@@ -361,7 +361,7 @@ def _show_one(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def _id_of(session: Session, name: str) -> int:
-    """Return the id of the catalog with this name. Raise Refused if there is none."""
+    """Return the id of the catalog with this name. Raise Refused if no catalog has the name."""
     canonical = f"{name.rstrip('.').lower()}."
     rows: Mapping[str, Any] = {row["name"]: row["id"] for row in session.client.items("/catalogs")}
     if canonical not in rows:

@@ -119,7 +119,7 @@ def delete(session: Session, name: str) -> None:
 @shared_options
 @pass_session
 def zone(session: Session, zone: str) -> None:
-    """Show the set that a zone follows, and what differs.
+    """Show the set that a zone follows, and the zone's differences from it.
 
     `dnspanel templates apply` removes the differences. Exit code 1 means that the zone differs.
     """
@@ -169,7 +169,7 @@ def keep(session: Session, name: str, zone: str, *, stop: bool) -> None:
 def parent(session: Session, name: str, zone: str) -> None:
     """Check the delegation and the glue at the parent.
 
-    Exit code 1 means that something is left to do.
+    Exit code 1 means that the check found something to do.
     """
     found = session.client.send("POST", f"{_SETS}/{_find_set(session, name)['id']}/addresses/{zone}/parent")
     _show_place(session, found)

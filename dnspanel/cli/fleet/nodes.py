@@ -1,4 +1,4 @@
-"""The command `dnspanel nodes`: the state of the nodes, and acts on them."""
+"""The command `dnspanel nodes`: the state of the nodes, and actions such as drain and resync."""
 
 import time
 from collections.abc import Mapping
@@ -180,7 +180,7 @@ def watch(session: Session, interval: float, count: int | None) -> None:
 
 
 def _act(session: Session, name: str, act: str, body: Mapping[str, str] | None = None) -> None:
-    """Perform an act on a node, and show the node's state after it."""
+    """Perform an action on a node, and show the node's state after it."""
     node = session.client.send("POST", f"/nodes/{segment(name)}/{act}", body or {})
     session.show(node, {word: node[word] for word in ("name", "slug", "state", "health", "sentence")})
 

@@ -199,7 +199,7 @@ def body_of_primaries(
 
 
 def _override(reason: str, *, past_rules: bool) -> dict[str, Any]:
-    """Return the body members for the reason and for skipping rules. Omit those that are not given."""
+    """Return the request body for the options reason and past_rules. Omit options that are not given."""
     return {**({"reason": reason} if reason else {}), **({"past_rules": True} if past_rules else {})}
 
 

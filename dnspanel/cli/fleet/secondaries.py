@@ -1,4 +1,4 @@
-"""The command `dnspanel secondaries`: name servers that transfer zones from the panel, and their progress."""
+"""The command `dnspanel secondaries`: name servers that transfer zones from the panel, and their state."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -69,7 +69,7 @@ def notify(session: Session, name: str) -> None:
 
 
 def _id_of(session: Session, name: str) -> int:
-    """Return the id of the secondary with this name. Raise Refused if there is none."""
+    """Return the id of the secondary with this name. Raise Refused if no secondary has the name."""
     rows: Mapping[str, Any] = {row["name"]: row["id"] for row in session.client.items("/secondaries")}
     if name not in rows:
         raise Refused({"code": "not-found", "detail": f"There is no secondary {name}."})

@@ -30,7 +30,7 @@ def transfers() -> None:
 def show(session: Session, zone: str) -> None:
     """Show who can transfer a zone without a key.
 
-    Shows the addresses that get NOTIFY in addition to secondaries too.
+    The addresses that get NOTIFY in addition to secondaries are shown too.
     """
     _show(session, session.client.get(zone_path(zone, "keyless-transfers")))
 
@@ -40,7 +40,7 @@ def show(session: Session, zone: str) -> None:
 @shared_options
 @pass_session
 def told(session: Session, zone: str) -> None:
-    """List the addresses for NOTIFY, with the last result."""
+    """List the extra addresses that get NOTIFY, with the last result."""
     found = session.client.get(zone_path(zone, "keyless-transfers"))
     session.show_rows(found["notices"], _NOTICES, none="No addresses.")
 

@@ -143,7 +143,7 @@ def discard(session: Session, key: str | None, zone: str | None, *, yes: bool) -
 
 
 def _want(session: Session, zone: str, name: str, type: str, wanted: Mapping[str, Any] | None) -> None:
-    """Put an RRset into the current draft. If `wanted` is None, put its deletion into the draft."""
+    """Put an RRset into the current draft, or its deletion if `wanted` is None."""
     path = f"/draft{zone_path(zone, 'rrsets', segment(name), segment(type))}"
     operation = session.client.send("PUT", path, {"wanted": wanted})
     details = {"zone": operation["zone"], "name": operation["name"], "type": operation["type"]}

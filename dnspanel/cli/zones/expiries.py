@@ -31,7 +31,7 @@ def expiries() -> None:
 @shared_options
 @pass_session
 def list_expiries(session: Session, days: int | None) -> None:
-    """List records that expire, the next one first."""
+    """List records that expire, in the order of their expiry."""
     query = {} if days is None else {"before": _in(timedelta(days=days))}
     session.show_rows(session.client.items("/expiries", **query), _LISTED, none="No records expire.")
 

@@ -117,7 +117,7 @@ def _wait_for_export(session: Session, job: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _refuse_missing(session: Session, zones: Sequence[str]) -> NoReturn:
-    """Raise Refused with the first named zone that does not exist, because the file would lack that zone."""
+    """Raise Refused with the first zone that does not exist, because the file would lack the zone."""
     session.way_on = ""
     for zone in zones:
         session.client.get(zone_path(zone))
@@ -126,7 +126,7 @@ def _refuse_missing(session: Session, zones: Sequence[str]) -> NoReturn:
 
 @contextmanager
 def _text(compressed: IO[bytes], format_: str) -> Iterator[IO[bytes]]:
-    """Open the uncompressed content. From an archive, open its only zone file."""
+    """Open the uncompressed content of an export. For zone files, open the only file in the archive."""
     if format_ != "bind":
         yield cast(IO[bytes], gzip.GzipFile(fileobj=compressed))
         return
@@ -138,7 +138,7 @@ def _text(compressed: IO[bytes], format_: str) -> Iterator[IO[bytes]]:
 
 
 def _write(content: IO[bytes], path: Path) -> None:
-    """Write the content to the file. After an error, the file is unchanged."""
+    """Write the content to the file. If that fails, the file stays unchanged."""
     if str(path) == "-":
         copyfileobj(content, sys.stdout.buffer)
         return

@@ -1,4 +1,4 @@
-"""The commands `dnspanel import` and `dnspanel imports`: upload, dry run, publish and undo."""
+"""The commands `dnspanel import` and `dnspanel imports`, which upload files, and publish or undo imports."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -236,7 +236,7 @@ def cancel(session: Session, number: int) -> None:
 
 
 def follow(session: Session, number: int) -> Mapping[str, Any]:
-    """Wait until the panel is no longer working on the import, and return it. Raise Refused if it failed."""
+    """Wait until the panel has stopped working on the import, and return it. Raise Refused if the import failed."""
     job: Mapping[str, Any] = session.client.get(f"/imports/{number}")
     session.way_on = f"The panel goes on with import {number}. To look at it: dnspanel imports show {number}"
     with progress(f"Import {number}") as line:
@@ -278,7 +278,7 @@ def _act(session: Session, number: int, act: str, **told: Any) -> None:
 
 
 def _tell_faults(session: Session, number: int, code: str = "") -> None:
-    """Print the first errors of the import, or those with this code, with file and line."""
+    """Print the import's first errors, with file and line. With `code`, print only errors with this code."""
     of_kind = {"code": code} if code else {}
     page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS, **of_kind)
     for fault in page["items"]:

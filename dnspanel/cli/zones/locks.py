@@ -1,4 +1,4 @@
-"""The command `dnspanel locks`: locks, which allow changes only by their manager."""
+"""The command `dnspanel locks`: locks on zones and records, which only the lock's manager is allowed to change."""
 
 import click
 

@@ -138,7 +138,7 @@ def _newest(page: Mapping[str, Any]) -> int:
 
 
 def _zones(row: Mapping[str, Any]) -> str:
-    """Return the names of a publication's first zones, and the number of the others."""
+    """Return the names of a publication's first zones, and the number of remaining ones."""
     names = [zone["zone"] for zone in row["zones"]]
     first = " ".join(names[:_MOST_NAMED])
     if row["more_zones"]:

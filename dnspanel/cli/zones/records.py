@@ -1,4 +1,4 @@
-"""The command `dnspanel records`, which lists and changes records without losing simultaneous changes by others."""
+"""The command `dnspanel records`, which lists and changes records without losing changes by others at the same time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _TTL = click.option("--ttl", type=Ttl(), help="TTL in seconds, or a duration suc
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The comments and tags to set for an RRset. None and empty values change nothing."""
+    """The comments and tags to set for an RRset. None and empty values leave the present ones unchanged."""
 
     comment: str | None
     tags: Sequence[str]
@@ -72,7 +72,7 @@ def records() -> None:
 
 
 def changing_options(command: C) -> C:
-    """Add the options that all commands which change records have."""
+    """Add the options that all commands for changing records share."""
     command = click.option("--ptr", is_flag=True, help="Change the PTR records of the addresses too, where you can.")(
         command
     )
@@ -276,7 +276,7 @@ def change(
 
 
 def _act(*, find: str | None, replace_with: str | None, pattern: bool, **told: Any) -> dict[str, Any]:
-    """Return the only act that the options describe. Raise UsageError if there are none or several."""
+    """Return the only action that the options describe. Raise UsageError unless there is exactly one."""
     acts: list[dict[str, Any]] = []
     if told["set_ttl"] is not None:
         acts.append({"op": "set-ttl", "ttl": told["set_ttl"]})

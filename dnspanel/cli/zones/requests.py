@@ -1,4 +1,4 @@
-"""The command `dnspanel requests`: drafts that wait for approval or for a scheduled time."""
+"""The command `dnspanel requests`: requests to approve a draft, or to publish it at a scheduled time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -174,7 +174,7 @@ def _show(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def _details(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of a request that people need."""
+    """Return the details of a request to show to people."""
     details: dict[str, Any] = {
         "key": found["key"],
         "name": found["name"],

@@ -1,4 +1,4 @@
-"""The command `dnspanel templates`: list templates, apply one to a zone, or update many zones to one."""
+"""The command `dnspanel templates`, which lists templates, applies one to a zone, or updates many zones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -184,7 +184,7 @@ def run(
 
 
 def _find_template(session: Session, name: str) -> Mapping[str, Any]:
-    """Return the template with this name or id. Raise UsageError if there is none."""
+    """Return the template with this name or id. Raise UsageError if no template matches."""
     return session.find_one("/templates", name, "template")
 
 

@@ -1,4 +1,4 @@
-"""Uploads files for an import, in chunks that can be sent again. Many small files are sent as one archive."""
+"""The upload of files for an import, in chunks that can be sent again. Many small files are sent as one archive."""
 
 import tarfile
 import tempfile
@@ -20,7 +20,7 @@ MOST_SINGLE_FILES = 20
 
 
 def upload(session: Session, number: int, paths: Sequence[Path], *, pack: bool) -> None:
-    """Upload all files for the import. Raise Refused. Raise UsageError for a folder if only files are allowed."""
+    """Upload all files for the import. Raise Refused, or UsageError for a folder unless `pack` is True."""
     if any(path.is_dir() for path in paths) or len(paths) > MOST_SINGLE_FILES:
         if not pack and any(path.is_dir() for path in paths):
             raise click.UsageError("Give files, not folders, for this kind of source.")

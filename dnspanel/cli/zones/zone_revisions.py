@@ -1,4 +1,4 @@
-"""The commands `dnspanel zones diff` and `dnspanel zones revert`: changes of revisions, and the way back to one."""
+"""The commands `dnspanel zones diff` and `dnspanel zones revert`, which show and restore revisions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -77,7 +77,7 @@ def _rrsets_at(session: Session, zone: str, revision: int) -> dict[tuple[str, st
 def _differences(
     before: Mapping[tuple[str, str], Mapping[str, Any]], after: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield each RRset that differs, in the order of the first revision. Ignore changes of the SOA serial only."""
+    """Yield each RRset that differs, in the order of the first revision. Ignore changes of only the SOA serial."""
     for key in dict.fromkeys((*before, *after)):
         old, new = before.get(key), after.get(key)
         if _without_serial(old) != _without_serial(new):

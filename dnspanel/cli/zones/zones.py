@@ -242,7 +242,7 @@ def _act(
     policy: str | None,
     **flags: bool,
 ) -> dict[str, Any]:
-    """Return the only act that the options describe. Raise UsageError if there are none or several."""
+    """Return the only action that the options describe. Raise UsageError unless there is exactly one."""
     acts: list[dict[str, Any]] = []
     if add_tags:
         acts.append({"op": "add-tags", "tags": list(add_tags)})
