@@ -1,1 +1,1 @@
-"""Accounts: users, roles and invitations."""
+"""Accounts of people: rights, teams, tokens, sign-in and the audit log."""

@@ -1,4 +1,4 @@
-"""Refuses to start with an invalid master key or trusted proxy, and explains the fix.
+"""Checks of the master key and the trusted proxies. An error at startup stops the panel and explains the fix.
 
 `dnspanel.checks` defines the ids and terms.
 """
@@ -61,7 +61,7 @@ def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
 
 @register(Tags.security, OWN)
 def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the trusted proxies.
+    """Check the setting PANEL_TRUSTED_PROXIES.
 
     E008: the panel could not answer any request. W002: all clients would appear to have the proxy's address.
     """

@@ -254,7 +254,7 @@ class DirectoryRefused(AccountError, FieldsRefused):
 
 
 class DirectoryFull(AccountError):
-    """The maximum number of people, groups or members in a directory is reached."""
+    """The directory or a group has the maximum number of people, groups or members."""
 
     def __init__(self, most: int, what: str) -> None:
         super().__init__(gettext("At most {most:,} {what}.").format(most=most, what=what))
@@ -315,7 +315,7 @@ class AboveYou(AccountError):
 
 
 class OpensMore(AboveYou):
-    """The token cannot decide who signs in to, or owns, an account that can do more than the token."""
+    """The token cannot decide who owns, or signs in to, an account with more rights than the token has."""
 
     def __init__(self, username: str) -> None:
         message = gettext("This token must be able to do everything that {username} can, to do this.")

@@ -23,7 +23,7 @@ from dnspanel.texts import gettext, gettext_lazy
 
 
 class Role(models.TextChoices):
-    """A built-in role. Each role includes the roles below it. Teams and grants add to it."""
+    """A built-in role. Each role includes the roles below it. Teams and grants can give further rights."""
 
     ADMINISTRATOR = "administrator", gettext_lazy("Administrator")  # everything, people and nodes included
     EDITOR = "editor", gettext_lazy("Editor")  # edits and publishes every zone
@@ -32,7 +32,7 @@ class Role(models.TextChoices):
 
 
 class OwnRole(models.Model):
-    """A custom role: permissions, and rights over all zones. `own_roles` writes it."""
+    """A custom role: permissions, and rights over all zones. The module `own_roles` changes custom roles."""
 
     name = models.CharField(max_length=40)
     permissions = ArrayField(models.CharField(max_length=64), default=list)  # sorted `roles.Permission`
@@ -261,7 +261,7 @@ class SecondFactorRule(models.Model):
 
 
 class TokenKind(models.TextChoices):
-    """How a token proves its identity."""
+    """The kind of a token, which decides how a program proves that it has the token."""
 
     API = "api", gettext_lazy("API token")  # a secret of 256 bits; only its SHA-256 is stored
     TSIG = "tsig", gettext_lazy("TSIG key")  # signs DNS messages (RFC 8945), so the key itself is stored, encrypted
@@ -452,7 +452,7 @@ class SeenAssertion(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One act other than a publication: on sign-ins, tokens, people, teams, nodes or webhooks. Never changed."""
+    """One recorded act that isn't a publication, such as a sign-in or a change to a token. Entries never change."""
 
     at = models.DateTimeField()
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -468,7 +468,7 @@ class AuditEntry(models.Model):
 
 
 class MasterKey(models.Model):
-    """The fingerprint of the key that encrypts this database's secrets. `database_key` reads the only row."""
+    """The fingerprint of the key that encrypts this database's secrets. The table has one row; see `database_key`."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     fingerprint = models.CharField(max_length=16)  # `master_keys.fingerprint`

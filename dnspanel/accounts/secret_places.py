@@ -1,4 +1,4 @@
-"""Finds the database columns that are encrypted with PANEL_MASTER_KEY, by walking the models.
+"""The database columns that are encrypted with PANEL_MASTER_KEY, found by a walk through the models.
 
 Every secret must be stored in a `SecretField`. Columns with secrets inside JSON are listed in `_IN_JSON`. Key rotation,
 backup drills and lists of lost secrets read these columns, so they would miss a secret elsewhere. A test looks for such
@@ -29,7 +29,7 @@ Change = Callable[[bytes], bytes]
 
 
 class SecretField(models.BinaryField):  # type: ignore[type-arg]
-    """A column with a token of `vault.encrypt_secret`. Migrations see a BinaryField, so no migration is needed."""
+    """A column with tokens that `vault.encrypt_secret` made. Migrations see a BinaryField and need no change."""
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -38,7 +38,7 @@ class SecretField(models.BinaryField):  # type: ignore[type-arg]
 
 @dataclass(frozen=True, slots=True)
 class SecretPlace:
-    """A database column with secrets."""
+    """A database column that contains secrets."""
 
     model: str  # "accounts.Token"
     table: str
@@ -50,14 +50,14 @@ class SecretPlace:
         return f"{self.model}.{self.column}"
 
     def batches(self, cursor: Any) -> Iterator[list[tuple[Any, Any]]]:
-        """Yield batches of (primary key, value) for rows with a value, in the key's order, at most BATCH_ROWS each."""
+        """Yield (primary key, value) of the rows with a value, in key order, in batches of at most BATCH_ROWS."""
         rows = self._batch(cursor, None)
         while rows:
             yield rows
             rows = self._batch(cursor, rows[-1][0]) if len(rows) == BATCH_ROWS else []
 
     def replace(self, cursor: Any, key: Any, old: Any, new: Any) -> bool:
-        """Write `new` to the row if it still has `old`. Return False if another process changed the row."""
+        """Write `new` to the row if the row still contains `old`. Return False if another process changed the row."""
         cursor.execute(
             sql.SQL("UPDATE {} SET {column} = {value} WHERE {} = %s AND {column} = {value}").format(
                 sql.Identifier(self.table),

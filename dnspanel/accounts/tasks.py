@@ -1,6 +1,6 @@
 """Celery tasks for accounts, run by `celery worker -Q push`.
 
-A task sends password mail, so that a page's response time does not reveal which accounts exist.
+Password mail is sent by a task, so that a page's response time does not reveal which accounts exist.
 """
 
 from celery import shared_task
@@ -13,7 +13,7 @@ from dnspanel.celery import while_postgresql_answers
 
 @shared_task(ignore_result=True)
 def send_password_link(user_id: int) -> None:
-    """Mail the person a link that sets their password. Two calls send two links. Using one makes both invalid."""
+    """Mail the person a link that sets their password. Two calls send two links. Using one link makes both invalid."""
     with while_postgresql_answers():
         mail_password_link(user_id=user_id, now=timezone.now())
 

@@ -15,7 +15,7 @@ KINDS = ("user", "token", "system", "anonymous")
 def actor_form(
     username: str | None, token: Token | Mapping[str, Any] | None = None, *, is_anonymous: bool = False
 ) -> dict[str, Any]:
-    """Return the JSON form of an actor: a person, a token of a person, the panel, or an anonymous visitor.
+    """Return the JSON form of an actor: a person, a person's token, the panel, or an anonymous visitor.
 
     Without a username and a token, `is_anonymous` decides between a visitor and the panel. `token` can also be the
     result of `token_form`.
@@ -30,7 +30,7 @@ def actor_form(
 
 
 def actor_form_of(author: Author) -> dict[str, Any]:
-    """Return the JSON form of the person or token that an act is recorded for."""
+    """Return the JSON form of an author: a person, a token or the panel itself."""
     user = user_of(author)
     return actor_form(user.username if user else None, token_of(author))
 

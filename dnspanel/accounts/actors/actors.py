@@ -23,7 +23,7 @@ ROLE_RIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person with their rights, and the token if they act by one. `scope` is None without a token.
+    """A person with their rights, and the token if a token acts for the person. `scope` is None without a token.
 
     `teams` are the teams that give a right which the person's role does not.
     """
@@ -37,7 +37,7 @@ class Actor:
 
     @property
     def layers(self) -> tuple[tuple[Grant, ...], ...]:
-        """The grants of the person and, with a token, the token's scope. Both layers must allow an act."""
+        """The grants of the person and, if a token acts, the token's scope. Every layer must allow an act."""
         return (self.grants,) if self.scope is None else (self.grants, self.scope)
 
     def may(self, right: Right, *, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
@@ -67,9 +67,9 @@ Author = User | Actor | None
 
 
 class SystemRight(StrEnum):
-    """Reasons why the panel changes zones without a person. All except CATALOG skip the approval rules.
+    """A reason why the panel changes zones without a person. All reasons except CATALOG skip the approval rules.
 
-    CATALOG is the exception: the rules apply to the changes of a consumer catalog as they apply to a person's act.
+    CATALOG is the exception: the rules apply to a consumed catalog's changes as they apply to a person's act.
     """
 
     SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait
@@ -83,7 +83,7 @@ class SystemRight(StrEnum):
 
     @property
     def passes_rules(self) -> bool:
-        """True if approval rules, freezes, locks and publish hooks are skipped."""
+        """True if the act skips approval rules, freezes, locks and publish hooks."""
         return self is not SystemRight.CATALOG
 
 
@@ -142,7 +142,7 @@ def user_of(author: Author) -> User | None:
 
 
 def token_of(author: Author) -> Token | None:
-    """Return the token that an author acts by, or None."""
+    """Return the token that acts for an author, or None if the author acts without one."""
     return author.token if isinstance(author, Actor) else None
 
 

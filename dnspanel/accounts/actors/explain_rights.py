@@ -1,4 +1,4 @@
-"""Explains why a person has a right: which role, team, grant or scope gives it.
+"""Explanations of rights: which role, team, grant or scope gives a person a right.
 
 `actors` decides about rights, and this module explains them. `test_explain_rights.py` proves that both agree.
 """
@@ -27,7 +27,9 @@ _AS_MEMBER = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A source of rights: a role, a team membership, a grant to the person or a team of theirs, or a token's scope."""
+    """A source of rights: a role, a team membership, a grant to the person or to one of their teams, or a token's
+    scope.
+    """
 
     source: str  # "role", "team", "grant" or "scope"
     description: str

@@ -80,7 +80,7 @@ class Grant:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Grant":
-        """Return the grant of a JSON object that `to_json` made."""
+        """Create a grant from the JSON object that `to_json` made."""
         return cls(
             rights=frozenset(map(Right, obj["rights"])),
             everywhere=obj["everywhere"],
@@ -95,7 +95,7 @@ class Grant:
 def is_part(grant: Grant, other: Grant) -> bool:
     """Return True if `other` includes everything that `grant` gives.
 
-    Compare the fields only: False is possible although the zones behind tags or teams are the same.
+    Only the fields are compared, so the result can be False although tags or teams select the same zones.
     """
     return (
         grant.rights <= other.rights

@@ -1,10 +1,10 @@
-r"""Patterns of owner names in grants and scopes. Pure.
+r"""Patterns for owner names in grants and scopes. Pure.
 
 A pattern that ends in a dot is compared with the whole name. Any other pattern is compared with the name relative to
 the zone, where "@" is the apex. `*` matches any characters, including dots. `\*` matches a star. Case does not matter.
 
 People write their own patterns, and each changed RRset is compared with them inside the transaction that publishes it.
-Regular expressions would be too slow: `*a*a*a…` would make one try every way to split a name among its stars.
+Regular expressions would be too slow: for `*a*a*a…` one would try every way to split a name among the stars.
 """
 
 import re
@@ -21,7 +21,7 @@ _STAR = re.compile(r"(\\\*|\*+)")
 
 
 class NamePatterns:
-    """A compiled set of patterns. All patterns without a star cost one look-up together."""
+    """A compiled set of patterns. All patterns without a star are checked in a single look-up."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         compiled = {pattern: _pieces(pattern) for pattern in patterns}

@@ -1,4 +1,4 @@
-"""The permissions and rights of each role, in one place. `actors` adds those given by teams and grants."""
+"""The permissions and rights that each role gives. `actors` adds those that teams and grants give."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ from dnspanel.texts import gettext_noop
 
 
 class Permission(StrEnum):
-    """An act that a person can be allowed to do. The value describes it on pages."""
+    """An act that a person can be allowed to do. The value is the description on pages."""
 
     READ = gettext_noop("see zones")
     FLEET = gettext_noop("see nodes")
@@ -40,6 +40,6 @@ def is_below(role: str, other: str) -> bool:
 def powers_of(role: str) -> frozenset[Permission]:
     """Return a role's permissions that affect other people.
 
-    SECRETS is excluded because it covers only one's own secrets.
+    SECRETS is excluded because it covers only a person's own secrets.
     """
     return PERMISSIONS[role] - {Permission.SECRETS}

@@ -1,4 +1,4 @@
-"""Writes acts other than publications to the audit log. Publications are their own record. Verbs."""
+"""The writer of the audit log. Publications aren't written to it: they are their own record. Verbs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ def origin() -> Origin:
 
 @contextmanager
 def coming_from(where: Origin) -> Iterator[None]:
-    """Set the result of `origin()` for the duration of the block."""
+    """Make `origin()` return this origin during the block."""
     reset = _origin.set(where)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Reads the audit entries about one token or one person. `zones.trail` reads the whole audit log."""
+"""The audit entries about one token or one person. `zones.trail` reads the whole audit log."""
 
 from django.db.models import Q
 
@@ -13,13 +13,13 @@ _ABOUT_PEOPLE = (
 
 
 def entries_about_token(token: Token, limit: int = 20) -> tuple[AuditEntry, ...]:
-    """Return the newest entries about this token and the acts done with it."""
+    """Return the newest audit entries about this token and about acts done with it."""
     about = Q(action__in=_ABOUT_TOKENS, details__token=token.pk) | Q(action__in=_ABOUT_TOKENS, details__new=token.pk)
     entries = AuditEntry.objects.filter(about | Q(token=token)).select_related("user", "token")
     return tuple(entries.order_by("-pk")[:limit])
 
 
 def entries_about_person(username: str, user_id: int, limit: int = 20) -> tuple[AuditEntry, ...]:
-    """Return the newest entries about this account and the acts of this person."""
+    """Return the newest audit entries about this account and about acts by this person."""
     done = Q(user=user_id) | Q(action__in=_ABOUT_PEOPLE, target=username)
     return tuple(AuditEntry.objects.filter(done).select_related("user", "token").order_by("-pk")[:limit])

@@ -1,4 +1,4 @@
-"""Determines the origin of each request, for tokens bound to networks, the audit log and `X-Request-ID`."""
+"""The origin of each request, as needed by tokens that are bound to networks, the audit log and `X-Request-ID`."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -17,11 +17,12 @@ UNIX_SOCKET = "unix"
 
 
 class RequestOriginMiddleware:
-    """Give every request an id, and set `REMOTE_ADDR` to its sender's address. `audit.origin()` returns both.
+    """Middleware that gives every request an id and sets `REMOTE_ADDR` to the client's address.
 
-    The sender behind reverse proxies is the last address in X-Forwarded-For that is not a trusted proxy. Earlier
-    addresses are not trusted. A client that connects through a UNIX socket has no address. It counts as a proxy if
-    PANEL_TRUSTED_PROXIES contains `unix`, because the permissions of the socket's directory decide who can connect.
+    `audit.origin()` returns both. The client's address behind reverse proxies is the last address in X-Forwarded-For
+    that is not a trusted proxy. Earlier addresses are not trusted. A client that connects through a UNIX socket has no
+    address. It counts as a proxy if PANEL_TRUSTED_PROXIES contains `unix`, because the permissions of the socket's
+    directory decide who can connect.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

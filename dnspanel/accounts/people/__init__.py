@@ -1,1 +1,1 @@
-"""People and teams: invitations, changes, and settings of their own."""
+"""People and teams: invitations, roles, memberships, and each person's own settings."""

@@ -1,4 +1,4 @@
-"""Fills missing canonical spellings of accounts, and reports accounts that cannot have one. Verbs."""
+"""Canonical spellings for accounts without one, and reports of accounts that cannot have one. Verbs."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -8,11 +8,11 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 
 
 def fill_keys(people: Any) -> list[str]:
-    """Store the canonical user name and mail address of each account without one. Return the problems, in English.
+    """Store the canonical user name and mail address of each account that lacks them. Return the problems, in English.
 
-    `people` is the manager of accounts in the current migration. If several accounts have the same spelling, the only
-    open account gets it. If several are open, none does. Accounts without a canonical spelling are found by their exact
-    text only.
+    `people` is the manager of accounts in the current migration. If several accounts have the same spelling and only
+    one of them is open, that account gets it. If several are open, none does. Accounts without a canonical spelling are
+    found by their exact text only.
     """
     return [
         *_fill(people, "username", "name_key", canonical_username),

@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class ListName(StrEnum):
-    """The lists with display settings."""
+    """The lists that have display settings."""
 
     ZONES = "zones"
     RECORDS = "records"

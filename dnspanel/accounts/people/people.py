@@ -1,4 +1,4 @@
-"""Changes roles of people, and closes and reopens accounts. Verbs.
+"""Changes to people's roles, and closing and reopening of accounts. Verbs.
 
 AboveYou is raised if a token with fewer rights than its owner would change a person with the owner's role or a higher
 one.
@@ -29,7 +29,7 @@ def person_by_id(pk: int) -> User:
 
 
 def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: OwnRole | None = None) -> None:
-    """Change the person's role. A person who no longer manages people loses their open invitations.
+    """Change the person's role. A person who can no longer manage people loses the invitations that they created.
 
     If `own_role` is given, the person gets this custom role, and `role` must be member. Raise LastAdministrator if no
     other administrator would be left, GrantRefused if the role has more rights than the token, and AboveYou.
@@ -98,7 +98,7 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
 def deactivate(*, user: User, by: Author, now: datetime) -> None:
     """Close the account. The person cannot sign in. Their sessions, tokens, keys and invitations end permanently.
 
-    The person's publications stay. Raise LastAdministrator, AboveYou.
+    The person's publications are not affected. Raise LastAdministrator, AboveYou.
     """
     refuse_at_or_above(by, user)
     with transaction.atomic(durable=True):
@@ -148,7 +148,7 @@ def _role_names(before: User, change: RoleChange) -> dict[str, str]:
 def _who_stays(
     administrators: Collection[int], changes: Sequence[RoleChange], found: Mapping[int, User]
 ) -> frozenset[int]:
-    """Return the id of the person who must stay an administrator, as a set.
+    """Return the id of the person who must remain an administrator, as a set.
 
     Return an empty set if an administrator is left after these changes.
     """
@@ -166,7 +166,7 @@ def _end_invitations(user_ids: Collection[int], now: datetime) -> None:
 
 
 def _keep_an_administrator(*, without: User) -> None:
-    """Raise LastAdministrator if no other administrator has an open account.
+    """Raise LastAdministrator if `without` is the only administrator with an open account.
 
     Lock the administrators, so that two of them cannot remove each other at the same moment.
     """

@@ -1,7 +1,7 @@
-"""Links several accounts of one person, so that no person approves their own requests. Verbs.
+"""Links between the accounts of one person, so that no person approves their own requests. Verbs.
 
-For example, an administrator has one account for daily work and one for administration. A service account acts on
-decisions of the person that it is linked to. People who manage accounts decide which accounts are linked.
+For example, an administrator has one account for daily work and one for administration. A service account that follows
+a person's decisions is linked to that person. People who manage accounts decide which accounts are linked.
 """
 
 from collections.abc import Collection
@@ -22,8 +22,8 @@ from dnspanel.texts import gettext
 def set_same_person(*, user: User, other: User | None, by: Author, now: datetime) -> None:
     """Link the account to `other` and the accounts linked to `other`. None removes the account's links.
 
-    Raise AccountRefused if both are the same account, or if the author owns accounts that were linked: without the
-    link, they could approve their own changes. Raise OpensMore for a token with fewer rights than its owner.
+    Raise AccountRefused if both are the same account, or if the author owns accounts that would lose a link: they could
+    then approve their own changes. Raise OpensMore for a token with fewer rights than its owner.
     """
     refuse_partial_token(by, user)
     if other is not None:
@@ -48,7 +48,7 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
 
 
 def humans_of(ids: Collection[int]) -> dict[int, int]:
-    """Map each account id to the person's id (`User.human_id`). Make one query."""
+    """Map each account id to the id of the person who has the account (`User.human_id`). Make one query."""
     found = User.objects.filter(pk__in=ids).values_list("pk", Coalesce("same_person_as", "pk"))
     return dict(found)
 

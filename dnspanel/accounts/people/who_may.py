@@ -1,4 +1,4 @@
-"""Finds the people and tokens with rights over one zone. `explain_rights` returns their rights and the reasons."""
+"""Queries for the people and tokens with rights over one zone. `explain_rights` returns the rights and the reasons."""
 
 from datetime import datetime
 from functools import reduce
@@ -27,7 +27,7 @@ def people_visible_to(actor: Actor) -> QuerySet[User]:
 
 
 def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
-    """Return a query for the visible people with any right over the zone, sorted by name."""
+    """Return a query for the people with any right over the zone whom the actor is allowed to see, sorted by name."""
     giving = GrantRow.objects.filter(reduce(or_, (Q(grant__contains=place) for place in _places(subject))))
     of_person = giving.filter(user=OuterRef("pk"))
     of_team = giving.filter(team__memberships__user=OuterRef("pk"))
@@ -43,9 +43,9 @@ def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
 
 
 def tokens_with_rights(actor: Actor, subject: Subject, now: datetime) -> QuerySet[Token]:
-    """Return a query for the visible, valid tokens whose scope includes the zone, newest first.
+    """Return a query for the valid tokens with the zone in their scope that the actor can see, newest first.
 
-    `explain_rights` finds whether the owner still has the rights of the scope.
+    `explain_rights` finds out if the owner still has the rights in the scope.
     """
     reaching = reduce(or_, (Q(scope__contains=[place]) for place in _places(subject)))
     alive = alive_tokens(now).filter(owner__is_active=True)

@@ -1,4 +1,4 @@
-"""Decides whether a person from a provider can sign in: links, first sign-ins, rules. Verbs."""
+"""Sign-in rules for people from a provider: links to accounts, first sign-ins, and rules for groups. Verbs."""
 
 import re
 from datetime import datetime
@@ -19,10 +19,10 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9.@+_-]")
 
 
 def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> User:
-    """Return the account of a person who signs in by a provider. Apply the provider's rules to the person's groups.
+    """Return the account of a person who signs in with a provider. Apply the provider's rules to the person's groups.
 
-    Raise SignInRefused if the account is closed. Without a link, raise it if the provider must not create accounts or
-    the mail address is unverified.
+    Raise SignInRefused if the account is closed. Without a link, raise it if the provider is not allowed to create
+    accounts or the mail address is unverified.
     """
     outcome = outcome_of(rules_of(provider), identity.groups)
     link = _link_of(provider, identity) or _first_link(provider, identity, outcome, now)
@@ -38,7 +38,7 @@ def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> Use
 
 
 def record_refusal(*, provider: SignInProvider, reason: str, subject: str = "", mail: str = "", now: datetime) -> None:
-    """Write a refused sign-in by a provider to the audit log."""
+    """Write to the audit log that a sign-in with a provider was refused."""
     audit.record(
         action=f"{provider.kind}.refused",
         by=None,
@@ -58,7 +58,7 @@ def _link_of(provider: SignInProvider, identity: Identity) -> ProviderLink | Non
 def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> ProviderLink:
     """Link the account with the same verified address if the provider allows it. Otherwise, create an account.
 
-    Raise SignInRefused.
+    Return the link to the provider. Raise SignInRefused.
     """
     if not provider.makes_people and not provider.links_by_mail:
         raise SignInRefused(

@@ -1,4 +1,4 @@
-"""Links accounts to people at providers, and applies the rules of providers. Verbs."""
+"""Links between accounts and people at providers, and the roles and teams that providers' rules give. Verbs."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -44,8 +44,8 @@ def make_link(
 ) -> ProviderLink:
     """Link the person at the provider to this account, inside the caller's transaction.
 
-    With an LDAP server, the server checks the account's password from then on, and the password stored here is deleted.
-    Raise SignInRefused.
+    If the provider is an LDAP server, it checks the account's password from then on, and the password stored in the
+    panel is deleted. Raise SignInRefused.
     """
     if provider.kind == ProviderKind.LDAP:
         _take_ldap_password(user)
@@ -111,8 +111,8 @@ def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
 def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in: bool = True) -> None:
     """Give the person the role and teams that the rules give now, and remove those that the rules no longer give.
 
-    The rules' role replaces a role set by hand. The last administrator stays an administrator, and the audit log
-    records that. If `signs_in` is True, store the time of the sign-in in the link.
+    The rules' role replaces a role that a person set. The last administrator remains an administrator, which the audit
+    log records. If `signs_in` is True, store the time of the sign-in in the link.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).select_related("user", "provider").get(pk=link.pk)
@@ -143,7 +143,7 @@ def take_back(link: ProviderLink, *, by: Author, now: datetime) -> None:
 
 
 def forget_ldap_password(link: ProviderLink) -> None:
-    """Leave the person without a password if this LDAP server checked it. The caller opens the transaction."""
+    """Leave the account without a password if the link is to an LDAP server. The caller opens the transaction."""
     if link.provider.kind == ProviderKind.LDAP:
         link.user.set_unusable_password()
         User.objects.filter(pk=link.user_id).update(password=link.user.password)

@@ -31,7 +31,7 @@ class ProviderAway(requests.ConnectionError):
 
 
 def provider_session() -> requests.Session:
-    """Return a session for the requests of one sign-in. It ignores the environment (proxies, .netrc)."""
+    """Return a session for the requests of one sign-in. The session ignores the environment (proxies, .netrc)."""
     session = _Session()
     session.trust_env = False
     session.mount("https://", _CheckedAddress())

@@ -86,8 +86,8 @@ def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: boo
 def outcome_of(rules: Sequence[Rule], groups: Iterable[str]) -> Outcome:
     """Return the roles that the rules give to a person in these groups.
 
-    The highest panel-wide role wins. If there are rules about panel-wide roles but none matches, the role is member. Of
-    several custom roles, the first one applies, and only to people without a built-in role.
+    The highest panel-wide role wins. If there are rules about panel-wide roles but none matches, the role is member. If
+    several custom roles match, the first one applies, and only if the person has no built-in role.
     """
     mine = set(groups)
     matched = [rule for rule in rules if rule.group in mine]

@@ -1,4 +1,4 @@
-"""Sign-in providers of all kinds: common settings, look-ups, switching off and deletion. Verbs."""
+"""Sign-in providers of all kinds: common settings, look-ups, switching on and off, and deletion. Verbs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def providers_with_buttons() -> Sequence[SignInProvider]:
 
 
 def linkable() -> Sequence[SignInProvider]:
-    """Return the active providers, to which accounts can be linked, sorted by name. Make one query."""
+    """Return the active providers that accounts can be linked to, sorted by name. Make one query."""
     return list(
         SignInProvider.objects.filter(active=True).only("slug", "name", "kind").order_by("name")[:MOST_PROVIDERS]
     )
@@ -72,7 +72,7 @@ def provider_by_id(pk: int, *kinds: ProviderKind) -> SignInProvider:
 
 
 def provider_in_use(slug: str, *kinds: ProviderKind) -> SignInProvider:
-    """Return the active provider with this URL word. Raise ProviderUnknown if there is none of these kinds."""
+    """Return the active provider of these kinds with this URL word. Raise ProviderUnknown if there is none."""
     provider = SignInProvider.objects.filter(slug=slug, active=True).first() if _SLUG.fullmatch(slug) else None
     if provider is None or (kinds and provider.kind not in kinds):
         raise ProviderUnknown
@@ -123,7 +123,7 @@ def update(
 
 
 def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: datetime) -> None:
-    """Switch the provider on or off. Switching it off ends the sessions of its people. Raise GrantRefused."""
+    """Switch the provider on or off. Switching it off ends the sessions that came from it. Raise GrantRefused."""
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
         if SignInProvider.objects.filter(pk=provider.pk, active=not active).update(active=active):
@@ -138,8 +138,8 @@ def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: 
 def delete_provider(*, provider: SignInProvider, by: Author, now: datetime) -> None:
     """Delete the provider with its links, its sessions, and everything that its rules gave.
 
-    Accounts stay. An account without a password can no longer sign in. If the provider is already deleted, change
-    nothing. Raise GrantRefused for a token without all rights.
+    Accounts are not deleted. An account without a password can no longer sign in. If the provider is already deleted,
+    change nothing. Raise GrantRefused for a token without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -206,7 +206,7 @@ def fault_of_url(url: str) -> str:
 
 
 def faults_of_rules(rules: Sequence[Rule]) -> list[str]:
-    """Return the errors in these rules, at most five."""
+    """Return at most five errors in these rules."""
     if len(rules) > MOST_RULES:
         return [gettext("At most {most_rules} rules.").format(most_rules=MOST_RULES)]
     faults = []
@@ -246,6 +246,6 @@ def _is_domain(domain: str) -> bool:
 
 
 def links_page(provider: SignInProvider, *, after: int, limit: int) -> Sequence[ProviderLink]:
-    """Return up to `limit` links with an id above `after`, oldest first. Make one query."""
+    """Return up to `limit` of the provider's links with an id above `after`, oldest first. Make one query."""
     links = ProviderLink.objects.filter(provider=provider, pk__gt=after).select_related("user")
     return list(links.order_by("pk")[:limit])

@@ -1,4 +1,4 @@
-"""Gives people the roles and teams that rules about external groups decide, and removes them again. Verbs.
+"""Roles and teams that rules about external groups give to people, and their removal. Verbs.
 
 `given` records the state before the rules, for the removal: {"role": the previous role, or null if no rule decides the
 role, "teams": {team id: the previous role in the team, or null if the person was not a member}}.
@@ -20,7 +20,7 @@ from dnspanel.accounts.providers.provider_identity import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A person, the record of what rules gave them before (`given`), and the outcome of the rules now."""
+    """A person, the state before the rules (`given`), and the current outcome of the rules."""
 
     user: User
     given: Mapping[str, Any]
@@ -33,7 +33,7 @@ def apply_outcomes(
     """Give each person the outcome of the rules, and remove earlier outcomes. Return each person's new `given`.
 
     Rights are not checked, and the caller opens the transaction. `source` identifies the rules in the audit log. The
-    last administrator stays an administrator, and the audit log records that as the action `kind` plus `.kept`. The
+    last administrator remains an administrator, and the audit log records that as the action `kind` plus `.kept`. The
     number of statements does not depend on the number of people.
     """
     roles = _apply_roles(receivers, kind, source, by, now)
@@ -50,7 +50,7 @@ def apply_outcome(  # noqa: PLR0913  # what a sign-in brought, and who notes it
     by: Author,
     now: datetime,
 ) -> dict[str, Any]:
-    """Give one person the outcome of the rules, like `apply_outcomes`."""
+    """Apply the outcome of the rules to one person, as `apply_outcomes` does."""
     return apply_outcomes(receivers=[Receiver(user, given, outcome)], kind=kind, source=source, by=by, now=now)[0]
 
 
@@ -59,7 +59,7 @@ def _apply_roles(
 ) -> list[str | None]:
     """Change the roles that the rules decide.
 
-    Return each person's role from before the rules, or None if no rule decides the role.
+    Return for each person the role before the rules, or None if no rule decides the role.
     """
     own_roles = OwnRole.objects.in_bulk({each.outcome.own_role for each in receivers} - {None})
     changes = [change for each in receivers if (change := _role_change(each, own_roles)) is not None]
@@ -77,7 +77,7 @@ def _apply_roles(
 def _role_change(receiver: Receiver, own_roles: Mapping[int, OwnRole]) -> RoleChange | None:
     """Return the role change for the person, or None if they already have the role.
 
-    If no rule decides the role any longer, the person gets their previous role back, unless it is higher than the
+    If the rules no longer decide the role, the person gets their previous role back, unless it is higher than the
     current one.
     """
     user, role, before = receiver.user, receiver.outcome.role, receiver.given.get("role")
@@ -88,7 +88,7 @@ def _role_change(receiver: Receiver, own_roles: Mapping[int, OwnRole]) -> RoleCh
 
 
 def _apply_teams(receivers: Sequence[Receiver], by: Author, now: datetime) -> list[dict[str, str | None]]:
-    """Change the memberships that the rules decide. Return each person's previous roles, keyed by team id."""
+    """Change the memberships that the rules decide. Return for each person the previous roles, keyed by team id."""
     named = {pk for each in receivers for pk in (*map(int, each.given.get("teams", {})), *each.outcome.teams)}
     if not named:
         return [{} for _ in receivers]

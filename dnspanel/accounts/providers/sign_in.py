@@ -1,4 +1,4 @@
-"""The last step of every sign-in by a provider: sign the person in, link the account, or show why it is refused."""
+"""The last step of every sign-in with a provider: sign the person in, link the account, or show the refusal."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ _STATUS = {"away": 502, TOO_OFTEN.reason: 429}
 
 
 def comes_too_often(request: HttpRequest) -> bool:
-    """Return True if this address made too many provider sign-ins.
+    """Return True if this address tried to sign in with providers too often.
 
     allauth's public function does not count GET requests.
     """
@@ -41,7 +41,7 @@ def complete(
     state: dict[str, Any],
     note: Callable[[], None] = lambda: None,
 ) -> HttpResponse:
-    """Sign in the person that the provider describes, or link their account. Call `note` after a sign-in.
+    """Sign in the person whom the provider describes, or link their account. Call `note` after a sign-in.
 
     `note` stores facts about the provider's session in the panel's session.
     """
@@ -65,7 +65,7 @@ def complete(
 def refusal_page(
     request: HttpRequest, row: SignInProvider, refusal: SignInRefused, identity: Identity | None = None
 ) -> HttpResponse:
-    """Return a page with the reason of the refusal. Record the refusal, except for addresses with too many requests."""
+    """Return a page with the reason for the refusal. Record the refusal unless the address sent too many requests."""
     if refusal.reason != TOO_OFTEN.reason:
         _record(row, refusal, identity)
     context = {"refusal": str(refusal), "provider": row}

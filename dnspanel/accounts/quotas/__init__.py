@@ -1,1 +1,1 @@
-"""Quotas of people and teams."""
+"""Quotas for people and teams."""

@@ -1,4 +1,4 @@
-"""Sets the quotas of people and teams. Verbs."""
+"""Changes to the quotas of people and teams. Verbs."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,8 +15,8 @@ from dnspanel.accounts.rights.grant_edit import refuse_at_or_above
 def set_quotas(*, of: User | Team, quotas: Mapping[Kind, int | None], by: Author, now: datetime) -> None:
     """Set the quotas of a person or team. None means unlimited. Kinds that are missing use the panel's settings.
 
-    Write the change to the audit log. If nothing differs, change nothing. Existing objects stay, even if they exceed a
-    new quota. Raise AboveYou for a token.
+    Write the change to the audit log. If nothing differs, change nothing. Existing objects are kept, even if they
+    exceed the new quota. Raise AboveYou for a token.
     """
     model: type[User] | type[Team] = type(of)
     given = {str(kind): amount for kind, amount in quotas.items()}

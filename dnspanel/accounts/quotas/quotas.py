@@ -1,8 +1,8 @@
-"""Quotas: limits for one person or team, so that no one uses up the space and time of all.
+"""Quotas: limits for one person or team, so that no one uses up the space and time of everyone else.
 
-A quota is stored in the row of its person or team. Otherwise, the panel's settings apply. Editors and administrators,
-who manage all zones, have no limit on zones, RRsets and imports, unless a quota of their own is set. Nothing that
-exists is deleted: a quota only refuses additions.
+A quota is stored in the row of its person or team. If none is stored, the panel's settings apply. Editors and
+administrators, who manage all zones, have no limit on zones, RRsets and imports, unless their own row has a quota.
+Nothing that exists is deleted: a quota only refuses additions.
 
 Verbs that add objects count under a lock, so that two simultaneous requests cannot both exceed the quota. They stop
 counting at the quota, so the cost of counting is limited too.
@@ -28,7 +28,7 @@ _LOOKS_AFTER_ALL = frozenset((Role.EDITOR, Role.ADMINISTRATOR))
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A person or a team with a limit for each kind. `team` is the team's name, or empty for a person.
+    """A person or team with their limits for each kind of object. `team` is the team's name, or empty for a person.
 
     The limit None means unlimited.
     """
@@ -45,7 +45,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """A holder's use of one quota. `used` is None if there is a limit but no total to count."""
+    """A holder's use of one quota. `used` is None if the kind has no total to count."""
 
     kind: Kind
     limit: int | None
@@ -97,12 +97,12 @@ def limits_by_settings(of: User | Team) -> dict[Kind, int | None]:
 
 
 def holder_of(of: User | Team) -> Holder:
-    """Return the person or team with their limits: their own quotas, or else those of the settings."""
+    """Return the person or team with their limits: those in their own row, or else those in the settings."""
     return Holder(of.pk, of.name if isinstance(of, Team) else "", limits_by_settings(of) | quotas_from_json(of.quotas))
 
 
 def holders_for(author: Author) -> tuple[Holder, ...]:
-    """Return the author's person and teams whose quotas apply. Return an empty tuple for the panel itself.
+    """Return the holders whose quotas apply to the author: the person and their teams. Empty for the panel itself.
 
     Only teams that give the person rights beyond their role count.
     """
@@ -115,7 +115,7 @@ def holders_for(author: Author) -> tuple[Holder, ...]:
 
 
 def members_bound_by(team_id: int) -> dict[str, Any]:
-    """Return a User filter for members that the team's quotas apply to: people whose role does not cover all zones."""
+    """Return a User filter for members to whom the team's quotas apply: people whose role does not cover all zones."""
     return {"memberships__team": team_id, "role__in": [role for role in Role if role not in _LOOKS_AFTER_ALL]}
 
 
@@ -129,8 +129,8 @@ def refuse_beyond(
 ) -> None:
     """Raise `refusal` if the addition would exceed a holder's quota. Otherwise, lock the quota until the commit.
 
-    `count` returns the number that a holder has, and stops counting at the given maximum. Holders without a limit are
-    not counted.
+    `count` returns the number of objects that a holder has, and stops counting at the given maximum. Holders without a
+    limit are not counted.
     """
     for holder in holders:
         limit = holder.limits[kind]
@@ -144,7 +144,7 @@ def refuse_beyond(
 
 @dataclass(slots=True)
 class Room:
-    """A holder's quota of one kind, and the amount left. No one else can use it until the transaction ends."""
+    """A holder's quota of one kind, and the amount left, which no one else can use until the transaction ends."""
 
     limit: int
     left: int
@@ -160,7 +160,7 @@ def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], in
 
 
 def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added: int) -> str:
-    """Return a message with the holder, the limit, the use, and the people who can change the limit."""
+    """Return a message with the holder, the limit, the current use, and who can change the limit."""
     if holder.team:
         message = (
             gettext(

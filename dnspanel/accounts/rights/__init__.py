@@ -1,1 +1,1 @@
-"""Changes of grants and custom roles."""
+"""Changes to grants and custom roles."""

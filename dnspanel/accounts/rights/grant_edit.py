@@ -1,4 +1,4 @@
-"""Gives grants to people and teams, and takes grants back. Verbs.
+"""Grants to people and teams: giving and taking, and the check that no one gives more than they have. Verbs.
 
 A person who manages people can give any right that they have. A token that manages people cannot give more than its
 scope allows.
@@ -63,7 +63,7 @@ def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
 
 
 def receiver(row: GrantRow) -> str:
-    """Return the name of the person or team with the grant, for display."""
+    """Return the name of the person or team that has the grant, for display."""
     if row.team is not None:
         return gettext("team {team}").format(team=row.team.name)
     return row.user.username if row.user else ""
@@ -133,7 +133,7 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
 
 
 def refuse_more_than_own(by: Author, grant: Grant) -> None:
-    """Raise GrantRefused if the actor would give rights that they do not have. Compare as `grants.is_part` does."""
+    """Raise GrantRefused if the actor would give rights that they do not have, according to `grants.is_part`."""
     if isinstance(by, Actor) and not all(any(is_part(grant, mine) for mine in layer) for layer in by.layers):
         raise GrantRefused({"rights": [gettext("You cannot give what you do not have.")]})
 
@@ -153,7 +153,7 @@ def refuse_at_or_above(by: Author, user: User) -> None:
 def refuse_to_open(by: Author, user: User) -> None:
     """Raise OpensMore if a token would open an account that has more rights than the token.
 
-    The password, a second factor or a token of an account gives control over the account. Also raise AboveYou as
+    An account's password, second factor or token gives control over the account. Also raise AboveYou as
     `refuse_at_or_above` does.
     """
     refuse_at_or_above(by, user)

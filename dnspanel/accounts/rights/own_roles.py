@@ -1,7 +1,7 @@
 """Custom roles that administrators define: permissions, and rights over all zones. Verbs.
 
-A person who manages accounts can give any role. So this permission is only for administrators, and no custom role can
-have it.
+A person who manages accounts can give any role. So no custom role can have the permission to manage accounts: only
+administrators have it.
 """
 
 from collections.abc import Collection, Iterator

@@ -1,1 +1,1 @@
-"""People and groups that an external directory manages here over SCIM 2.0 (RFC 7643, RFC 7644)."""
+"""People and groups in the panel that an external directory manages over SCIM 2.0 (RFC 7643, RFC 7644)."""

@@ -1,4 +1,4 @@
-"""Adds, changes and deletes directories that manage people and groups here, and renews their secrets. Verbs."""
+"""External directories that manage people and groups: adding, changing, deleting, and new secrets. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _LARGEST_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class DirectoryTerms:
-    """The settings of a directory."""
+    """The settings of a directory: its name, its rules for groups, and how groups become teams."""
 
     name: str
     rules: tuple[Rule, ...] = ()
@@ -41,7 +41,7 @@ class DirectoryTerms:
 
 
 def directory_rows() -> Sequence[ScimDirectory]:
-    """Return all directories. Their attribute `kept` is the number of their people. Make one query."""
+    """Return all directories. Their attribute `kept` is the number of people that they manage. Make one query."""
     rows = ScimDirectory.objects.annotate(kept=Count("people", filter=Q(people__deleted_at=None)))
     return list(rows.order_by("name")[:MOST_DIRECTORIES])
 
@@ -69,7 +69,7 @@ def token_of_directory(directory: ScimDirectory) -> Token | None:
 
 
 def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tuple[ScimDirectory, NewToken]:
-    """Create a directory. Return it with its secret, which is the only credential for its people and groups.
+    """Create a directory. Return it with its secret, the only credential with which it can manage people and groups.
 
     Raise DirectoryRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
     who controls a directory can give any role that its rules name.
@@ -138,8 +138,8 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
 def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
     """Delete the directory with its token and everything that its rules gave.
 
-    Accounts stay, and administrators manage them from now on. If the directory is already deleted, change nothing.
-    Raise GrantRefused.
+    Accounts are not deleted; administrators manage them from now on. If the directory is already deleted, change
+    nothing. Raise GrantRefused.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -188,7 +188,7 @@ def _audit_values(terms: DirectoryTerms) -> dict[str, object]:
 
 
 def _check_terms(terms: DirectoryTerms, before: frozenset[int] = frozenset()) -> DirectoryTerms:
-    """Return the settings with normalized spaces in the name, and without teams that were deleted since.
+    """Return the settings with normalized spaces in the name, and without teams that have been deleted.
 
     `before` are the teams that the directory had. Raise DirectoryRefused.
     """

@@ -1,6 +1,6 @@
-"""Gives a directory's people the roles and teams of their groups, and takes them back. Verbs.
+"""The roles and teams that a directory's people get from their groups, and their removal. Verbs.
 
-As with sign-in providers, rules define the role or team of a group. A group without a rule is a team, if the
+As with sign-in providers, rules define the role or team of a group. A group without a rule becomes a team if the
 directory's settings say so.
 """
 
@@ -79,7 +79,7 @@ def _outcome(directory: ScimDirectory, rules: Sequence[Rule], groups: Collection
 
 
 def _is_given(person: ScimPerson, outcome: Outcome) -> bool:
-    """Return True if the groups give the person nothing and gave nothing before. Such people need no update."""
+    """Return True if the person needs no update: the groups give nothing and gave nothing before."""
     was_given = person.given.get("role") is not None or person.given.get("teams")
     return not was_given and outcome.role is None and not outcome.teams
 

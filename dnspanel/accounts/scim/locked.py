@@ -1,4 +1,4 @@
-"""Locks a directory for writing, and limits which people a directory can change."""
+"""The row lock of SCIM directories, and limits on the people whom a directory is allowed to change."""
 
 from collections.abc import Mapping
 from typing import Any

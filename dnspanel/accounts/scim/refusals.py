@@ -1,4 +1,4 @@
-"""Writes refused SCIM requests to the audit log, with a count so that many requests write few entries. Verbs."""
+"""Audit entries about refused SCIM requests. A count limits them, so that many requests write few entries. Verbs."""
 
 from datetime import datetime
 
@@ -20,7 +20,8 @@ def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
 ) -> None:
     """Write a refused request to the audit log, with its count within the hour, if `is_listed` allows the count.
 
-    `by` is the directory of the token, or None if the token is unknown. The origin is that of the current request.
+    `by` is the directory whose token was used, or None if the token is unknown. The origin is that of the current
+    request.
     """
     if is_listed(count):
         audit.record(
@@ -37,5 +38,5 @@ def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
 
 
 def _line(text: str) -> str:
-    """Return the printable characters at the beginning of the client's text."""
+    """Return the printable characters among the first characters of the client's text."""
     return "".join(character for character in text[:_LONGEST] if character.isprintable())

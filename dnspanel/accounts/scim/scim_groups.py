@@ -1,4 +1,4 @@
-"""Creates, changes and deletes a directory's groups, and gives their members roles and teams. Verbs."""
+"""The groups of a directory: creating, changing and deleting them, and the roles and teams of their members. Verbs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ def delete_group(
 ) -> None:
     """Delete a group and take back the roles and teams that it gave. Raise GroupUnknown.
 
-    The group's own team stays, because zones can belong to it.
+    The group's own team is kept, because zones can belong to it.
     """
     with transaction.atomic(durable=True):
         row = locked_directory(directory)
@@ -121,11 +121,11 @@ def delete_group(
 
 
 def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
-    """Set the team of each group after a change of the directory's settings.
+    """Set the team of each group after a change to the directory's settings.
 
-    If the directory's groups become teams, a group without a rule gets a team. A team that is no longer selected, and
-    that the directory did not create, is removed from its group. The caller opens the transaction and locks the
-    directory.
+    If the directory's groups become teams, each group without a rule gets a team. A group loses its team if an
+    administrator no longer selects the team and the directory did not create it. The caller opens the transaction and
+    locks the directory.
     """
     for group in groups_of(directory).select_related("team").order_by("pk"):
         kept = group.team if group.team is not None and _may_use(directory, group.team) else None
@@ -135,7 +135,7 @@ def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
 
 
 def teams_not_selected(directory: ScimDirectory) -> list[Team]:
-    """Return the existing teams with names of the directory's groups that no administrator has selected."""
+    """Return teams that have the name of one of the directory's groups but that no administrator has selected."""
     if not directory.team_role:
         return []
     ruled = {rule.group for rule in rules_of(directory)}
@@ -145,7 +145,7 @@ def teams_not_selected(directory: ScimDirectory) -> list[Team]:
 
 
 def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, now: datetime) -> None:
-    """Rename the group and apply the rules for its new name. Also rename its team if no rule names the group.
+    """Rename the group and apply the rules for its new name. If no rule names the group, also rename its team.
 
     A team that the directory did not create keeps its name, because other people use it too.
     """
@@ -167,7 +167,7 @@ def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, n
 def _set_members(
     directory: ScimDirectory, group: ScimGroup, before: frozenset[int], after: frozenset[int], by: Author, now: datetime
 ) -> None:
-    """Set the group's members. Give the group's roles and teams to new members, and take them back from leavers."""
+    """Set the group's members. Give the group's roles and teams to new members, and take them back from former ones."""
     added, removed = after - before, before - after
     if not added and not removed:
         return
@@ -186,7 +186,7 @@ def _set_members(
 
 
 def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> Team | None:
-    """Return the group's team and create it if necessary.
+    """Return the group's team. Create the team if necessary.
 
     Return None if groups are not teams in this directory, if a rule names the group, or if the team existed before and
     no administrator selected it.

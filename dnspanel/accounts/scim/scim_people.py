@@ -1,4 +1,4 @@
-"""Creates, changes, closes and deletes people that a directory manages. Verbs.
+"""The people of a directory: creating, changing, closing and deleting them. Verbs.
 
 A directory can change the people that it created. If an administrator allows it, a directory can also take over other
 people, except administrators. If a directory deletes a person, the account is closed and hidden from the directory.
@@ -62,14 +62,14 @@ def person_of(directory: ScimDirectory, pk: int) -> User:
 
 
 def people_count(directory: ScimDirectory) -> int:
-    """Count the people that the directory manages."""
+    """Count the people whom the directory manages now."""
     return ScimPerson.objects.filter(directory=directory, deleted_at=None).count()
 
 
 def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
     """Return the directory's people with closed accounts, most recently changed first, at most MOST_CLOSED.
 
-    Their tokens and zones may need a new owner.
+    The tokens and zones of these people may need a new owner.
     """
     closed = ScimPerson.objects.filter(directory=directory, user__is_active=False).select_related("user")
     return list(closed.order_by("-changed_at", "-pk")[:MOST_CLOSED])
@@ -131,7 +131,7 @@ def delete_person(
 
 
 def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, now: datetime) -> list[ScimPerson]:
-    """Return the directory's people with these ids. Take over accounts that it does not manage yet.
+    """Return the directory's people with these ids. Take over accounts that the directory does not manage yet.
 
     Raise PersonUnknown for an unknown id. The caller opens the transaction and locks the directory.
     """

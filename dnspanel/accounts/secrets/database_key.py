@@ -1,4 +1,4 @@
-"""Tracks which master key encrypts the database's secrets. Verbs.
+"""The master key that encrypts the database's secrets, identified by its fingerprint. Verbs.
 
 The table `accounts_masterkey` has one row with the key's fingerprint. A process without this key stops and encrypts
 nothing. Otherwise, some secrets would be encrypted with one key and some with another, and no backup could fix that.
@@ -31,7 +31,7 @@ class DatabaseKey:
 
 
 def database_key() -> DatabaseKey | None:
-    """Return the fingerprints in the database, or None if it has never had a secret."""
+    """Return the fingerprints in the database, or None if the database has never had a secret."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT fingerprint, former FROM accounts_masterkey")
         row = cursor.fetchone()
@@ -58,7 +58,7 @@ def key_for_encrypting() -> str:
 def refuse_another_key() -> None:
     """Raise WrongMasterKey if this process doesn't have every key that the database's secrets need.
 
-    The database adopts PANEL_MASTER_KEY if it has no secrets yet, or if that key decrypts them. Raise nothing if
+    The database adopts PANEL_MASTER_KEY if it has no secrets yet, or if that key decrypts the secrets. Raise nothing if
     PostgreSQL doesn't answer or has no tables yet: the key is checked again with the next secret.
     """
     if problem := problem_with_key():
@@ -66,7 +66,7 @@ def refuse_another_key() -> None:
 
 
 def problem_with_key() -> str:
-    """Return the message that `refuse_another_key` would raise, or ""."""
+    """Return the message of the error that `refuse_another_key` would raise, or ""."""
     try:
         with transaction.atomic():
             found = database_key() or _adopt()
@@ -87,7 +87,7 @@ def forget_what_was_seen() -> None:
 
 
 def _adopt() -> DatabaseKey:
-    """Insert the key row: the key that decrypts the database's secrets, or PANEL_MASTER_KEY if it has none."""
+    """Insert the key row: the key that decrypts the database's secrets, or PANEL_MASTER_KEY without any secrets."""
     found = _key_of_secrets()
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,4 +1,4 @@
-"""Replaces the master key while the panel runs. Verbs.
+"""The rotation of the master key while the panel runs. Verbs.
 
 1. `begin_rotation`: the database names the new key, so all processes encrypt with it. Both keys decrypt.
 2. `wait_for_writers`: wait until no process can still encrypt with the former key.
@@ -90,7 +90,7 @@ def wait_for_writers(*, patience: float = 60.0) -> None:
 
 
 def rewrite() -> Iterator[Rewritten]:
-    """Encrypt secrets of older keys with the database's key. Yield the counts of each column when it is done.
+    """Encrypt secrets of older keys with the database's key. Yield the counts for each column when it is done.
 
     Each batch is one short transaction. Rows that change at the same time are left to the next call.
     """
@@ -124,7 +124,7 @@ def end_rotation(*, now: datetime, secrets: int) -> str:
 
 
 def _under(key: str) -> Callable[[bytes], bytes]:
-    """Return a function that encrypts a token again with this key. It returns unreadable tokens unchanged."""
+    """Return a function that encrypts a token again with this key. The function returns unreadable tokens unchanged."""
 
     def change(token: bytes) -> bytes:
         if decrypts(key, token) or not is_readable(token):

@@ -1,4 +1,4 @@
-"""The master keys that this process has.
+"""The master keys that this process knows from its settings.
 
 PANEL_MASTER_KEY comes first. The keys in PANEL_MASTER_KEY_OLD only decrypt, until `rotate_master_key` has rewritten all
 secrets. They work like Django's SECRET_KEY_FALLBACKS.

@@ -1,4 +1,4 @@
-"""Encrypts secrets with PANEL_MASTER_KEY, so that a copy of the database is not enough to read them."""
+"""Encryption of secrets with PANEL_MASTER_KEY, so that a copy of the database is not enough to read them."""
 
 from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured

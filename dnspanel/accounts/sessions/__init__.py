@@ -1,1 +1,1 @@
-"""Sessions of browsers."""
+"""Browser sessions."""

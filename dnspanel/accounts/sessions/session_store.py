@@ -23,7 +23,7 @@ SESSION_ENDS = "session-ends"
 
 
 class SessionStore(db.SessionStore):
-    """A session store that copies the user, the start and the last use of a session to columns of its row."""
+    """A session store that copies a session's user, start and last use to columns of the session's row."""
 
     @classmethod
     def get_model_class(cls) -> Any:
@@ -39,20 +39,20 @@ class SessionStore(db.SessionStore):
 
 
 def note_sign_in(request: HttpRequest, now: float) -> None:
-    """Store in the session that it began now (Unix seconds) and in which browser."""
+    """Store the start time (now, Unix seconds) and the browser in the session."""
     request.session[BEGAN] = int(now)
     request.session[BROWSER] = request.headers.get("User-Agent", "")[:LONGEST_BROWSER].replace("\0", "")
     note_seen(request, now)
 
 
 def end_in_hours(request: HttpRequest, hours: int, now: float) -> None:
-    """Limit the session to this number of hours from now (Unix seconds). An earlier end stays."""
+    """Limit the session to this number of hours from now (Unix seconds), unless it ends earlier already."""
     ends = int(now) + hours * 3600
     request.session[SESSION_ENDS] = min(ends, request.session.get(SESSION_ENDS, ends))
 
 
 def note_seen(request: HttpRequest, now: float) -> None:
-    """Store the time of the last use (Unix seconds) and the client's address in the session."""
+    """Store the time of the last use (now, Unix seconds) and the client's address in the session."""
     request.session[SEEN] = int(now)
     request.session[ADDRESS] = request.META.get("REMOTE_ADDR") or None
 

@@ -1,4 +1,4 @@
-"""Lists and ends the sessions of a person. Verbs."""
+"""The sessions of a person: the list, and ending some or all of them. Verbs."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

@@ -1,1 +1,1 @@
-"""Sign-in without providers: passwords, second factors and passkeys."""
+"""Sign-in without external providers: passwords, second factors and passkeys."""

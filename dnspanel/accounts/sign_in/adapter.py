@@ -22,7 +22,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class PanelAccountAdapter(DefaultAccountAdapter):
-    """Allows new accounts only by invitation, and delays and records repeated wrong passwords."""
+    """The allauth adapter that allows new accounts only by invitation, and limits and records wrong passwords."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "too_many_login_attempts": gettext_lazy(

@@ -53,7 +53,7 @@ def begin_adding(user: User) -> dict[str, Any]:
 
 
 def begin_using(user: User | None) -> dict[str, Any]:
-    """Return the options for a browser to use one of the person's passkeys. None allows passkeys of every person."""
+    """Return the options for a browser to use one of the person's passkeys. None allows anyone's passkey."""
     return dict(auth.begin_authentication(user))
 
 
@@ -98,7 +98,7 @@ def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
 def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticator:
     """Return the person's passkey that answered this session's challenge.
 
-    If none did, record the refusal and raise PasskeyRefused.
+    If no passkey did, record the refusal and raise PasskeyRefused.
     """
     try:
         with _read_as_outside_text():

@@ -1,4 +1,4 @@
-"""The authentication backend for passwords stored here. It finds accounts by canonical spellings."""
+"""The authentication backend for passwords that the panel stores. It finds accounts by canonical spellings."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from dnspanel.accounts.models import User
 
 
 class PasswordBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
-    """Signs people in by user name or mail address. allauth's own look-ups fold letters of other scripts to ASCII."""
+    """The backend for user names or mail addresses. allauth's own look-ups fold letters of other scripts to ASCII."""
 
     def _authenticate(self, request: HttpRequest | None, **credentials: Any) -> User | None:
         typed = str(credentials.get("username") or credentials.get("email") or "")

@@ -1,4 +1,4 @@
-"""Sends mail with a link that sets a password."""
+"""Mail with a link that sets a password."""
 
 import logging
 import smtplib
@@ -25,8 +25,8 @@ The link works once, within a day. Whoever did not ask for it need not do anythi
 def mail_password_link(*, user_id: int, now: datetime) -> None:
     """Mail a password link to the person if their account is open. Log errors of the mail server.
 
-    A person without a password here signs in by a provider, and a mail must not bypass that. An administrator's link
-    can give them a password.
+    A person for whom the panel stores no password signs in with a provider, and a mail must not bypass that. An
+    administrator's link can give them a password.
     """
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or user.email is None or not user.has_usable_password() or not settings.EMAIL_HOST:

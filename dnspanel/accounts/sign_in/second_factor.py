@@ -1,6 +1,6 @@
 """The second factor of a sign-in: codes of an authenticator app (TOTP, RFC 6238) and recovery codes. Verbs.
 
-The rows and computations are django-allauth's. allauth caches some facts that the panel stores in the row under a lock:
+The rows and computations are django-allauth's. Two facts that allauth only caches are stored in the row, under a lock:
 the time step of the last accepted code, so that no code is accepted twice, and the wrong codes, so that no one can push
 them out by filling the cache.
 """
@@ -62,7 +62,7 @@ def second_factors_of(user: User) -> SecondFactors:
 
 
 def begin_set_up(session: SessionBase) -> str:
-    """Create a secret (Base32) for a new authenticator app. It stays encrypted in the session until `set_up_app`."""
+    """Create a secret (Base32) for a new authenticator app. The session keeps it encrypted until `set_up_app`."""
     secret = generate_totp_secret()
     session[_NEW_SECRET] = encrypt(secret)
     return str(secret)
@@ -135,7 +135,7 @@ def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
 
 
 def use_code(*, user: User, code: str, address: str, now: datetime) -> Authenticator:
-    """Use up a code of the app or a recovery code. Return the second factor that it belongs to.
+    """Use up a code of the app or a recovery code. Return the second factor that the code belongs to.
 
     If the same code is sent twice at the same time, one use is refused. Raise CodeWrong, CodeUsed or TooManyCodes.
     After too many wrong codes, no code is checked, because a correct one could be a guess.
@@ -187,7 +187,7 @@ def _lock_authenticators(user: User) -> list[Authenticator]:
 
 
 def _wrong_codes(row: Authenticator, now: datetime) -> list[tuple[datetime, str]]:
-    """Return recent wrong codes as pairs of the time and the key of `tries_key`."""
+    """Return recent wrong codes as pairs: the time, and the key from `tries_key`."""
     kept: list[Any] = row.data.get(_WRONG, [])
     found = [(datetime.fromtimestamp(at, now.tzinfo), str(key)) for at, key in kept]
     return [(at, key) for at, key in found if at > now - max(window for window, _ in _WRONG_CODES)]
@@ -203,7 +203,7 @@ def _step_of(secret: str, code: str, now: datetime) -> int | None:
 
 
 def first_codes(user: User, now: datetime) -> list[str]:
-    """Create and return recovery codes for a person without any, else return []. They cannot be shown again."""
+    """Create and return recovery codes for a person without any, else return []. The codes cannot be shown again."""
     if Authenticator.objects.filter(user=user, type=Type.RECOVERY_CODES).exists():
         return []
     codes = RecoveryCodes.activate(user)
@@ -213,7 +213,9 @@ def first_codes(user: User, now: datetime) -> list[str]:
 
 
 def drop_lonely_codes(user: User) -> None:
-    """Delete recovery codes if the person has no other second factor. Call this in the transaction that removed it."""
+    """Delete the recovery codes of a person without any other second factor, in the transaction that removed the last
+    one.
+    """
     rows = Authenticator.objects.filter(user=user)
     if not rows.exclude(type=Type.RECOVERY_CODES).exists():
         rows.delete()

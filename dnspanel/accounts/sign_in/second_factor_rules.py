@@ -1,7 +1,7 @@
 """Rules that require a second factor for everyone with a role or in a team. Verbs.
 
-The grace period of a new person begins with the account, and that of others with the rule. A person that joins the role
-or team later gets no longer period.
+The grace period starts when the rule is made, or for newer accounts when the account is created. A person who joins the
+role or team later gets no new period.
 """
 
 from collections.abc import Collection
@@ -36,9 +36,9 @@ def rules() -> list[SecondFactorRule]:
 
 
 def second_factor_due(user: User) -> datetime | None:
-    """Return when the person must have a second factor, or None if they have one or need none.
+    """Return the time when the person must have a second factor, or None if they have one or need none.
 
-    Make only one query if there are no rules.
+    If there are no rules, make only one query.
     """
     found = rules()
     if not found or user.is_service:

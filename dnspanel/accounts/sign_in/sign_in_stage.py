@@ -13,7 +13,7 @@ _HASH = "session-hash"
 
 
 class SecondFactorStage(AuthenticateStage):
-    """allauth's stage after a correct password. It ends if the account changes in between."""
+    """allauth's stage between a correct password and the second factor. A change to the account ends the stage."""
 
     def handle(self) -> tuple[HttpResponse | None, bool]:
         response, goes_on = super().handle()
@@ -37,7 +37,7 @@ class SecondFactorStage(AuthenticateStage):
 
 
 def stage_of(request: HttpRequest) -> SecondFactorStage | None:
-    """Return this browser's sign-in that waits for a second factor, or None if there is none or it is stale."""
+    """Return this browser's sign-in that waits for a second factor. Return None if it is stale or if there is none."""
     if request.user.is_authenticated:
         return None
     stage = LoginStageController.enter(request, SecondFactorStage.key)

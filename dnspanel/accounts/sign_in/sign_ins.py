@@ -1,4 +1,4 @@
-"""Writes audit entries for signing in and out, on signals of Django and django-allauth.
+"""Audit entries about signing in and out, written when Django or django-allauth sends a signal.
 
 A person may type their password into the name field. So a typed name is recorded only if an account has it.
 """
@@ -25,7 +25,7 @@ _IPV6_PREFIX = 64  # what one place has of IPv6, where hosts change their addres
 
 
 def record_refusal(credentials: Mapping[str, Any]) -> None:
-    """Record that a sign-in is locked after too many tries."""
+    """Record that signing in to this account is blocked after too many tries."""
     audit.record(action="sign-in.locked", by=None, now=timezone.now(), target=_account_named(credentials))
 
 
@@ -33,8 +33,8 @@ def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> st
     """Return the key under which wrong passwords are counted.
 
     If the account has signed in from this network before, the key is the account and the network. Otherwise, it is only
-    the account, so that strangers use up each other's tries and not the owner's. If no account has the typed name, the
-    key is the typed name.
+    the account, so that strangers use up their own shared tries and not the owner's. If no account has the typed name,
+    the key is the typed name.
     """
     account = _account(credentials)
     if account is None:
@@ -74,7 +74,7 @@ def _password_changed(*, user: User, **signal: Any) -> None:
 
 
 def _account_named(credentials: Mapping[str, Any]) -> str:
-    """Return the user name of the account that was tried, or a placeholder if it does not exist."""
+    """Return the user name of the account in a failed sign-in, or a placeholder if there is no such account."""
     found = _account(credentials)
     return UNKNOWN if found is None else found.username
 

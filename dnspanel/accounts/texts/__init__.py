@@ -1,1 +1,1 @@
-"""Spellings of names and addresses, as functions without a database."""
+"""Functions for the spelling of names and addresses. They don't use the database."""

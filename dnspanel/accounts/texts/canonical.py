@@ -1,7 +1,7 @@
 """Canonical spellings for comparing mail addresses, user names and other names. Pure.
 
 PostgreSQL's `UPPER` and Python's `lower` turn some non-ASCII letters into ASCII letters: the dotless i, the long s, the
-Kelvin sign. Comparing with them could open another person's account. So the functions in this module never do that.
+Kelvin sign. A comparison that uses them could open another person's account, so this module doesn't use them.
 """
 
 import string
@@ -18,7 +18,7 @@ _BETWEEN_LABELS = str.maketrans("@.+_-", "     ")
 
 
 def ascii_lower(text: str) -> str:
-    """Return the text with A to Z in lowercase. Other characters stay."""
+    """Return the text with A to Z in lowercase. Other characters don't change."""
     return text.translate(_LOWER)
 
 

@@ -1,4 +1,4 @@
-"""A query condition that compares text without regard to ASCII case. Accounts use `find_people` instead."""
+"""A query condition that compares texts and ignores ASCII case. Accounts use `find_people` instead."""
 
 from django.db.models import F, Q, Value
 from django.db.models.functions import Collate, Lower

@@ -163,7 +163,7 @@ def dyndns_curl(place: Place) -> Snippet:
 
 
 def acme_curl(place: Place) -> Snippet:
-    """Return commands that add and remove one challenge with EXTEND and PRUNE of API v1. Other values stay."""
+    """Return commands that add and remove one challenge with EXTEND and PRUNE of API v1, which keep other values."""
     name = acme_name(place.name)
     address = f"{place.panel_url}/api/v1/servers/localhost/zones/{quote(place.zone, safe='')}"
     records = [{"content": '"proof"'}]

@@ -151,12 +151,12 @@ def columns_of_terms(terms: TokenTerms) -> dict[str, object]:
 
 
 def requests_per_minute(token: Token) -> int:
-    """Return the number of requests that the token is allowed to make per minute."""
+    """Return the number of requests that the token can make per minute: its own limit, or that in the settings."""
     return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
 
 
 def request_limits(token: Token) -> dict[int, int]:
-    """Return the limits of requests per minute, keyed by token id.
+    """Return the limits on requests per minute, keyed by token id.
 
     There can be two: the token's own limit, and that of the token whose allowance it shares after a rotation.
     """

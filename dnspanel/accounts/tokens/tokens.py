@@ -1,4 +1,4 @@
-"""Creates, finds, rotates and revokes API tokens and TSIG keys. Verbs.
+"""API tokens and TSIG keys: creation, look-up by secret, rotation and revocation. Verbs.
 
 The secret of an API token has 256 random bits. It is shown once, and only its SHA-256 is stored: for a random secret, a
 slow hash would add nothing. A TSIG key is needed to verify signatures, so it is stored encrypted.
@@ -195,7 +195,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
 
 
 def _refuse_wider(by: Author, token: Token) -> None:
-    """Raise NotYours unless the author manages the token, and TokenRefused for a token with fewer rights or limits."""
+    """Raise NotYours unless the author manages the token, or TokenRefused if the author is a token with less power."""
     refuse_tokens_of_another(owner=token.owner, by=by)
     mine = by if isinstance(by, Actor) else None
     if mine is None or mine.token is None or mine.token.pk == token.pk:
@@ -215,10 +215,10 @@ def _refuse_wider(by: Author, token: Token) -> None:
 
 
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
-    """Transfer the person's valid tokens with these ids, and their earlier forms, to `to`. Return the valid ids.
+    """Transfer the person's valid tokens with these ids to `to`, with the tokens that they replaced by rotation.
 
-    A token must not gain rights, so each must be within the person's current rights. The caller opens the transaction.
-    Raise TokenRefused, TokenQuotaExceeded.
+    Return the ids of the valid tokens. A token must not gain rights, so each must be within the person's current
+    rights. The caller opens the transaction. Raise TokenRefused, TokenQuotaExceeded.
     """
     if not ids:
         return []
@@ -243,7 +243,7 @@ def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now
 
 
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
-    """Revoke a token, its later rotations, and all tokens made with any of them.
+    """Revoke a token, its later rotations, and all tokens that any of them made.
 
     Tokens made before a rotation are revoked too. Otherwise, rotating a stolen token would save the tokens that the
     thief made. If the token is already revoked, change nothing. Raise AboveYou for a token with fewer rights.
@@ -270,9 +270,9 @@ def ending_with(token: Token) -> int:
 
 
 def _refuse_above(by: Author, token: Token) -> None:
-    """Raise AboveYou if a token would revoke a token that does not belong to it.
+    """Raise AboveYou if the author is a token that is not allowed to revoke this token.
 
-    A token can revoke itself, its own tokens, and its owner's tokens within its scope. Else see `refuse_at_or_above`.
+    A token can revoke itself, those it made, and its owner's tokens within its scope. Else see `refuse_at_or_above`.
     """
     mine = by if isinstance(by, Actor) and by.token is not None else None
     if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):
@@ -333,7 +333,7 @@ def _living_maker(by: Author, now: datetime) -> Token | None:
 
 
 def _allowance_after(earlier: Token | None) -> dict[str, object]:
-    """Return the allowance columns for a rotated token. It shares the allowance of the first token with a limit."""
+    """Return the allowance columns of a token that replaces `earlier`. It shares the allowance of the first token."""
     if earlier is None:
         return {}
     if earlier.allowance_of_id is None and earlier.requests_per_minute is None:
@@ -366,7 +366,7 @@ FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_s
 
 
 def _token_of(secret_sha256: bytes) -> Token:
-    """Return the API token and its owner by a prepared query, which takes a third of the time of a Django query."""
+    """Return the API token and its owner with a prepared query, which takes a third of the time of a Django query."""
     with prepared_cursor() as cursor:
         cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
         row = cursor.fetchone()
@@ -414,7 +414,7 @@ def refuse_dead(token: Token, now: datetime) -> None:
 def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
     """Return a query for the person's own tokens, or for all tokens if the actor manages people.
 
-    A token that does not manage people sees only itself.
+    If the actor is a token that does not manage people, the result is only this token.
     """
     tokens = Token.objects.select_related("owner")
     if Permission.PEOPLE in actor.permissions:
@@ -477,7 +477,7 @@ def _is_within(address: str | None, networks: Sequence[str]) -> bool:
 
 
 def _note_use(token: Token, address: str | None, now: datetime) -> None:
-    """Store the token's last use and address, at most once in USE_NOTED_EVERY unless the address changes."""
+    """Store the token's last use and address. If the address is unchanged, write at most once in USE_NOTED_EVERY."""
     recent = token.last_used_at is not None and token.last_used_at > now - USE_NOTED_EVERY
     if recent and token.last_address == address:
         return
@@ -492,7 +492,7 @@ def new_secret() -> str:
 
 
 def kept_of(secret: str) -> dict[str, Any]:
-    """Return the stored columns of a secret: its prefix for display, and its SHA-256."""
+    """Return the columns to store for a secret: its prefix for display, and its SHA-256."""
     return {"prefix": secret[:PREFIX_LENGTH], "secret_sha256": _sha256(secret)}
 
 

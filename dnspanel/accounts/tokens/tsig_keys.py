@@ -1,4 +1,4 @@
-"""Finds, creates and changes TSIG keys by name, for programs. `tokens.revoke_token` removes them. Verbs.
+"""TSIG keys by name, for programs: look-up, creation and changes. `tokens.revoke_token` removes them. Verbs.
 
 A TSIG key is a token. A key made by a token is limited to the token's rights, networks and lifetime. Only people with
 the right to change the settings of some zone can see or create keys. The secret is shown when the key is created.
@@ -32,7 +32,7 @@ def tsig_keys_visible_to(actor: Actor) -> list[Token]:
     """Return the TSIG keys that this actor is allowed to see, sorted by name.
 
     A person sees their own keys. A token sees its owner's keys within the token's scope. An actor who manages people
-    sees all keys. An expired key stays, with its name, until a person removes it.
+    sees all keys. An expired key remains, with its name, until a person removes it.
     """
     if not may_have_keys(actor):
         return []
@@ -58,7 +58,7 @@ def key_exists(name: str) -> bool:
 def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> NewToken:
     """Create a TSIG key that has no rights over a zone until the zone names the key, as in PowerDNS.
 
-    Then the key has at most the rights of `by`, from the same networks and until the same time. Raise the errors of
+    Once a zone names it, the key has at most the rights, networks and lifetime of `by`. Raise the errors of
     `create_tsig_key`.
     """
     token = by.token

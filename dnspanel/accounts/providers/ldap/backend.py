@@ -1,10 +1,10 @@
 """The authentication backend for people whose password an LDAP server checks.
 
-Django tries this backend after the passwords stored here. An account signs in by only one of them:
+Django tries this backend after the passwords that the panel stores. Each account uses only one of the two:
 
-- A person with an LDAP server's password is looked up only on that server, by a permanent attribute.
-- A person with a password here is looked up only on servers that can link accounts by mail address, and only by that
-  address.
+- A person whose password an LDAP server checks is looked up only on that server, by a permanent attribute.
+- A person with a password in the panel is looked up only on servers that can link accounts by mail address, and only by
+  that address.
 - A name without an account is looked up on every server.
 
 Every server gets a request in each of these cases, even if only a dummy request. Otherwise, the response time would
@@ -35,7 +35,7 @@ DISABLED = SignInRefused("disabled", gettext_lazy("Your account is disabled ther
 
 
 class LdapBackend(ModelBackend):
-    """Signs people in by the active LDAP servers."""
+    """The Django authentication backend that asks the active LDAP servers."""
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
@@ -69,12 +69,12 @@ def ldap_providers() -> list[SignInProvider]:
 
 
 def message_of(request: HttpRequest | None) -> str:
-    """Return the error message of a sign-in that failed for a reason other than a wrong password, else ""."""
+    """Return the error message if the sign-in failed for another reason than a wrong password, else ""."""
     return str(getattr(request, _MESSAGE, ""))
 
 
 def identity_by_password(provider: SignInProvider, typed: str, password: str, now: datetime) -> Identity | None:
-    """Return the person with this name and password on the server, or None.
+    """Return the identity of the person with this name and password on the server, or None.
 
     Raise ProviderAway. Raise SignInRefused if the server has disabled the person.
     """

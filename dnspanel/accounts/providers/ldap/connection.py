@@ -1,4 +1,4 @@
-"""Opens TLS connections to LDAP servers, only to addresses that `dnspanel.outbound` allows, within a time limit.
+"""TLS connections to LDAP servers, only to addresses that `dnspanel.outbound` allows, within a time limit.
 
 libldap accepts a socket from the panel, so the panel controls the address. But on such a socket libldap ignores TLS for
 ldaps:// and would send the first password in clear text. So Python does TLS for both schemes: libldap speaks LDAP into
@@ -35,7 +35,7 @@ _LONGEST_ANSWER = 4096  # to it
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The host and port of an LDAP server. `at_once` is True for ldaps, and False for StartTLS."""
+    """The host and port of an LDAP server. `at_once` is True if TLS starts at once (ldaps), False for StartTLS."""
 
     host: str
     port: int
@@ -61,7 +61,7 @@ def place_of(uri: str) -> Place:
 
 
 def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
-    """Open an unbound python-ldap connection over TLS. It ends automatically after this number of seconds.
+    """Open an unbound python-ldap connection over TLS. The connection ends automatically after `seconds` seconds.
 
     `certificates` are the certificates of a private CA, in PEM. If it is "", public CAs are trusted. The caller must
     unbind. Raise ProviderAway.
@@ -163,7 +163,7 @@ def _start_tls(plain: socket.socket) -> None:
 
 
 def _read(plain: socket.socket, count: int) -> bytes:
-    """Read exactly this number of bytes. Later bytes belong to TLS."""
+    """Read exactly `count` bytes and no more, because the next bytes belong to TLS."""
     found = b""
     while len(found) < count:
         chunk = plain.recv(count - len(found))

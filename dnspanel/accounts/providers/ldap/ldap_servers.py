@@ -1,4 +1,4 @@
-"""Adds and changes LDAP servers for signing in. Verbs."""
+"""The LDAP servers where people sign in: adding and changing a server. Verbs."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,7 +26,7 @@ COLUMNS = {"uri": "issuer", "bind_dn": "client_id", "certificates": "metadata"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LdapTerms(rows.CommonTerms):
-    """The settings of an LDAP server, except the secret. `bind_dn` is the panel's own name on the server.
+    """The settings of an LDAP server, except the secret. `bind_dn` is the name that the panel binds with.
 
     `certificates` are the PEM certificates of a private CA. `group_claim` is the attribute that lists groups or
     members. `attributes` has the keys of `ldap_terms.DEFAULTS`.
@@ -55,9 +55,9 @@ def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: date
 def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> None:
     """Change an LDAP server from the next sign-in on. An empty secret keeps the current one.
 
-    The permanent attribute and the URL word cannot change, because links of people depend on them. A different URI or
-    bind DN requires the secret again. Otherwise, an editor could have the secret sent to their own server. Raise
-    ProviderRefused, ProviderUnknown, and GrantRefused as `create_provider` does.
+    The permanent attribute and the URL word cannot change, because people's links depend on them. A different URI or
+    bind DN requires the secret again. Otherwise, an editor could make the panel send the secret to their own server.
+    Raise ProviderRefused, ProviderUnknown, and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     has_secret = bool(provider.client_secret)
@@ -77,7 +77,7 @@ def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str =
 
 
 def _columns(terms: LdapTerms, secret: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns whose values the audit log records, and the columns that it only names."""
+    """Return the columns that the audit log records with their values, and the columns that it records by name only."""
     columns = {COLUMNS.get(name, name): value for name, value in rows.columns_of(terms).items()}
     return columns, {"metadata": columns.pop("metadata"), "client_secret": secret}
 
@@ -94,7 +94,7 @@ def _try(provider: SignInProvider) -> None:
 
 
 def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
-    """Return the terms, with everything but the certificates removed from the pasted PEM text.
+    """Return the checked settings, with the pasted PEM text reduced to its certificates.
 
     Raise ProviderRefused with each invalid field.
     """

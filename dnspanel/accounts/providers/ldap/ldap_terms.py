@@ -1,4 +1,4 @@
-"""The settings of an LDAP server: the place of people and groups, and their attributes. Pure."""
+"""The search settings of an LDAP server: where people and groups are, and which attributes they have. Pure."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Checks the people of LDAP servers every few minutes for new groups and for deleted or disabled accounts. Verbs.
+"""The regular check of people on LDAP servers for changed groups and for deleted or disabled accounts. Verbs.
 
 If a person is gone or disabled, their account is closed, and their sessions and tokens end. The account opens again
 when the server has the person again.
@@ -33,7 +33,7 @@ _GONE_WITHOUT_DOUBT = 3
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The server's result for the person of a link. Without an `identity`, `reason` is one word.
+    """The server's answer about a linked person. Without an `identity`, `reason` is one word.
 
     The reason is `gone`, `disabled`, or the reason why the server's answer is unusable.
     """
@@ -50,8 +50,8 @@ class Found:
 def look_at_everybody(*, now: datetime) -> None:
     """Update people from their LDAP servers if their last check is at least LOOK_EVERY ago.
 
-    A round checks a limited number of people. Of two simultaneous calls, only one checks a server. Facts that a server
-    does not return change nothing.
+    Each round checks a limited number of people. Of two simultaneous calls, only one checks a server. Facts that a
+    server does not return change nothing.
     """
     for provider in ldap_providers():
         due = Q(looked_at=None) | Q(looked_at__lte=now - _BETWEEN_ROUNDS)

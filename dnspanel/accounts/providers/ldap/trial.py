@@ -16,7 +16,9 @@ MOST_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result for one person. `account` is the account that they sign in to, or None if they don't have one yet."""
+    """The result of a dry run for one person. `account` is the account that they sign in to, or None if none exists
+    yet.
+    """
 
     entry: Entry
     identity: Identity
@@ -36,7 +38,7 @@ class Trial:
 
 
 def try_person(*, provider: SignInProvider, typed: str, by: Author, now: datetime) -> Trial | None:
-    """Return the person that the server finds by this name, or None.
+    """Return the result of a dry run for the person whom the server finds by this name, or None.
 
     Raise ProviderAway. Raise SignInRefused if the answer is unusable, and GrantRefused for a token without all rights.
     """

@@ -57,7 +57,7 @@ _REFUSALS = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A person's entry in an LDAP server."""
+    """A person's entry on an LDAP server."""
 
     dn: str
     subject: str  # what never changes, as text
@@ -83,7 +83,7 @@ class Visit:
         self._reader._bind()
 
     def find_by_name(self, typed: str) -> Entry | None:
-        """Return the person with this name, or None. Raise SignInRefused if several people have it."""
+        """Return the entry of the person with this name, or None. Raise SignInRefused if several people have it."""
         value = escape_filter_chars(typed[:LONGEST_NAME])
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
         if len(found) > 1:
@@ -93,7 +93,7 @@ class Visit:
         return found[0] if found else None
 
     def of_subjects(self, subjects: Iterable[str]) -> dict[str, Entry]:
-        """Return the people with these subjects, keyed by subject. At most MOST_SUBJECTS can be requested."""
+        """Return the people with these subjects, keyed by subject. Pass at most MOST_SUBJECTS subjects."""
         attribute = self.terms["subject"]
         asserted = "".join(f"({attribute}={_assertion(attribute, each)})" for each in subjects)
         return {entry.subject: entry for entry in self._search(asserted, most=MOST_SUBJECTS + 1)}
@@ -118,7 +118,7 @@ class Visit:
         return True
 
     def look_away(self) -> None:
-        """Send dummy requests that take as long as a wrong password for a real person.
+        """Send dummy requests that take as long as a sign-in by a real person with a wrong password.
 
         The requests reveal nothing to the server.
         """
@@ -126,7 +126,7 @@ class Visit:
         self.refuse_nobody()
 
     def refuse_nobody(self) -> None:
-        """Check a random password of a person who doesn't exist, to take as long as `accepts` does."""
+        """Check a random password of a person who doesn't exist. This takes as long as `accepts`."""
         self.accepts(Entry(f"cn={secrets.token_hex(8)},{self.terms['base']}", "", {}), secrets.token_hex(8))
 
     def identity(self, entry: Entry) -> Identity:

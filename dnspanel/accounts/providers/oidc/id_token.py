@@ -1,4 +1,4 @@
-"""Verifies the ID tokens and Logout Tokens of a provider (OpenID Connect Core 1.0, section 3.1.3.7). Pure."""
+"""Verification of a provider's ID tokens and Logout Tokens (OpenID Connect Core 1.0, section 3.1.3.7). Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Ends sessions here and at the provider together. Verbs.
+"""Sign-out in the panel and at an OpenID Connect provider together. Verbs.
 
 OpenID Connect Back-Channel Logout 1.0: the provider reports that a person signed out there or lost access, and the
-sessions that came from the provider end at once. RP-Initiated Logout 1.0: a person who signs out here can also sign out
-at the provider.
+sessions that came from the provider end at once. RP-Initiated Logout 1.0: a person who signs out of the panel can also
+sign out at the provider.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _MOST_SESSIONS = 1_000
 
 
 def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, Any], id_token: str, end: str) -> None:
-    """Store the provider's session id in the panel's session. `end` is the provider's sign-out URL, or ""."""
+    """Store in the panel's session how the person signed in. `end` is the provider's sign-out URL, or ""."""
     sid = told.get("sid")
     request.session[CAME_BY] = {
         "provider": row.pk,
@@ -39,12 +39,12 @@ def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, A
 
 
 def session_key(row: SignInProvider, sid: str) -> str:
-    """Return the hash that identifies the provider's session in the row of a panel session."""
+    """Return the hash that is stored with a panel session to identify the provider's session."""
     return sha256(f"{row.pk}:{sid}".encode("utf-8", "replace")).hexdigest()
 
 
 def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
-    """Return the URL where this session's person signs out at the provider, or ""."""
+    """Return the URL at which the person signs out at the provider, or "". `came_by` is what `note_session` stored."""
     if not came_by.get("end"):
         return ""
     query = {"client_id": came_by["client"], "post_logout_redirect_uri": back}

@@ -1,7 +1,7 @@
-"""Adapts django-allauth's OpenID Connect to the panel's providers, with a nonce and a verified ID token.
+"""The adapter between django-allauth's OpenID Connect and the panel's providers, with a nonce and a verified ID token.
 
 allauth makes the request (state, PKCE) and exchanges the code. `admit` finds the account. allauth's own tables of
-applications and accounts stay empty.
+applications and accounts are not used.
 """
 
 import secrets
@@ -35,7 +35,7 @@ from dnspanel.texts import gettext
 
 
 class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth is untyped
-    """The adapter of one sign-in. `state` is the stored state of the request, after the answer was matched to it."""
+    """The adapter for one sign-in. `state` is the stored state of the request, once the answer is matched to it."""
 
     def __init__(self, request: HttpRequest, provider_id: str) -> None:
         self.state: dict[str, Any] = {}
@@ -84,7 +84,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
 
 
 class Provider(OpenIDConnectProvider):  # type: ignore[misc]
-    """An allauth provider made from a SignInProvider row."""
+    """An allauth provider that is made from a SignInProvider row."""
 
     oauth2_adapter_class = RequestAdapter
 
@@ -101,7 +101,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """Return the URL at the provider to which the browser is redirected. Raise ProviderAway."""
+        """Store the state of a new sign-in and return the provider's URL to redirect to. Raise ProviderAway."""
         nonce = secrets.token_urlsafe(24)
         # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
@@ -131,7 +131,7 @@ class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
 
 
 class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """Replaces allauth's providers with the panel's own, and allauth's rules with `admit`."""
+    """The allauth adapter that uses the panel's providers, and `admit` in place of allauth's rules."""
 
     def get_provider(self, request: HttpRequest, provider: str, client_id: str | None = None) -> Provider:
         try:

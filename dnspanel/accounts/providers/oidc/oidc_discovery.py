@@ -1,4 +1,4 @@
-"""Fetches a provider's endpoints and the keys that sign its tokens (OpenID Connect Discovery 1.0)."""
+"""The endpoints of providers and the keys that sign their tokens (OpenID Connect Discovery 1.0)."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Adds and changes OpenID Connect providers. Verbs."""
+"""The OpenID Connect providers where people sign in: adding and changing a provider. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -52,7 +52,7 @@ def change_provider(
 ) -> None:
     """Change the provider from the next sign-in on. An empty secret keeps the current one.
 
-    The URL word and the issuer cannot change, because links of people depend on them. Raise ProviderRefused,
+    The URL word and the issuer cannot change, because people's links depend on them. Raise ProviderRefused,
     ProviderUnknown, and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)

@@ -1,4 +1,4 @@
-"""Verifies a SAML provider's answer as a whole and accepts it once. Verbs.
+"""Verification of a SAML provider's answer, which is accepted only once. Verbs.
 
 The sources are saml-core-2.0-os and section 4.1.4 of saml-profiles-2.0-os. python3-saml verifies the signatures and
 their scope, but accepts assertions with missing elements. This module requires that the signed assertion contains the
@@ -66,7 +66,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The content of a verified assertion. `question` is the ID of the panel's request that it answers."""
+    """The content of a verified assertion. `question` is the ID of the panel's request that the assertion answers."""
 
     assertion_id: str
     question: str
@@ -75,7 +75,7 @@ class Answer:
 
 
 def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Settings:
-    """Return python3-saml's settings for the provider. Raise SignInRefused if its metadata is no longer valid."""
+    """Return python3-saml's settings for the provider. Raise SignInRefused if its metadata is not valid now."""
     try:
         idp = parse_metadata(provider.metadata, now)
     except BadMetadata as exc:
@@ -146,7 +146,7 @@ def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answ
 def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
     """Store the answer and return a handle that can be used once, within TAKEN_SECONDS.
 
-    Remember the assertion. Raise SignInRefused if it was used before.
+    The assertion is remembered. Raise SignInRefused if it was used before.
     """
     digest = hashlib.sha256(answer.assertion_id.encode()).digest()
     SeenAssertion.objects.filter(provider=provider, ends_at__lt=now).delete()
@@ -160,7 +160,7 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
 
 
 def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
-    """Return the request id and the identity of a handle, and invalidate the handle. Raise SignInRefused."""
+    """Return the request id and the identity that are stored under a handle, and delete them. Raise SignInRefused."""
     stale = SignInRefused("state", gettext("This answer was used before, is too old, or was not asked for here."))
     try:
         pk = signing.loads(handle, salt=_SALT, max_age=TAKEN_SECONDS)
@@ -176,7 +176,7 @@ def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]
 
 
 def _confirmation(response: OneLogin_Saml2_Response, here: str, now: datetime) -> Any:
-    """Return the confirmation data that bind the signed assertion to this panel, one request and a time."""
+    """Return the confirmation data that binds the signed assertion to this panel, one request and a time."""
     for each in response._query_assertion("/saml:Subject/saml:SubjectConfirmation"):
         data = each.find("saml:SubjectConfirmationData", namespaces=Names.NSMAP)
         if each.get("Method") != Names.CM_BEARER or data is None or data.get("Recipient") != here:

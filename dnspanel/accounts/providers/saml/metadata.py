@@ -1,4 +1,4 @@
-"""Parses and fetches a SAML provider's metadata (saml-metadata-2.0-os): its id, sign-in URL and signing keys."""
+"""The metadata of a SAML provider (saml-metadata-2.0-os): its id, sign-in URL and signing keys."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ class Described:
 
 
 def parse_metadata(xml: str, now: datetime) -> Described:
-    """Return the provider that the metadata describes. Raise BadMetadata unless it is exactly one."""
+    """Return the provider that the metadata describes. Raise BadMetadata unless it describes exactly one."""
     if len(xml) > LONGEST_METADATA:
         raise BadMetadata(gettext("At most {longest_metadata:,} characters.").format(longest_metadata=LONGEST_METADATA))
     try:

@@ -1,4 +1,4 @@
-"""Sends people to a SAML provider, and matches the provider's answer to the request in the browser's session."""
+"""The start of a SAML sign-in, and the match between a provider's answer and the request in the browser's session."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from dnspanel.texts import gettext
 
 
 class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
-    """An allauth SAML provider made from a SignInProvider row."""
+    """An allauth SAML provider that is made from a SignInProvider row."""
 
     def __init__(self, request: HttpRequest, row: SignInProvider) -> None:
         self.row = row
@@ -26,7 +26,7 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """Return the URL at the provider to which the browser is redirected. Raise SignInRefused."""
+        """Store the state of a new sign-in and return the provider's URL to redirect to. Raise SignInRefused."""
         # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
         now = timezone.now()

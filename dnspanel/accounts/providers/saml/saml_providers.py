@@ -1,4 +1,4 @@
-"""Adds and changes SAML providers, and keeps their metadata current. Verbs."""
+"""The SAML providers where people sign in: adding and changing a provider, and updates of its metadata. Verbs."""
 
 import re
 from dataclasses import dataclass, field
@@ -69,9 +69,9 @@ def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: da
 def change_provider(
     *, provider: SignInProvider, terms: SamlTerms, metadata: str = "", by: Author, now: datetime
 ) -> None:
-    """Change the provider from the next sign-in on. Without a URL and metadata, the current metadata stays.
+    """Change the provider from the next sign-in on. Without a URL and metadata, the current metadata is kept.
 
-    The URL word and the issuer cannot change, because links of people depend on them. Raise ProviderRefused,
+    The URL word and the issuer cannot change, because people's links depend on them. Raise ProviderRefused,
     ProviderUnknown, and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
