@@ -49,9 +49,7 @@ def link_new_acts() -> int:
 
 
 def ask_for_check(*, by: Author, now: datetime) -> None:
-    """Request a check of the whole chain. The page shows the result later. Raise Forbidden if the permission is
-    missing.
-    """
+    """Request a check of the whole chain, which runs later. Raise Forbidden without the permission."""
     if by is not None:
         access.require(by, Permission.AUDIT)
     with transaction.atomic():

@@ -173,8 +173,7 @@ def document_of(act: Act) -> dict[str, Any]:
 
 
 def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
-    """Return the acts whose chain numbers follow `after`, in chain order. For the panel's internal use: rights are not
-    checked.
+    """Return the acts whose chain numbers follow `after`, in chain order. Rights are not checked.
 
     An act that was deleted from the tables has the action GONE and the time `now`. Its number and hash still exist.
     """
@@ -307,9 +306,7 @@ def _changed_zones(word: str) -> Q:
 
 
 def _common_filter(actor: Actor, filters: Filters, by: str) -> Q:
-    """Return the filter for both tables. Without the permission, people see their own acts, and a token only the
-    token's acts.
-    """
+    """Return the filter for both tables. Without the permission, people and tokens see only their own acts."""
     shared = Q()
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)

@@ -25,9 +25,7 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a check: linked acts, last hash, acts that wait for a link, and up to MOST_FAULTS
-    faults as texts.
-    """
+    """The result of a check: linked acts, last hash, acts without a link yet, and up to MOST_FAULTS faults."""
 
     linked: int
     hash: str

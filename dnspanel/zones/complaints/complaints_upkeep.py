@@ -122,9 +122,7 @@ def _walk(at: ComplaintProgress, now: datetime, most: int) -> int | None:
 
 
 def _follow(at: ComplaintProgress, now: datetime) -> int | None:
-    """Check the next publications. Return the number of RRsets checked, or None if all publications
-    have been checked.
-    """
+    """Check the next publications. Return the number of RRsets checked, or None if no publication is left."""
     behind = Revision.objects.filter(publication__gt=at.sequence)
     last = list(behind.order_by("publication").values_list("publication_id", flat=True)[:REVISIONS_AT_A_TIME])
     if not last:

@@ -49,9 +49,7 @@ def warned_rrset_page(
 
 
 def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> dict[Key, str]:
-    """Return the worst complaint about each of these RRsets. The author's draft and visibility are
-    taken into account.
-    """
+    """Return the worst complaint about each of these RRsets, given the author's draft and visibility."""
     if not rrsets:
         return {}
     edits = edits_adding(rrsets)

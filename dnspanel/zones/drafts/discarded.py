@@ -64,8 +64,7 @@ def discarded_by(owner: User, *, now: datetime) -> Sequence[Discarded]:
 
 
 def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
-    """Move the changes of a discarded draft back into the author's draft, with their bases. Return the number of
-    changes.
+    """Move a discarded draft's changes, with their bases, back into the author's draft. Return their number.
 
     Raise DraftUnknown if the draft was deleted or is another person's, DraftRefused if the author's draft already
     changes one of the RRsets, and QuotaExceeded. After an error nothing is changed.

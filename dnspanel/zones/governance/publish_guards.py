@@ -63,8 +63,7 @@ NO_PASSAGE = Passage()
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The result of a passed check: the refusals that the author bypasses, and the hooks (ids) that allowed the
-    publication.
+    """The result of a passed check: refusals that the author bypasses, and hooks (ids) that allowed the act.
 
     `over` are the ids of the zones above, which new zones take names from.
     """

@@ -234,11 +234,10 @@ def join_parts(publications: Sequence[Publication]) -> None:
 
 
 def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:
-    """Return the publication made when the form was first submitted. Raise `otherwise` if the form was not submitted
-    before.
+    """Return the publication of the form's first submission. Raise `otherwise` if there was none.
 
     Call this function only after a failure, since a second submission always fails. The result is that of the first
-    submission, whatever the failure.
+    submission, regardless of the failure.
     """
     first = Publication.objects.filter(form_id=form_id).first() if form_id else None
     if first is None:
@@ -266,9 +265,7 @@ def _wake_workers(sequence: int) -> None:
 
 
 def _array(values: Iterable[int | str]) -> str:
-    """Format numbers or plain words as a PostgreSQL array. psycopg would be slower, since it checks each value for
-    quoting.
-    """
+    """Format numbers or plain words as a PostgreSQL array. psycopg is slower, since it checks for quoting."""
     return "{" + ",".join(map(str, values)) + "}"
 
 

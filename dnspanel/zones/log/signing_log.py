@@ -97,10 +97,10 @@ def change_signing(
 
 
 def sign_within(*, zone: Zone, decide: Decide, acting: Acting, action: str) -> Publication | None:
-    """Change how one zone is signed, as the last step of the caller's transaction. Raise the errors of
-    `change_signing`.
+    """Change how one zone is signed, as the last step of the caller's transaction.
 
-    A change between two NSEC3 chains only goes halfway, to NSEC. A form submitted twice is not detected.
+    Raise the errors of `change_signing`. A change between two NSEC3 chains only goes halfway, to NSEC. A form submitted
+    twice is not detected.
     """
     return _Step([zone], decide, acting).publish(action)
 
@@ -217,9 +217,7 @@ def record_states(changes: Sequence[tuple[int, int, SigningState | None, Signing
 
 
 def record_ends(ends: Mapping[int, datetime | None]) -> None:
-    """Store when the first imported signature of each zone expires, by zone id (None for a zone without such
-    signatures).
-    """
+    """Store when each zone's first imported signature expires, by zone id (None: no such signatures)."""
     rows = [Signing(zone_id=zone_id, signatures_end=end) for zone_id, end in ends.items()]
     Signing.objects.bulk_update(rows, ["signatures_end"], batch_size=1_000)
 

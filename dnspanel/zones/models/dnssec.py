@@ -145,9 +145,7 @@ class Rollover(models.Model):
 
 
 class AcceptedBreak(models.Model):
-    """A publication that a person accepted although its zone then fails DNSSEC validation. The publisher doesn't stop
-    at it.
-    """
+    """A publication that a person accepted although it breaks DNSSEC validation. The publisher passes it."""
 
     publication = models.OneToOneField(
         Publication, primary_key=True, on_delete=models.CASCADE, related_name="accepted_break"

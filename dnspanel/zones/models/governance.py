@@ -137,9 +137,7 @@ class PublishHook(ZoneRule):
 
 
 class HookReply(models.Model):
-    """A hook's answer about a publication or a test. The newest answers of each hook are stored.
-    `hook_health` writes it.
-    """
+    """A hook's answer about a publication or a test. `hook_health` stores each hook's newest answers."""
 
     class Word(models.TextChoices):
         YES = "yes", gettext_lazy("yes")

@@ -60,8 +60,7 @@ class ZoneRun(models.Model):
 
 
 class PolicyRun(ZoneRun):
-    """A run that signs zones according to their policies, or a dry run that shows the effect. `runs.policy_runs` writes
-    it.
+    """A run that signs zones according to their policies, or its dry run. `runs.policy_runs` writes it.
 
     The run counts and lists zones by `policy.Act`.
     """
@@ -93,8 +92,7 @@ class PolicyRunZone(models.Model):
 
 
 class TemplateRun(ZoneRun):
-    """A run that updates zones to a template version, or a dry run that shows the effect. `zone_templates.runs` writes
-    it.
+    """A run that updates zones to a template version, or its dry run. `zone_templates.runs` writes it.
 
     The run counts and lists zones by `compare.Outcome`.
     """
@@ -116,9 +114,7 @@ class TemplateRun(ZoneRun):
 
 
 class TemplateRunZone(models.Model):
-    """A zone of a template run, with its outcome. All zones are counted, and a limited number of each outcome is
-    listed.
-    """
+    """A zone of a template run, with its outcome. All zones are counted, and some of each outcome are listed."""
 
     run = models.ForeignKey(TemplateRun, on_delete=models.CASCADE, related_name="zones")
     zone_name = models.TextField(db_collation="C")

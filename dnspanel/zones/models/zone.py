@@ -151,9 +151,7 @@ class LastSerial(models.Model):
 
 
 class ZoneDefaults(models.Model):
-    """The initial values of the form for new zones. `zone_defaults` writes the only row. Without it, the settings
-    apply.
-    """
+    """The initial form values for new zones. `zone_defaults` writes the single row. Without it, settings apply."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     nameservers = ArrayField(models.TextField())

@@ -205,9 +205,7 @@ def refusals_by_others(
 
 
 def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
-    """Return the closest live zone above each name, where one exists. Ignore the zones `without` (ids). Needs one
-    query.
-    """
+    """Return the closest live zone above each name, if any, except zones `without` (ids). One query."""
     parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
     living = ids_of_living({at for chain in chains.values() for at in chain})
@@ -393,9 +391,7 @@ def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any
 
 
 def _backwards(name: str) -> tuple[str, str]:
-    """Return the range of names below a name in the index of reversed names: the first key, and the
-    key after the last.
-    """
+    """Return the range of names below a name in the index of reversed names: first key, key after the last."""
     below = "." if name == names.ROOT else f".{name}"[::-1]
     return below, below[:-1] + "/"
 

@@ -90,9 +90,7 @@ _Row = tuple[int, str, Any]  # id, name, and what it is sorted by
 
 
 def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str] | None, limit: int) -> list[_Row]:
-    """Return the zones of one signing state by name, then those of the other. Both are read along the
-    index of names.
-    """
+    """Return the zones of one signing state by name, then the others, both along the index of names."""
     found: list[_Row] = []
     signed = Q(signing__is_signed=True)
     unsigned = Q(signing__is_signed=None) | Q(signing__is_signed=False)
@@ -135,9 +133,7 @@ def _first(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
 
 
 def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
-    """Return the first zones, found with a bound from a sample. Return fewer if there is no bound or the bound is too
-    low.
-    """
+    """Return the first zones, up to a bound from a sample. Without a suitable bound, return fewer."""
     if order.column not in _NAMED:
         way = "DESC" if order.descending else "ASC"
         sampled = _tenth_of_sample(_KEYS[order.column][0], f"ORDER BY 1 {way}")

@@ -54,8 +54,7 @@ def refuse_mass_deletion(
 
 
 def is_unguarded(author: Author) -> bool:
-    """Return True if the guard does not apply to the author: to the panel itself, or to a token that can delete many
-    zones.
+    """Return True if the guard does not apply: to the panel itself, or to a token that can delete many zones.
 
     The token itself (`deletes_many`) or the setting TOKENS_DELETE_MANY allows that.
     """

@@ -173,9 +173,7 @@ def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dic
 
 @dataclass(slots=True)
 class _Around:
-    """The RRsets around a zone's changes, before and after them, and the first names below each new delegation or
-    DNAME.
-    """
+    """The RRsets around a zone's changes, before and after, and the first names below new cuts and DNAMEs."""
 
     before: dict[Key, RRset]
     after: dict[Key, RRset]

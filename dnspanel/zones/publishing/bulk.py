@@ -177,8 +177,7 @@ def delete_zones(
     confirmed: bool = False,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
-    """Delete zones, given as (id, expected revision), in one publication. The publication is None if nothing is
-    deleted.
+    """Delete zones, given as (id, expected revision), in one publication (None if nothing is deleted).
 
     Also return the ids of skipped zones: deleted, at another revision, locked, or covered by a rule. Drafts lose their
     operations on deleted zones. Raise RightMissing. Raise MassDeletion for too many zones unless a person `confirmed`

@@ -44,11 +44,10 @@ class NewZone:
 
 @dataclass(frozen=True, slots=True)
 class ChangedZone:
-    """A zone of this panel, and the new values of some of its RRsets; None deletes an RRset. A deleted zone is
-    restored.
+    """New values for some RRsets of a zone of this panel; None deletes an RRset. A deleted zone is restored.
 
-    Its serial will be above `node_serial` even if no RRset changes, except that a presigned zone keeps the serial of
-    its signed SOA. `signing` is the new way to sign the zone; None keeps the current one.
+    The zone's serial will be above `node_serial` even if no RRset changes, except that a presigned zone keeps the
+    serial of its signed SOA. `signing` is the new way to sign the zone; None keeps the current one.
     """
 
     zone_id: int

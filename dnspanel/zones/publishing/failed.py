@@ -156,9 +156,7 @@ def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> No
 
 
 def _as(wanted: SigningState, state: SigningState) -> SigningState:
-    """Return the wanted signing with the existing key rows. Drop a due NSEC3 chain, because it may be the cause of the
-    failure.
-    """
+    """Return the wanted signing with existing key rows. Drop a due NSEC3 chain, which may have caused the failure."""
     return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids}, due_nsec3=None)
 
 

@@ -212,9 +212,7 @@ def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> Zo
 
 
 def _leave_nested(outcome: ZonesOutcome, moving: Sequence[Zone], author: Drafter) -> None:
-    """Refuse to move zones that have other people's zones above or below, because the new team would control their
-    names.
-    """
+    """Refuse zones with other people's zones above or below, whose names the new team would control."""
     if not moving or nesting.is_unbounded(author):
         return
     refusals = nesting.refusals_by_others(

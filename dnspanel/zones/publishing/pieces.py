@@ -54,9 +54,7 @@ def is_large(plans: Sequence[ZonePlan]) -> bool:
 
 
 def exceeds_piece(rrsets: int) -> bool:
-    """Return True if this number of RRsets needs several pieces. A rehearsal is always one piece, because no one sees
-    it.
-    """
+    """Return True if this number of RRsets needs several pieces. A rehearsal, which no one sees, is one piece."""
     return rrsets > PIECE_RRSETS and rehearsal.under_way() is None
 
 

@@ -84,9 +84,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The number of PTR RRsets that a draft changes, their zones, and the number that the author is not allowed to
-    change.
-    """
+    """The drafted PTR RRsets: their number, their zones, and how many the author isn't allowed to change."""
 
     count: int = 0
     zones: tuple[str, ...] = ()

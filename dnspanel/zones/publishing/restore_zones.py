@@ -177,8 +177,7 @@ def gone_stamp(deleted_at: datetime) -> str:
 
 
 def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
-    """Write the SOA of each restored zone, and return the revisions that bring the zones back. The zones are live
-    already.
+    """Write the SOA of each restored zone, which is already live. Return the revisions for the log.
 
     Each SOA gets the zone's next serial, above that of any zone with the same name that was deleted since, because
     secondaries must see that the serial moved. Two kinds of zones keep their SOA: presigned zones, because the

@@ -53,9 +53,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of published patches: the publication (None if nothing changed), and plans in the order of the
-    patches.
-    """
+    """The publication of patches (None if nothing changed), and the plans in the order of the patches."""
 
     publication: Publication | None
     plans: tuple[ZonePlan, ...]
@@ -157,9 +155,7 @@ def _publish(  # noqa: PLR0913  # what is published, and what a person confirmed
     under: SystemRight | None,
     attempts: int,
 ) -> Outcome:
-    """Publish as described in `publish_patches`. If others change the zones between two pieces, try up to `attempts`
-    times.
-    """
+    """Publish as `publish_patches` describes. Try `attempts` times if others change the zones between pieces."""
     while True:
         attempts -= 1
         with transaction.atomic(durable=True):

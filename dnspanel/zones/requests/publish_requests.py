@@ -326,9 +326,7 @@ def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
 
 
 def _author_of(request: PublishRequest) -> Actor:
-    """Return the request's author with current rights. Raise RequestRefused if the account is closed or the token
-    revoked.
-    """
+    """Return the request's author with current rights. Raise RequestRefused for a closed account or revoked token."""
     if request.by_token and (request.token is None or request.token.revoked_at is not None):
         raise RequestRefused(gettext("The token by which it was asked is revoked."))
     actor = actor_of_token(request.token) if request.token is not None else None

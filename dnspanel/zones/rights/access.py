@@ -40,9 +40,7 @@ def zones_visible_to(person: Person) -> QuerySet[Zone]:
 
 
 def zones_seen_by(person: Person) -> QuerySet[Zone]:
-    """Select the zones that this person sees completely. Searching in partly visible zones would reveal too much to a
-    token.
-    """
+    """Select the zones that this person sees completely. Searches of other zones would reveal too much to a token."""
     actor = actor_of(person)
     if actor is None or actor.scope is None:
         return zones_visible_to(person)

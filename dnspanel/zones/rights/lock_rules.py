@@ -31,8 +31,7 @@ def locks_against(author: Author, zone: Zone) -> Sequence[Lock]:
 
 
 def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) -> None:
-    """Raise Locked for the first change that a lock blocks. Without `changes`, raise it for any lock that blocks the
-    author.
+    """Raise Locked for the first blocked change, or without `changes` for any lock that blocks the author.
 
     A serial that changes automatically is not checked.
     """

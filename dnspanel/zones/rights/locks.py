@@ -47,8 +47,7 @@ def manager_of(author: Author) -> Manager:
 def add_lock(  # noqa: PLR0913  # the fields of a lock
     *, zone: Zone, name: str, type: int | None, reason: str, manager: Manager, author: Author, now: datetime
 ) -> Lock:
-    """Lock the zone (no name), the name (no type) or the RRset. The lock also applies to existing drafts of other
-    people.
+    """Lock the zone (no name), the name (no type) or the RRset, also for other people's existing drafts.
 
     Raise RightMissing if the author isn't allowed to change the zone's settings, and Unknown for a deleted zone. Raise
     LockRefused for an existing lock, a name outside the zone, a type without a name, no reason, and beyond MOST.

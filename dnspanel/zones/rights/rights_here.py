@@ -39,9 +39,7 @@ class PersonHere:
 
 @dataclass(frozen=True, slots=True)
 class TokenHere:
-    """A token with rights over the zone, at most those of its owner. An empty `by` means that the token can't do
-    anything.
-    """
+    """A token with rights over the zone, at most its owner's. An empty `by` means that it can't do anything."""
 
     token: Token
     by: tuple[RightsHere, ...]

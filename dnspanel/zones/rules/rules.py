@@ -264,9 +264,7 @@ def needs_alias(rrset: RRset) -> bool:
 
 
 def _is_underscore_host(near: Neighbourhood, rrset: RRset) -> bool:
-    """Return True if an address is at a name that cannot be a host's, and no alias from a valid host
-    name leads there.
-    """
+    """Return True if an address is at a name that isn't a host's, and no alias from a host name leads there."""
     if rrset.type not in (rdtypes.A, rdtypes.AAAA) or rrset.name == near.zone or not needs_alias(rrset):
         return False
     return all(name.startswith("_") for name in near.names_leading_to(rrset.name))

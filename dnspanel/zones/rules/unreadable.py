@@ -16,9 +16,7 @@ _MOST_QUOTED = 60
 
 
 class Kind(IntEnum):
-    """A kind of unreadable values. Kinds have numbers above all types, so that one mapping (`unanswered`) has reasons
-    for both.
-    """
+    """A kind of unreadable values. Its number is above all types, so that one mapping can have both as keys."""
 
     EMPTY_CAA = _ABOVE_TYPES
     APL_FAMILY = _ABOVE_TYPES + 1

@@ -163,9 +163,7 @@ def _allowed_changes(
 
 
 def _selected_rrsets(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
-    """Return the selected RRsets by zone, and the number of zones whose newest publications the search
-    did not include.
-    """
+    """Return the selected RRsets by zone, and the number of zones whose newest content the search missed."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
     visible, left_out = access.zones_visible_to(author), 0

@@ -236,9 +236,7 @@ def _without_policy(
 
 
 def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
-    """Store the outcomes of these zones and the run's progress. Raise Stopped if the run was canceled or has advanced
-    since.
-    """
+    """Store the zones' outcomes and the run's progress. Raise Stopped if the run was canceled or has advanced."""
     noted = (
         (zone, difference.act, difference.message)
         for zone in zones

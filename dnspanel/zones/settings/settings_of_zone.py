@@ -87,11 +87,10 @@ def change_soa_edit(
 
 
 def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: datetime) -> None:
-    """Set the TTL for new RRsets (None: the TTL of the SOA), and record it in the audit log. Existing RRsets don't
-    change.
+    """Set the TTL for new RRsets (None: the TTL of the SOA), and record it in the audit log.
 
-    Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown for a deleted zone, and
-    SettingsRefused for an invalid TTL.
+    Existing RRsets don't change. Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown
+    for a deleted zone, and SettingsRefused for an invalid TTL.
     """
     if ttl is not None and not 0 <= ttl <= MAX_TTL:
         raise SettingsRefused("default_ttl", gettext("A TTL is from 0 to {max_ttl} seconds.").format(max_ttl=MAX_TTL))
@@ -149,9 +148,7 @@ def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[
 
 
 def _locked_to_set(zone: Zone, author: Author) -> Zone:
-    """Lock the zone and return its current row. Raise RightMissing without the right to change
-    settings, and Unknown.
-    """
+    """Lock the zone and return its current row. Raise Unknown, or RightMissing without the right to settings."""
     locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
     if locked is None:
         raise Unknown(zone.name)

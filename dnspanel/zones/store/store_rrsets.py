@@ -185,9 +185,7 @@ def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int,
 
 
 def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
-    """Return the DS RRsets of these zones by zone id. Needs one query, whose cost doesn't depend on the size of the
-    zones.
-    """
+    """Return the DS RRsets of these zones by zone id, in one query whose cost doesn't depend on zone sizes."""
     found: dict[int, list[RRset]] = {}
     for zone_id, rrset in _rows(_DS_OF_ZONES, [list(zone_ids)]):
         found.setdefault(zone_id, []).append(rrset)

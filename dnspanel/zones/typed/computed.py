@@ -77,9 +77,7 @@ def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matchin
 
 
 def certificate_for(usage: str, chain: Sequence[x509.Certificate]) -> x509.Certificate:
-    """Return the certificate of a chain that a TLSA usage needs: the last one for an authority, else
-    the server's own.
-    """
+    """Return the certificate of a chain for a TLSA usage: the last for an authority, else the server's own."""
     return chain[-1] if usage in AUTHORITIES else chain[0]
 
 

@@ -12,9 +12,7 @@ Choices = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A digest whose length depends on another field: `lengths` maps that field's words to (bytes, name of the
-    algorithm).
-    """
+    """A digest whose length depends on field `by`: `lengths` maps its words to (bytes, algorithm name)."""
 
     by: str
     data: str

@@ -71,9 +71,7 @@ def _by_edit(serial: Serial, edit: str, now: datetime) -> Serial:
 
 
 def first_serial(now: datetime) -> Serial:
-    """Return the first serial of a day, YYYYMMDD01. It usually exceeds the serial that secondaries of a moved zone
-    know.
-    """
+    """Return the first serial of a day, YYYYMMDD01, which usually exceeds a moved zone's serial at secondaries."""
     return Serial(int(f"{now:%Y%m%d}01"))
 
 
@@ -132,9 +130,7 @@ def above(ours: Serial, served: Serial | None) -> Serial:
 
 
 def beyond(serial: Serial, last: Serial | None) -> Serial:
-    """Return the serial for a restored zone: unchanged if secondaries that know `last` accept it, else the next after
-    `last`.
-    """
+    """Return a restored zone's serial: unchanged if secondaries that know `last` accept it, else the next after `last`."""
     return serial if last is None or serial > last else last.next
 
 
