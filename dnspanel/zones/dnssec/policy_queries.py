@@ -1,4 +1,4 @@
-"""Queries for DNSSEC policies: all policies, the policy of a zone with its origin, and the zones of a policy."""
+"""Queries about DNSSEC policies: all policies, the policy of a zone with its origin, and the zones of a policy."""
 
 import hashlib
 import json

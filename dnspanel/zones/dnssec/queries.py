@@ -1,4 +1,4 @@
-"""Queries for the signing of zones, for pages and APIs: states, keys, DNSKEY and DS records."""
+"""Queries about the signing of zones, for pages and APIs: states, keys, DNSKEY and DS records."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""Queries for rollovers, for pages and APIs."""
+"""Queries about rollovers, for pages and APIs."""
 
 from collections.abc import Collection
 

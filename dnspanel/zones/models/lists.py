@@ -1,4 +1,4 @@
-"""Tables for saved views, and of the zones that a person pinned or opened."""
+"""Tables for saved views, and for the zones that a person pinned or opened."""
 
 from typing import Any
 

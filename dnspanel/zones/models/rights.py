@@ -1,4 +1,4 @@
-"""Tables for locks, and of the zone permissions of TSIG keys."""
+"""Tables for locks, and for TSIG keys' permissions in zones."""
 
 from django.conf import settings
 from django.db import models

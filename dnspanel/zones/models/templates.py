@@ -1,4 +1,4 @@
-"""Tables for templates, and of the zones that follow them."""
+"""Tables for templates, and for the zones that follow them."""
 
 from typing import Any
 

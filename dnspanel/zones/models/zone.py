@@ -1,4 +1,4 @@
-"""Tables for zones, of serials of deleted zones, and of the defaults for new zones."""
+"""Tables for zones, for the serials of deleted zones, and for the defaults of new zones."""
 
 from datetime import datetime, timedelta
 from typing import Any

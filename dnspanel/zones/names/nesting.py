@@ -1,4 +1,4 @@
-"""The nesting of zones: the right to make a name live, and the zone that answers for a name.
+"""The nesting of zones: the zone that answers for a name, and the right to create a zone with a name.
 
 A name server answers from the zone with the longest matching name (RFC 1034 4.3.2). So a new zone takes the names at
 and below its apex from the closest zone above it. It also becomes the parent of the zones below it and controls their

@@ -1,7 +1,7 @@
 """The removal of expired transferred zones from the nodes, and their return. Verbs.
 
 PowerDNS cannot answer SERVFAIL for one zone of a file without an error of the whole backend: for a zone without its
-SOA, with a disabled SOA, or without records, it answers REFUSED or an answer from the zone above (`test_unserved` in
+SOA, with a disabled SOA, or without records, it returns REFUSED or an answer from the zone above (`test_unserved` in
 tests/oracle). So the zone leaves the nodes, as a deleted one does, and resolvers ask the other name servers.
 """
 

@@ -1,1 +1,1 @@
-"""Rights over zones to read and change them, and locks."""
+"""Rights to read and change zones, and locks."""

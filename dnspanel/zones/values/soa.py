@@ -130,7 +130,7 @@ def above(ours: Serial, served: Serial | None) -> Serial:
 
 
 def beyond(serial: Serial, last: Serial | None) -> Serial:
-    """Return a restored zone's serial: unchanged if secondaries that know `last` accept it, else the next after `last`."""
+    """Return a restored zone's serial: unchanged if it is accepted after `last`, else the next after `last`."""
     return serial if last is None or serial > last else last.next
 
 
