@@ -1,4 +1,4 @@
-"""Names, rdata, PowerDNS row formats, segments, the LMDB store and the protocol that the panel and nodes share.
+"""The code that panel and nodes share: names, rdata, PowerDNS's row formats, segments, the LMDB store, the protocol.
 
 This package doesn't use Django, Celery or PostgreSQL, because nodes must not need them.
 """

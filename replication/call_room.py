@@ -1,6 +1,6 @@
 """Stack space for deep calls.
 
-Without it, loops at an unlucky depth are several times slower in CPython 3.11 and 3.12.
+Without this space, a loop at an unlucky depth is several times slower in CPython 3.11 and 3.12.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _STACK_SIZE = 66_000
 
 
 def with_room(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function so that the calls below it get their frames' memory in one piece.
+    """Decorate a function so that the frames of all calls below it are in one piece of memory.
 
     CPython takes the memory for frames from the system in chunks of 16 KiB, and returns a chunk as soon as its first
     frame returns. A loop whose calls begin just at the edge of a chunk makes two system calls and one page fault for

@@ -1,7 +1,7 @@
-"""Rows of the records table → RRsets of a zone: the inverse of `compile`, as far as rows allow it. Pure.
+"""The inverse of `compile`, as far as rows allow it: from rows of the records table to RRsets of a zone. Pure.
 
-Nodes never get comments and disabled records, so the result doesn't contain them. Rows of empty non-terminals are added
-by compiling, and are left out.
+Nodes never get comments and disabled records, so the result doesn't contain them. Rows of empty non-terminals, which
+compiling adds, are left out.
 """
 
 from collections.abc import Iterable, Iterator

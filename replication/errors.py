@@ -86,7 +86,7 @@ class Gap(Transient):
 class UnknownSealingKey(Transient):
     """A DNSSEC key is sealed with a key of this number that the node doesn't have.
 
-    Trying again works after it was sent.
+    Trying again works once the panel has sent the sealing key.
     """
 
     def __init__(self, *, sealing_key: int) -> None:
@@ -152,7 +152,7 @@ class Busy(Transient):
 
 
 class NeedsSnapshot(Transient):
-    """Segments cannot update the node, or not soon enough. `reason` is a clause for people."""
+    """Segments cannot update the node, or not soon enough. `reason` is a part of a sentence, for people."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("the node needs a snapshot: {reason}").format(reason=reason))
@@ -258,7 +258,7 @@ class WrongCluster(Permanent):
 
 
 class WrongEpoch(Permanent):
-    """The segment continues another history of the log than the local one."""
+    """The segment belongs to another history of the log than the local data."""
 
     def __init__(self, *, ours: UUID, theirs: UUID) -> None:
         super().__init__(
@@ -278,7 +278,7 @@ class UnknownSchema(Permanent):
 
 
 class Unfinished(Permanent):
-    """The installation of a snapshot was begun and did not end. No segment fits the current contents."""
+    """The installation of a snapshot was interrupted. No segment fits the current contents."""
 
     def __init__(self, *, what: str) -> None:
         super().__init__(

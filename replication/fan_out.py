@@ -1,4 +1,4 @@
-"""Sending the same small request to many agents at once, in one thread, over existing connections.
+"""A sender of small requests to many agents at once, in one thread, over existing connections.
 
 A thread for each node would use more processor time for waking up than for its work.
 """
@@ -28,10 +28,10 @@ def push_to_all(
 ) -> Iterator[dict[Key, Ack | ReplicationError]]:
     """Send sealed segments to many nodes, as `NodeClient.push` does with `may_defer`.
 
-    Yield answers as soon as they arrive. Answers that arrived together are yielded together, until every node has one.
-    An error is the agent's refusal, or NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the
-    node may have applied the segments; sending them again is harmless. No other code is allowed to use the clients
-    until then. Each client must be connected.
+    Yield answers until every node has one. Each item contains the answers that have arrived together. An error is the
+    agent's refusal, or NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the node may have
+    applied the segments; sending them again is harmless. Until the generator ends, no other code is allowed to use the
+    clients. Each client must be connected.
     """
     exchanges = {key: _Exchange(client, body) for key, (client, body) in requests.items()}
     waiting = dict(exchanges)
@@ -55,7 +55,7 @@ def push_to_all(
 
 
 def _next(selector: selectors.BaseSelector, waiting: Mapping[Key, "_Exchange"]) -> dict[Key, Ack | ReplicationError]:
-    """Wait for one or more answers. Return an empty dict if only a part of an answer arrived."""
+    """Wait for one or more answers. Return an empty dict if only parts of answers arrived."""
     found: dict[Key, Ack | ReplicationError] = {}
     first = min(exchange.until for exchange in waiting.values())
     for event, _ in selector.select(max(0.0, first - time.monotonic())):

@@ -1,4 +1,4 @@
-"""Control of Python's cyclic garbage collection, to pause or limit it where it would be expensive and find nothing."""
+"""Control of Python's cyclic garbage collection: paused or limited where it would be expensive and useless."""
 
 import ctypes
 import gc
@@ -33,9 +33,9 @@ def collection_paused() -> Iterator[None]:
 class Heap:
     """The memory of this process. Unused memory is returned to the system.
 
-    Python searches for cycles that survived a collection or two only after millions of new objects. An example is the
-    cycles of a failed request, with everything that it had read. And the C library keeps free memory between used
-    memory, for each thread. So a process that had much work for a while kept its memory forever.
+    Python finds a cycle that survived a collection or two only after millions of new objects, for example a failed
+    request with all its data. Also, the C library keeps free memory between used memory, for each thread. So a process
+    that was busy for a while kept its memory forever.
     """
 
     def __init__(self, grown_by: int = _GROWN_BY) -> None:
@@ -62,7 +62,7 @@ def resident_bytes() -> int:
 
 
 def leave_out_what_is_loaded() -> None:
-    """Limit garbage collection to objects created from now on, and run it less often, because modules are never freed.
+    """Exclude all existing objects from garbage collection and run it less often, because modules are never freed.
 
     A search through 200,000 objects of a loaded panel takes 0.1 s, in which no other thread of the process runs. Call
     this before a process forks, so that its children share the loaded memory.

@@ -81,8 +81,8 @@ class Text(str):
     def format(self, *args: object, **values: object) -> str:
         """Format the message with these values, which are given by name.
 
-        Texts among the values are rendered again with it. With positional values the result is a plain string, which
-        stays in its language.
+        Texts among the values are translated together with it. With positional values the result is a plain string,
+        which stays in its language.
         """
         if args:
             return str.format(self, *args, **values)
@@ -119,7 +119,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def spoken(text: str) -> str:
-    """Return a Text in the current language, in whatever language it was made. Return any other string unchanged."""
+    """Return a Text in the current language, whatever its language was. Return any other string unchanged."""
     return _text(text.english, text.plural, text.number, text.values) if isinstance(text, Text) else text
 
 
@@ -131,7 +131,7 @@ def in_english(text: str) -> str:
 
 
 def with_value(text: str, name: str, value: object) -> str:
-    """Return a Text with another value of this name, also in nested Texts. Return any other string unchanged."""
+    """Replace the value with this name in a Text, also in nested Texts. Return any other string unchanged."""
     if not isinstance(text, Text) or text.values is None:
         return text
     values = {

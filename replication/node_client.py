@@ -83,9 +83,9 @@ class RepairAnswer:
 class NodeClient:
     """One persistent connection to an agent. Not thread-safe.
 
-    With `certificate_sha256` (hex, of the DER form), requests are only sent to an agent with exactly this certificate,
-    or with one in the set. Otherwise nodes with the same host name could be mistaken for one another. `bytes_sent`
-    counts all bytes of requests, including HTTP headers, without TLS's overhead.
+    With `certificate_sha256` (hex, of the DER form; one or a set), requests are only sent to an agent with exactly such
+    a certificate. Otherwise nodes with the same host name could be mistaken for one another. `bytes_sent` counts all
+    bytes of requests, including HTTP headers, without TLS's overhead.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class NodeClient:
         return status, [Sample.from_json(sample) for sample in samples]
 
     def samples(self, after: int) -> list[Sample]:
-        """Return PowerDNS's counters of the seconds after this Unix time, oldest first. Raise NodeUnreachable."""
+        """Return PowerDNS's counters for the seconds after this Unix time, oldest first. Raise NodeUnreachable."""
         return [Sample.from_json(sample) for sample in self._get(f"{SAMPLES_PATH}?after={after}")]
 
     def certificate_request(self) -> str:
@@ -132,7 +132,7 @@ class NodeClient:
         return str(self._request("POST", CERTIFICATE_PATH, b"", 0, self._answer_seconds)["csr"])
 
     def install_certificate(self, certificate_pem: str, ca_pem: str) -> None:
-        """Install a certificate, which the agent presents from the next connection on. Close this connection."""
+        """Install a certificate, which the agent presents on new connections, and close this connection."""
         body = encode_message({"certificate": certificate_pem, "ca": ca_pem})
         self._request("PUT", CERTIFICATE_PATH, body, len(body), self._answer_seconds)
         self.close()
@@ -160,7 +160,7 @@ class NodeClient:
         return [int(number) for number in answer["missing"]]
 
     def send_chunk(self, snapshot: str, number: int, stored: bytes) -> None:
-        """Send the agent one chunk in its stored form. It can be repeated. Raise Refused if the chunk was altered."""
+        """Send the agent one chunk in its stored form. Repeating is harmless. Raise Refused if it was altered."""
         target = f"{SNAPSHOTS_PATH}/{snapshot}/chunks/{number}"
         self._request("PUT", target, stored, len(stored), self.seconds_for(len(stored)))
 
@@ -168,8 +168,8 @@ class NodeClient:
         """Install the snapshot, and return once PowerDNS answers from it.
 
         `raw_size` determines how long to wait. `unproven` is as in `push`. Raise Busy if another push is running, or if
-        the agent has put new files in place and restarts. In both cases ask again. The call can be repeated, if chunks
-        that `offer_snapshot` returns are sent again.
+        the agent has put new files in place and restarts. In both cases try again. The call can be repeated, but first
+        send the chunks that `offer_snapshot` then returns.
         """
         seconds = self._answer_seconds + INSTALL_SECONDS + raw_size / SLOWEST_INSTALLED_PER_SECOND
         target = f"{SNAPSHOTS_PATH}/{snapshot}/install"
@@ -226,7 +226,7 @@ class NodeClient:
     def push(
         self, body: bytes | BinaryIO, size: int, *, may_defer: bool = False, unproven: Collection[str] = ()
     ) -> Ack:
-        """Send sealed segments. Return once the node's PowerDNS was seen to answer accordingly.
+        """Send sealed segments. Return once the node's PowerDNS has been verified to answer accordingly.
 
         With `may_defer`, new zones can be excluded from that. The ack then has `applied`, and `ack` returns the next
         one. Agents that are too old for that always wait. No signatures are verified for zones in `unproven` (at most
@@ -246,7 +246,7 @@ class NodeClient:
         return Ack.from_json(self._get(ACK_PATH))
 
     def repair(self, sealed: bytes, *, unproven: Collection[str] = ()) -> "RepairAnswer":
-        """Send a repair (`repair.seal_repair`). Return once PowerDNS was seen to answer accordingly.
+        """Send a repair (`repair_zone.seal_repair`). Return once PowerDNS has been verified to answer accordingly.
 
         `unproven` is as in `push`. Raise Gap if the node is at another position, and what `push` raises. The call can
         be repeated safely.

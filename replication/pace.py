@@ -1,4 +1,4 @@
-"""The size limit of requests to a node: smaller after one that timed out, larger again after successful ones.
+"""The size limit of requests to a node: smaller after a timeout, larger again after successful requests.
 
 A node that is short of processor time applies a push, but does not prove it before the timeout. If the push is sent
 again together with newer segments, each attempt is larger than the previous one and fails in the same way.
@@ -19,11 +19,11 @@ class Pace:
 
     @property
     def is_slow(self) -> bool:
-        """True if a request timed out and not enough requests were answered since then."""
+        """True if a request timed out and too few requests were answered since then."""
         return self.most < MOST_SEGMENTS
 
     def note_failure(self, error: ReplicationError, segments: int) -> None:
-        """Halve the number of segments in the next request, if this one timed out."""
+        """Halve the number of segments in the next request if the failure was a timeout."""
         if is_by_time(error):
             self.most = max(1, min(self.most, segments) // 2)
 

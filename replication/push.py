@@ -1,4 +1,4 @@
-"""Bring a node to the panel's head: decide what it lacks, send that, and return the node's ack.
+"""The push: decide what a node lacks to be at the panel's head, send that, and return the node's ack.
 
 `steps.next_step` decides and is pure. `bring_to_head` sends segments, using a `NodeClient` and a `ChangeLog`.
 `send_snapshot` is for nodes that segments cannot update.
@@ -26,7 +26,7 @@ _RESTARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class SealedSegment:
-    """A segment of the log that can be read when it has to be sent."""
+    """A segment of the log, whose bytes are read only when it is sent."""
 
     first: int
     last: int
@@ -95,7 +95,6 @@ def bring_to_head(
     """Push segments until the node is at its target. Return the last ack, or None if the node lacked nothing.
 
     The ack can have an earlier position than the node's files, as long as its PowerDNS does not know all new zones.
-
     `have` is the node's position as the panel knows it. If the node answers Gap, the position in that answer is used.
     `until` (monotonic time) ends the work early between two requests. `unproven` is as in `NodeClient.push`. Pass the
     same `pace` to each call, because a request that timed out is repeated with fewer segments. Raise NeedsSnapshot if

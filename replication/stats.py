@@ -1,6 +1,6 @@
-"""Every metric of both sides, declared once. The exported name is the Python name in lowercase.
+"""All metrics of panel and agent, declared once. The exported name is the Python name in lowercase.
 
-Metrics are of this process only: counters of events, and maximum values of things that have a limit.
+Metrics are for this process only: counters of events, and maximum values of things that have a limit.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""The decision what to send to a node next: segments, a snapshot, or nothing. Pure."""
+"""The decision about what to send to a node next: segments, a snapshot, or nothing. Pure."""
 
 from dataclasses import dataclass
 
@@ -16,11 +16,11 @@ BEHIND_SEGMENTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What the panel can send to a node at a position.
+    """The data that the panel can send to a node at a position.
 
     `head` is the newest position of all, or None if nothing was ever encoded. `target` is the last position that this
     node is allowed to reach, or None if there is none yet. From the sequence `oldest` on, segments lead to the target
-    without a gap. `segments` of them, with `segment_bytes` bytes, are ahead of the node. `snapshot` is the position of
+    without a gap. Ahead of the node are `segments` segments with `segment_bytes` bytes. `snapshot` is the position of
     the newest snapshot that segments continue from, or None.
     """
 
@@ -48,7 +48,10 @@ class SendSegments:
 
 @dataclass(frozen=True, slots=True)
 class SendSnapshot:
-    """Only a snapshot can update the node, or it is much faster. `reason` is a clause for people."""
+    """A snapshot must be sent, because nothing else can update the node or because it is much faster.
+
+    `reason` is a part of a sentence, for people.
+    """
 
     reason: str
 

@@ -41,7 +41,7 @@ MAX_PRIMARIES = 65536  # more can only be damage
 
 
 class ZoneKind(IntEnum):
-    """PowerDNS's kinds of zones. Ours are all native, so that PowerDNS itself writes nothing to the files."""
+    """PowerDNS's kinds of zones. The panel's are all native, so that PowerDNS itself writes nothing to the files."""
 
     PRIMARY = 0
     SECONDARY = 1
@@ -110,7 +110,7 @@ def encode_domain(obj: ZoneObject, schema: int) -> bytes:
 
 
 def encode_native(name: str, id: int, schema: int) -> bytes:
-    """Encode a domains row like `encode_domain`, but only with name and id, and fast for many zones."""
+    """Encode a domains row that has only name and id. Faster than `encode_domain` for many zones."""
     before, between, behind = _native_frame(schema)
     return before + boost_archive.encode_name(name) + between + _U32.pack(id) + behind
 
@@ -125,7 +125,7 @@ def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
 
 
 def native_name(body: bytes, schema: int) -> str | None:
-    """Return the name in a body that `encode_native` can have written, or None. Fast for many bodies. Raise BadName."""
+    """Return the name in a body of the form that `encode_native` writes, or None. Fast. Raise BadName."""
     before, between, behind = _native_frame(schema)
     start = len(before) + _U64.size
     if not body.startswith(before) or len(body) < start:
@@ -166,7 +166,7 @@ def decode_domain(body: bytes) -> ZoneObject:
 
 
 def _reads_zone_name(reader: boost_archive.Reader) -> bool:
-    """Skip the class headers of a ZoneName. Return True if a variant follows its name (version 1)."""
+    """Skip the class headers of a ZoneName. Return True if a variant follows the name (version 1)."""
     has_variant = reader.class_version((0, 1)) == 1
     reader.class_version((0,))
     return has_variant

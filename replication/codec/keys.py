@@ -65,7 +65,7 @@ def _labels_of(key: bytes) -> tuple[bytes, ...]:
 
 
 def parent_key(key: bytes) -> bytes:
-    """Return the relative key of the name one label up. For names directly below the apex, that is the apex."""
+    """Return the relative key of the parent name. For names directly below the apex, that is the apex."""
     end = key.rfind(b"\0", 0, len(key) - 1)
     return key[: end + 1] if end >= 0 else APEX
 

@@ -46,7 +46,7 @@ class File(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DbiSpec:
-    """The name and flags to create a table with. With wrong flags PowerDNS silently orders the table wrongly."""
+    """The name and flags for creating a table. With wrong flags PowerDNS orders the table wrongly without an error."""
 
     name: bytes
     file: File
@@ -100,7 +100,7 @@ class Schema:
         return self.has_header and header.decode_header(value)[0].deleted
 
     def pdns_rows(self, uuid: UUID, shards: int = 1) -> list[tuple[bytes, bytes]]:
-        """Return keys and *bodies* of the settings table, which must be committed before the shard file is created.
+        """Return keys and bodies of the settings table, which must be committed before the shard file is created.
 
         Without these rows PowerDNS treats the file as an older one and rebuilds it.
         """
@@ -130,11 +130,11 @@ class Schema:
         return self.index_prefix_of(self.index_row(name, 0)[0])
 
     def index_prefix_of(self, key: bytes) -> bytes:
-        """Return the prefix of an index key, as `index_prefix` does."""
+        """Return the part of an index key that `index_prefix` returns for its name."""
         return key[:-4] if self.has_header else key
 
     def key_rows(self, row_id: int, obj: dnssec.KeyObject) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the rows of a DNSSEC key: its object, and the index row that maps its zone's name to it."""
+        """Return the rows of a DNSSEC key: its object, and the index row that maps the zone's name to it."""
         key, value = self.index_row(obj.zone, row_id)
         return [
             (Dbi.KEYDATA, self.row_id_key(row_id), dnssec.encode_key(obj, self.number)),
@@ -142,7 +142,7 @@ class Schema:
         ]
 
     def metadata_rows(self, row_id: int, obj: dnssec.MetadataObject) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the rows of one value of a zone's metadata: its object, and the index row of its zone's name."""
+        """Return the rows of one metadata value: its object, and the index row that maps the zone's name to it."""
         key, value = self.index_row(obj.zone, row_id)
         return [
             (Dbi.METADATA, self.row_id_key(row_id), dnssec.encode_metadata(obj, self.number)),

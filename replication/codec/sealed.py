@@ -13,7 +13,7 @@ PowerDNS signs with the key, the content is BIND's private-key text:
 Sealing is deterministic: sealing the same key again results in the same bytes. Content that is sealed for one row can't
 be opened for another row.
 
-The fingerprint is readable, next to the ciphertext. It reveals nothing about the key, because there are too many
+The fingerprint next to the ciphertext isn't encrypted. It reveals nothing about the key, because there are too many
 private keys to try them all, unlike passwords. The digest of a row is therefore the same everywhere, with any sealing
 key or in the clear (`digested_body`).
 """
@@ -61,12 +61,12 @@ class SealingKey:
 
 
 def is_sealed(content: str) -> bool:
-    """Return True if this content of a key is sealed, even if invalidly."""
+    """Return True if this content of a key has the form of sealed content, valid or not."""
     return content.startswith(_PREFIX)
 
 
 def fingerprint(content: str) -> str:
-    """Return the fingerprint of a key's content, 64 hex digits. Sealed content states its fingerprint.
+    """Return the fingerprint of a key's content, 64 hex digits. In sealed content it is included as text.
 
     Raise BadBytes.
     """

@@ -92,7 +92,7 @@ def decode_records(body: bytes) -> tuple[StoredRecord, ...]:
 
 
 def with_flags(body: bytes, *, auth: bool, ordername: bool) -> bytes:
-    """Return the body with other flags in all its records."""
+    """Return the body with these flags in all its records."""
     out = bytearray(body)
     at = 0
     while at < len(out):

@@ -1,4 +1,4 @@
-"""RRsets of a zone → rows of the records table: all rows, changed rows, or another denial of existence. Pure."""
+"""Compilers from RRsets of a zone to rows of the records table: all rows, changed rows, or another denial. Pure."""
 
 from replication.compile.changes import compile_changes
 from replication.compile.compiled_rows import Change, ChangedRows, Row, Rows

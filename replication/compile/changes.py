@@ -1,4 +1,4 @@
-"""Changed RRsets of a zone → the rows that change with them, in every denial of existence. Pure."""
+"""The compiler of changes: from a zone's changed RRsets to the rows that change, in any denial of existence. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ def compile_changes(
     with the same `nsec3`. Values of `changed` are the RRsets after the change, or None for absent ones.
 
     The cost does not grow with the zone: a change reads the rows of its name and of the names above it. Membership in
-    the NSEC3 chain and all flags follow from these rows (see `denial`). Four cases read more.
+    the NSEC3 chain and all flags follow from these rows (see `denial`). In four cases more rows are read:
 
     1. A delegation that appears or disappears, and is not below another one, reads its subtree. Every auth flag below
        it changes, and so does the chain.
@@ -81,7 +81,7 @@ class _State:
         return not self.is_cut(rel) and not self.is_occluded(rel)
 
     def rank(self, rel: bytes) -> int:
-        """Return the rank of a name (see `denial`)."""
+        """Return the rank of a name (explained in `denial`)."""
         return self._rank(rel, self.types(rel))
 
     def is_in_chain(self, rel: bytes) -> bool:
@@ -89,7 +89,7 @@ class _State:
         return self._denial.is_in_chain(self.rank(rel), self.types(rel), at_cut=self.is_cut(rel))
 
     def ranks_below(self, rel: bytes, rows: Rows) -> Iterator[int]:
-        """Yield the ranks of the names below `rel` that have rows. Names that only the changes add are not included."""
+        """Yield the ranks of the names below `rel` that have rows, without names that only the changes add."""
         for name, stored in by_name(rows.below(rel)):
             yield self._rank(name, self._with_changes(name, stored) if name in self._changed else stored)
 
@@ -111,7 +111,7 @@ class _State:
 
 @dataclass(slots=True)
 class _Below:
-    """The effect of the changes on ranks below a name."""
+    """The effect of the changes on the ranks below one name."""
 
     gained: int = ABSENT  # the highest rank that a name has now which had another one
     lost: int = ABSENT  # the highest rank that a name had which has a lower one now
@@ -164,7 +164,7 @@ class _Compiler:
             self._result[rel, type] = body
 
     def _lower_names(self, rel: bytes) -> None:
-        """Write a name's stored RRsets in lowercase after its signatures were deleted, as PowerDNS has to sign them."""
+        """Rewrite a name's RRsets in lowercase, as PowerDNS has to sign them, after their signatures were deleted."""
         for type, body in self._read(rel).items():
             if type not in rdata.SIGNED_IN_LOWER_CASE or type in self._after[rel]:
                 continue
@@ -223,7 +223,7 @@ class _Compiler:
             self._tell_ancestors(rel)
 
     def _tell_ancestors(self, rel: bytes) -> None:
-        """Record a name's change of rank at the names above it, and whether the name enters or leaves the chain."""
+        """Record at the names above a name how its rank changes, and whether it enters or leaves the chain."""
         was, becomes = self._old.rank(rel), self._new.rank(rel)
         if self._denial.has_helpers and self._old.is_in_chain(rel) != self._new.is_in_chain(rel):
             self._touched.add(rel)
@@ -281,7 +281,7 @@ class _Compiler:
     def _was_in_chain(self, rel: bytes) -> bool:
         """Return True if the name was in the NSEC3 chain.
 
-        This doesn't use helper rows, which names like hashes lack.
+        This doesn't use helper rows, because names that look like hashes don't have them.
         """
         stored = self._read(rel)
         if rel == APEX:

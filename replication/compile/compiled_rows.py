@@ -26,9 +26,9 @@ class Rows(Protocol):
 
 
 class ChangedRows:
-    """Rows with some of them put (body) or deleted (None), in the form that `compile_changes` returns.
+    """Rows with changes applied: put (body) or deleted (None), in the form that `compile_changes` returns.
 
-    Stores the changes, sorted once, and no other rows.
+    Stores only the changes, sorted once.
     """
 
     def __init__(self, rows: Rows, changes: Mapping[tuple[bytes, int], bytes | None]) -> None:

@@ -42,7 +42,7 @@ _HASH_IN_FORWARD = slice(3, 3 + NSEC3_HASH_LENGTH)  # behind the lengths of cont
 
 
 class Denial:
-    """One way of denying existence in one zone. `nsec3` is None for unsigned zones and for NSEC."""
+    """The denial of existence of one zone. `nsec3` is None for unsigned zones and for NSEC."""
 
     __slots__ = ("_lone_cut", "_nsec3", "_other_cut", "_zone", "has_helpers", "is_opt_out")
 
@@ -56,7 +56,7 @@ class Denial:
             self._lone_cut, self._other_cut = (PRESENT, HASHED) if nsec3.opt_out else (FULL, FULL)
 
     def rank(self, owned: int, *, at_cut: bool, occluded: bool) -> int:
-        """Return the rank of a name that owns RRsets of this number of types."""
+        """Return the rank of a name that owns RRsets of `owned` types."""
         if occluded or not at_cut:
             return ABSENT if not owned else PRESENT if occluded else FULL
         return self._lone_cut if owned == 1 else self._other_cut
@@ -98,7 +98,7 @@ class Denial:
         return helper_rows(self._zone, rel, self._nsec3)
 
     def back_key(self, rel: bytes, rows: Mapping[int, bytes]) -> bytes:
-        """Return the relative key of the row from the hash to a name in the chain with these rows.
+        """Return the relative key of the row that maps the hash back to a name in the chain with these rows.
 
         The denial must be NSEC3.
         """
@@ -118,7 +118,7 @@ def is_bare_cut(types: Collection[int]) -> bool:
 
 
 def is_like_hash(rel: bytes) -> bool:
-    """Return True if the relative key is a hash label, or a name that looks like one."""
+    """Return True if the relative key is a hash label, or a name with the form of a hash label."""
     return _HASH_LABEL.fullmatch(rel) is not None
 
 

@@ -1,4 +1,4 @@
-"""RRsets of a zone → rows of the records table, with everything that `pdnsutil rectify-zone` would do. Pure.
+"""The compiler of whole zones: from RRsets to rows of the records table, as after `pdnsutil rectify-zone`. Pure.
 
 The rules, for a zone that is unsigned or signed with NSEC:
 
@@ -10,8 +10,8 @@ The rules, for a zone that is unsigned or signed with NSEC:
 PowerDNS drops all empty non-terminals of a zone that has more than `max-ent-entries` (100,000) of them. We keep them,
 because answers are wrong without them. Disabled records are not sent to nodes.
 
-RRSIGs are from zones that came signed. PowerDNS serves them, and makes NSEC and NSEC3 itself. The RRSIG of an NSEC3 is
-at the label of the hash, where no name exists: a name that owns only RRSIG counts as one that owns nothing.
+RRSIGs occur only in presigned zones. PowerDNS serves them, and makes NSEC and NSEC3 itself. The RRSIG of an NSEC3 is at
+the label of the hash, where no name exists: a name that owns only RRSIG counts as one that owns nothing.
 
 Names are relative keys here (`codec.keys`): parents sort before children, and a subtree is one prefix.
 """
@@ -145,7 +145,7 @@ def _hashed_names(
 ) -> set[bytes]:
     """Return the names of the NSEC3 chain. With opt-out, insecure delegations are not in it.
 
-    As in `pdnsutil rectify-zone`, the empty names above an insecure delegation are in the chain if the delegation has
+    As in `pdnsutil rectify-zone`, the empty names above an insecure delegation are in the chain if the delegation owns
     an address.
     """
     hashed: set[bytes] = set()

@@ -31,7 +31,7 @@ class Link(NamedTuple):
 
 
 class ChainMaker:
-    """A maker of the chain of one zone from the types of its served RRsets. `nsec3` is None for NSEC.
+    """A maker of the NSEC or NSEC3 chain of one zone, from the types of its served RRsets. `nsec3` is None for NSEC.
 
     It uses one or two hundred bytes of memory for each name.
     """
@@ -54,7 +54,7 @@ class ChainMaker:
         self._types.add(type)
 
     def links(self) -> Iterator[Link]:
-        """Yield the records of the chain in the order of their owners. Nothing can be added afterwards."""
+        """Yield the records of the chain in the order of their owners. After this call no RRset can be added."""
         self._take_name()
         if self._nsec3 is not None:
             self._found.sort()

@@ -1,4 +1,4 @@
-"""Rows of a zone in one denial of existence → the rows that differ in another. Pure."""
+"""The compiler for another denial of existence: from a zone's rows to the rows that differ in it. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ def switch_denial(
     names below them. `puts` and `deletes` select the changes. To write the new chain before the old one is deleted,
     call the function twice, both times with the old rows.
 
-    Memory holds the rows of one name, the name of one delegation, and the empty non-terminals above the current name,
-    which does not grow with the zone.
+    Memory holds the rows of one name, the name of one delegation, and the empty non-terminals above the current name.
+    It does not grow with the zone.
     """
     if before != after:
         switch = _Switch(Denial(zone, before), Denial(zone, after))

@@ -1,4 +1,4 @@
-"""Compressed names in DNS messages (RFC 1035 4.1.4): which rdata contains names, and how to expand them. Pure."""
+"""Compressed names in DNS messages (RFC 1035 4.1.4): which rdata contains names, and their expansion. Pure."""
 
 from replication.dns import names, rdtypes
 
@@ -19,7 +19,7 @@ NAMES_IN_RDATA: dict[int, tuple[int, int, int]] = {
 
 
 class BadCompression(ValueError):
-    """A name can't be expanded. The text of the error is the reason, as a clause."""
+    """A name can't be expanded. The text of the error is the reason, as part of a sentence."""
 
 
 def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> tuple[bytes, int]:

@@ -2,8 +2,8 @@
 
 A `name` is a str: absolute, lowercase, ends in a dot, escaped as dnspython prints it. Only `parse` and `from_wire` make
 names; all other code trusts them. Names inside rdata differ only in that they keep their capital letters (RFC 4343
-4.1). `parse_in_rdata` and `from_rdata_at` make those. Labels with a zero byte are refused, because PowerDNS's LMDB keys
-cannot contain them.
+4.1). They are made by `parse_in_rdata` and `from_rdata_at`. Labels with a zero byte are refused, because PowerDNS's
+LMDB keys cannot contain them.
 """
 
 import re
@@ -33,7 +33,7 @@ _ESCAPED_SPACE = re.compile(r"\\(.)", re.DOTALL)
 def escape_spaces(text: str) -> str:
     r"""Return the text with `\032` for an escaped space, and `\DDD` for other escaped white space (RFC 1035 5.1).
 
-    Go programs write `\ `, which means the same. Code that splits a text into words at spaces would split it there.
+    Go programs write `\ `, which has the same meaning, but code that splits a text into words would split it there.
     """
     if "\\" not in text:
         return text
@@ -269,7 +269,7 @@ def is_within(name: str, zone: str) -> bool:
 
 
 def relative_text(name: str, zone: str) -> str:
-    """Return a name as pages show it inside its zone, such as `@` or `www`."""
+    """Return a name relative to its zone, as pages show it, such as `@` or `www`."""
     if name == zone:
         return "@"
     if zone == ROOT:
@@ -283,7 +283,7 @@ def before_full_stop(name: str) -> str:
 
 
 def owner_text(name: str, zone: str) -> str:
-    """Return a name as pages show it inside its zone, in its own script, such as `@`, `www` or `bücher`."""
+    """Return a name relative to its zone, in its own script, as pages show it, such as `@`, `www` or `bücher`."""
     return "@" if name == zone else display(relative_text(name, zone) + ".")[:-1]
 
 

@@ -1,6 +1,6 @@
-"""Data of an RRset other than values and comment: tags, and a comment and a spelling for each value. Pure.
+"""Data of an RRset that is not DNS: tags, and a comment and a spelling for each value. Pure.
 
-Nodes never get it. It belongs to the RRset in storage, comparisons and publications, so it is defined here.
+Nodes never get this data. It belongs to the RRset in storage, comparisons and publications, so it is defined here.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Tags, sorted; and pairs of a value and its comment, sorted by the value's text. Empty notes are falsy.
+    """Tags, sorted, and pairs of a value and its comment, sorted by the value's text. Empty notes are falsy.
 
     `spellings` are pairs of a value and the text that a client of API v1 sent for it, if that differs: one string of
     300 characters, `"grüß"`. Clients compare the text that they sent with the text that they get. No other interface
@@ -46,7 +46,7 @@ class Notes:
         return next((text for noted, text in self.comments if noted == value), "")
 
     def of_values(self, values: Collection[str]) -> "Notes":
-        """Return the notes without the comments and spellings of values that aren't in `values`."""
+        """Return the notes without comments and spellings that belong to no value in `values`."""
         comments = tuple(pair for pair in self.comments if pair[0] in values)
         spellings = tuple(pair for pair in self.spellings if pair[0] in values)
         if (len(comments), len(spellings)) == (len(self.comments), len(self.spellings)):

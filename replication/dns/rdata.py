@@ -101,7 +101,7 @@ def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> lis
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:
-    """Return the names that a canonical rdata points to: hosts that must exist for the record to work."""
+    """Return the host names in a canonical rdata that must exist for the record to work."""
     field = _TARGET_FIELD.get(type)
     if field is None:
         return ()
@@ -175,7 +175,7 @@ WITH_NAMES = frozenset(_NAMES_AT)
 
 
 def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
-    """Return a canonical rdata with each host or mailbox name replaced by `rename`.
+    """Return a canonical rdata with `rename` applied to each host or mailbox name.
 
     The caller must parse the result again.
     """
@@ -270,7 +270,7 @@ def _encode_generic(type: int, text: str) -> bytes:
 
 @cache
 def _take_any_ech() -> None:
-    """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does. Only the host's clients interpret them.
+    """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does. Only clients of the host interpret them.
 
     dnspython itself refuses bytes with a wrong length prefix, so a zone that PowerDNS serves could not be imported.
     """

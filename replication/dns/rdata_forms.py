@@ -82,9 +82,9 @@ class AddressForm:
 
 @dataclass(frozen=True)
 class FieldsForm:
-    """A form of numbers and names in a fixed order. `fields` are pairs of title and `name`, `u16`, `u32` or `seconds`.
+    """A form of numbers and names in a fixed order. `fields` are pairs: a title, and `name`, `u16`, `u32` or `seconds`.
 
-    Parentheses and comments of a zone file are skipped.
+    Parentheses and comments as in zone files are skipped.
     """
 
     fields: tuple[tuple[str, str], ...]

@@ -80,7 +80,7 @@ def _once(config: FrontConfig, command: str) -> None:
 
 
 def _start(path: Path) -> None:
-    """Replace this process with dnsdist. Wait first until the panel has named nodes."""
+    """Replace this process with dnsdist. First wait until the panel has named nodes."""
     while not (config := read_config(path)).backends:
         time.sleep(WAIT_SECONDS)
     front = Front(config)

@@ -1,4 +1,4 @@
-"""An enrolled front: it gets the panel's pushes to nodes, and acknowledges them once they are proved.
+"""The agent of an enrolled front: it gets the panel's pushes to nodes, and acknowledges them once they are proved.
 
 1. The front receives a segment. The zones that it changes are held: dnsdist asks nodes for them instead of its cache
    (`bypass`).
@@ -99,7 +99,7 @@ class FrontAgent:
         os.close(self._lock_file)
 
     def serve(self, stop: threading.Event) -> None:
-        """Serve the panel, and keep rotation and cache right until `stop` is set.
+        """Serve the panel, and keep the rotation and the held zones up to date until `stop` is set.
 
         Starting or stopping doesn't affect dnsdist.
         """
@@ -245,9 +245,9 @@ class FrontAgent:
             return looked
 
     def _notice(self, served: Position | None, now: float) -> None:
-        """Notice when nodes have changes that the panel did not announce to this front.
+        """Check whether nodes have changes that the panel did not announce to this front.
 
-        Then any zone can have changed.
+        If so, treat every zone as changed.
         """
         taken = self._taken
         is_told = served is None or (
@@ -285,7 +285,7 @@ class FrontAgent:
         return self.ack()
 
     def _prove(self) -> bool:
-        """Return True if the front answers with everything that was pushed. Proofs of a part are stored too.
+        """Return True if the front answers with everything that was pushed. Partial proofs are stored too.
 
         Before it asks through dnsdist, `_look` corrects dnsdist's held zones and nodes.
         """
@@ -306,7 +306,7 @@ class FrontAgent:
             return self._verified == self._taken
 
     def _explain(self) -> str:
-        """Return why the front does not answer with all pushes, or ""."""
+        """Return why the front does not answer with everything that was pushed, or ""."""
         looked, taken, verified = self._looked, self._taken, self._verified
         if not self._config.backends:
             return "the panel has named no nodes yet"

@@ -1,12 +1,12 @@
 """Recently changed zones that bypass dnsdist's cache, so that nodes are asked. Pure.
 
-A node's answer from before a change can reach dnsdist and its cache after everything old was purged there. So a changed
-zone is *held*, from before any node can answer with the change until everything in flight is over. While it is held, no
-question for it is answered from the cache and no answer is cached (`SkipCacheAction`). At the end, old answers of the
-zone are purged from the cache, and only then is the cache used again.
+A node's answer from before a change can reach dnsdist and its cache after the zone's old answers were purged there. So
+a changed zone is *held*, from before any node can answer with the change until no older answer can still be on its way.
+While it is held, no question for it is answered from the cache and no answer is cached (`SkipCacheAction`). At the end,
+old answers of the zone are purged from the cache, and only then is the cache used again.
 
-dnsdist's timeouts limit how long something can be in flight. `HOLD_SECONDS` is more than all of them, counted from the
-moment when no node in rotation lacks the change any longer.
+dnsdist's timeouts limit how long an answer can be on its way. `HOLD_SECONDS` is more than all of them, counted from the
+moment when every node in rotation has the change.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The decisions for a front's dnsdist in any configuration format: values, and the reason for each. Pure.
+"""The decisions for a front's dnsdist, independent of the configuration format: values, and their reasons. Pure.
 
 Values that the front's agent relies on are marked `must`.
 """
@@ -44,7 +44,7 @@ ROTATION = "must: a dnsdist that starts anew begins with those out of rotation t
 
 
 class Secrets(NamedTuple):
-    """Secrets that only dnsdist and the agent beside it know."""
+    """Secrets that only dnsdist and the agent on the same machine know."""
 
     console_key: str  # 32 bytes in Base64
     api_key: str
@@ -112,14 +112,14 @@ def needs_restart(before: str, after: str) -> bool:
 
 
 def policy(backends: Sequence[Backend]) -> Policy:
-    """Return the policy for choosing among these backends."""
+    """Return dnsdist's policy for choosing among these backends."""
     if len({backend.weight for backend in backends}) > 1:
         return Policy("wrandom", "by weight")
     return Policy("leastOutstanding", "to whoever has the fewest questions open, the fastest first")
 
 
 def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offered]:
-    """Yield the encrypted protocols of a front with a certificate, limited to those that dnsdist was built with."""
+    """Yield the encrypted protocols of a front with a certificate that the installed dnsdist supports."""
     if not config.tls_certificate:
         return
     # Browsers come to know of HTTP/3 by this alone.

@@ -1,7 +1,7 @@
-"""The `dnsdist.conf` of a front: one line per decision, each with its reason. Pure.
+"""The `dnsdist.conf` of a front: one line for each decision, with its reason. Pure.
 
 It is Lua, which dnsdist 1.7 and later read. `dnsdist_yaml` writes the same as YAML. Console commands to a running
-dnsdist are Lua in both cases, and are in this module.
+dnsdist are always Lua, and are in this module.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,7 +59,7 @@ def remove_servers(names: Iterable[str]) -> list[str]:
 
 
 def take_down_servers(names: Iterable[str]) -> list[str]:
-    """Return the calls that mark the backends with these names down, so that no thread of dnsdist asks them."""
+    """Return the calls that mark the backends with these names as down, so that no thread of dnsdist asks them."""
     return [_for_servers(name, "server:setDown()") for name in sorted(names)]
 
 
@@ -69,9 +69,9 @@ def server_policy(backends: Sequence[Backend]) -> str:
 
 
 def hold_rule(zones: Iterable[str], rule_id: str) -> str:
-    """Return the call that creates a rule with this UUID.
+    """Return the call that creates a rule with this UUID, which holds these zones.
 
-    These zones then bypass the cache, for questions and answers.
+    Held zones bypass the cache, for questions and answers.
     """
     names = list(zones)
     selector = "AllRule()" if EVERYTHING in names else _suffixes(names)

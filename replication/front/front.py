@@ -1,4 +1,4 @@
-"""The parts of a front together: dnsdist's configuration, and the regular look that keeps rotation and cache right."""
+"""The parts of a front together: dnsdist's configuration, and the regular check that keeps rotation and cache right."""
 
 import base64
 import json
@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The result of a look, after dnsdist was adjusted to it."""
+    """The result of a check (`look`), after dnsdist was adjusted to it."""
 
     verdicts: Mapping[str, Verdict]
     # All nodes that dnsdist may ask have this position; None if one of them does not say, or there are none.
@@ -67,7 +67,8 @@ class Looked:
 class Front:
     """One front. Not thread-safe.
 
-    Without `bypass` the changed zones are unknown, and the whole cache is emptied whenever a node has got changes.
+    Without `bypass` the front doesn't know which zones change, so the whole cache is emptied whenever a node gets
+    changes.
     """
 
     def __init__(self, config: FrontConfig, bypass: Bypass | None = None) -> None:
@@ -283,7 +284,7 @@ class Front:
             self._bypass.release(self._bypass.over(now) if not self._config.cache_entries else over)
 
     def _other_backends(self, servers: Mapping[tuple[str, str, int], ServerNumbers]) -> list[str]:
-        """Return the commands that change dnsdist's nodes to those of the configuration."""
+        """Return the commands that replace dnsdist's nodes with those of the configuration."""
         expected = {_key(backend): backend for backend in self._config.backends}
         others = {name for name, _, _ in servers.keys() - expected.keys()}
         # The lateness of removed nodes is no longer checked: threads that learn of it late must not ask them either.
@@ -311,7 +312,7 @@ class Front:
         return expunge([EVERYTHING]) if self._purges else []
 
     def _write_rotation(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Write which backends are out of rotation, so that a restarted dnsdist starts with that."""
+        """Write which backends are out of rotation, so that a restarted dnsdist starts with the same rotation."""
         self._out = frozenset(name for name, verdict in verdicts.items() if not verdict.is_in)
         path = self._config.rotation_dir / ROTATION_FILE
         text = rotation_text(self._out)
@@ -343,7 +344,7 @@ class Front:
         return self._config.state_dir / "no-af-xdp"
 
     def _other_path(self) -> Path:
-        """Return the configuration path of the other format, which another release of dnsdist reads."""
+        """Return the path of the configuration in the other format, which other releases of dnsdist read."""
         return self._config.conf_path if self.means.release.reads_yaml else self._config.yaml_path
 
     def _check(self, suffix: str) -> None:
@@ -375,7 +376,7 @@ class Front:
         time.sleep(QUEUE_SECONDS)
 
     def _notice_release(self, running: str) -> None:
-        """Notice that another dnsdist release runs, and write the configuration for the installed release."""
+        """If another dnsdist release runs now, write the configuration for the installed release."""
         if running == self._running:
             return
         self._running = running
@@ -402,7 +403,7 @@ def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
 
 
 def _stamp(path: str) -> tuple[int, ...]:
-    """Return a stamp that differs between a file and its replacement, or () for a missing file."""
+    """Return a value that changes when a file is replaced, or () for a missing file."""
     try:
         found = Path(path).stat()
     except OSError:

@@ -175,7 +175,7 @@ def with_settings(config: FrontConfig, settings: FrontSettings) -> FrontConfig:
 
 
 def _as_kept(config: FrontConfig) -> FrontConfig:
-    """Add the last settings that the panel sent, if there are any. Raise BadConfig."""
+    """Apply the last settings from the panel, if the panel has sent any. Raise BadConfig."""
     path = config.state_dir / SETTINGS_FILE
     try:
         return with_settings(config, FrontSettings.from_json(json.loads(path.read_text()))) if path.exists() else config

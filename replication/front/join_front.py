@@ -1,4 +1,4 @@
-"""Make a server a front with one command: enrollment, configuration, and the two systemd units.
+"""The command that makes a server a front: enrollment, configuration, and the two systemd units.
 
     /etc/dnspanel-front/front.toml       the front's configuration, which an operator can change
     /var/lib/dnspanel-front/identity/    key and certificate; the key never leaves the server
@@ -73,8 +73,8 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
     """Make the server a front: enroll it, and write its configuration and units. The caller starts the units.
 
     1. Check that everything needed is present, before anything is written.
-    2. Enroll, unless that was done with this code. This waits for a person's approval. Typed values that contradict the
-       panel are refused before an administrator approves.
+    2. Enroll, unless the server has enrolled with this code. This waits for a person's approval. Typed values that
+       contradict the panel are refused before an administrator approves.
     3. Write front.toml, with the panel's address and ports, unless the file exists.
     4. Write the units.
 
@@ -155,7 +155,7 @@ def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings for this server, or the typed ones if the panel is older. Raise CannotJoin."""
+    """Return the panel's settings for this server, or the typed settings if the panel is too old. Raise CannotJoin."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:
@@ -169,7 +169,7 @@ def _settings(joining: Joining) -> JoinSettings:
 
 
 def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | tuple[str, ...]]:
-    """Return the initial values of front.toml. The front can listen at more addresses than the panel's one."""
+    """Return the initial values of front.toml. The front can listen at more addresses than the panel has."""
     return {
         "state_dir": str(joining.directory / "state"),
         "identity_dir": str(joining.identity),

@@ -37,7 +37,7 @@ class Release:
 
     @property
     def is_late_over_tcp(self) -> bool:
-        """True if a running dnsdist can answer a TCP question by removed rules, or without a new rule."""
+        """True if rule changes in a running dnsdist can take effect late for TCP questions."""
         return self.numbers >= _FIRST_LATE_OVER_TCP
 
 

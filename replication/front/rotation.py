@@ -28,7 +28,7 @@ _MOST_STEPS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The limits that decide when a backend leaves the rotation (see the module)."""
+    """The limits that decide when a backend leaves the rotation."""
 
     minimum: int
     most_behind: int
@@ -67,7 +67,7 @@ NOTHING_KNOWN = Known()
 
 
 class Rotation:
-    """Decisions about the rotation, made each time that positions were read. `now` is a monotonic time."""
+    """The rotation, decided again each time that positions were read. `now` is a monotonic time."""
 
     def __init__(self, names: Sequence[str], rules: Rules) -> None:
         self._names, self._rules = names, rules

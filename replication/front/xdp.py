@@ -167,7 +167,7 @@ def _bpf(command: int, attributes: bytes) -> int:
 
 
 def _give(state_dir: Path) -> None:
-    """Allow the owner of the front's files to use the pinned objects."""
+    """Let the owner of the front's files use the pinned objects."""
     owner = state_dir.stat()
     for path in (PINS, *PINS.iterdir()):
         os.chown(path, owner.st_uid, owner.st_gid)
