@@ -34,7 +34,7 @@ class Refused(click.ClickException):
 
     @property
     def code(self) -> str:
-        """The stable code word of the problem."""
+        """The problem's code, which stays the same between releases, or ""."""
         return str(self.problem.get("code", ""))
 
     def format_message(self) -> str:

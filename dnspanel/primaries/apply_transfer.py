@@ -212,4 +212,4 @@ def _reason(source: TransferSource) -> str:
 
 
 def _nothing(zone_ids: object) -> None:
-    """Do nothing, as the `in_transaction` of a pause of denial."""
+    """Do nothing. `pause_denial` requires a function to call in its transaction."""

@@ -103,7 +103,7 @@ class PieceState(models.TextChoices):
 
 
 class ImportPiece(models.Model):
-    """A part of an import, with some thousand zones.
+    """A part of an import, with several thousand zones.
 
     Each step of the import handles a piece in one transaction.
     """

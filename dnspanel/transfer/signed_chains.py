@@ -24,7 +24,7 @@ class ChainRecord(NamedTuple):
 
 
 class SignedChains:
-    """A collector of a zone's owners and types, from which it makes the records of these chains.
+    """A collector of a zone's owners and types, which makes the records of these chains.
 
     It needs several hundred bytes per name, but none without chains.
     """

@@ -150,7 +150,7 @@ def rotate(session: Session, number: int) -> None:
 def switch(session: Session, number: int, state: str) -> None:
     """Turn a webhook on or off.
 
-    Turning it on resets the count of earlier failures.
+    Turning it on clears earlier failures.
     """
     changed = session.client.send("PATCH", f"/webhooks/{number}", {"active": state == "on"})
     session.show(changed, {"id": changed["id"], "active": changed["active"]})

@@ -1,4 +1,4 @@
-"""The command `dnspanel locks`: locks on zones and records, which only the lock's manager is allowed to change."""
+"""The command `dnspanel locks`: locks on zones and records, which let only the lock's manager make changes."""
 
 import click
 

@@ -207,7 +207,7 @@ def _refuse_keys(zone_name: str | None) -> None:
 
 
 def _sealer_of(conn: "psycopg.Connection[Any]", job: ExportJob, zones: "QuerySet[Zone]") -> Sealer | None:
-    """Return the sealer for the keys, or None if the export has none.
+    """Return the sealer for the export's private keys, or None for an export without keys.
 
     Raise RightMissing if, in the exported snapshot, the author must not export the keys of a zone.
     """

@@ -262,7 +262,7 @@ MOST_REMOVED = 100
 
 
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
-    """Return the zones that would lose so many values that a person must confirm it.
+    """Return the zones that would lose too many values without a person's confirmation.
 
     `before` is the zone's current number of RRsets.
     """

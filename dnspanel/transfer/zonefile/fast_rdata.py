@@ -50,7 +50,7 @@ def _address(cache: dict[str, Pair], family: socket.AddressFamily, value: str) -
 
 
 def _host(reader: PlainReader, value: str) -> Pair:
-    """Convert the rdata of NS."""
+    """Return the rdata of an NS record as text and in wire form."""
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.hosts.add(key)
@@ -58,7 +58,7 @@ def _host(reader: PlainReader, value: str) -> Pair:
 
 
 def _target(reader: PlainReader, value: str) -> Pair:
-    """Convert the rdata of CNAME and PTR."""
+    """Return the rdata of a CNAME or PTR record as text and in wire form."""
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.aliases.add(key)
