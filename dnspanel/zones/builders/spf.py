@@ -59,7 +59,7 @@ class Term:
 
     @property
     def message(self) -> str:
-        """An explanation of the term for people."""
+        """A sentence that explains the term."""
         if self.name == "redirect":
             return gettext("All else is as the record of {value} says.").format(value=self.value)
         if self.is_modifier:

@@ -78,21 +78,21 @@ class FollowsMembers(RightMissing):
 
 
 def producer_reason(zone_name: str) -> str:
-    """Return a message for people: why a produced catalog cannot be edited."""
+    """Return a message that explains why a produced catalog cannot be edited."""
     return gettext("{name} is a catalog: it says which zones are in it, and changes only with them.").format(
         name=zone_name.rstrip(".")
     )
 
 
 def unserved_reason(zone_name: str) -> str:
-    """Return a message for people: why a transferred zone is not served."""
+    """Return a message that explains why a transferred zone is not served."""
     return gettext("{name} is not served: it has expired, or nothing has come from its primaries yet.").format(
         name=zone_name
     )
 
 
 def transferred_reason(zone_name: str, transferred_from: str) -> str:
-    """Return a message for people: why a transferred zone cannot be changed here."""
+    """Return a message that explains why a transferred zone cannot be changed here."""
     return gettext("{name} is transferred from {primaries}: it is changed there, and read here.").format(
         name=zone_name.rstrip("."), primaries=transferred_from
     )

@@ -6,7 +6,7 @@ from dnspanel.texts import gettext
 
 
 class ZoneError(Exception):
-    """The base class of errors about zones. Each message is for people, who can fix the cause."""
+    """The base class of errors about zones. The messages are written for the people who caused the errors."""
 
 
 class Unknown(ZoneError):

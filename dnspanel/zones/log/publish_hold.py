@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The reason why publishing is on hold, for people, and the time of its start."""
+    """A sentence that says why publishing is on hold, and the start of the hold."""
 
     reason: str
     since: datetime

@@ -31,7 +31,7 @@ class ZoneRule(models.Model):
 
     @property
     def scope(self) -> str:
-        """A description of the zones that the rule covers, for people."""
+        """A text that describes the zones that the rule covers."""
         if self.zone is not None:
             return self.zone.name
         if self.tag:

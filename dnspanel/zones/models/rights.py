@@ -35,7 +35,7 @@ class Lock(models.Model):
 
     @property
     def what(self) -> str:
-        """The locked object for people: the zone's name, or an owner name with an optional type."""
+        """The locked object as a text: the zone's name, or an owner name with an optional type."""
         name = self.name or self.zone.name
         return name if self.type is None else f"{name} {rdata.type_to_text(self.type)}"
 

@@ -40,7 +40,7 @@ class Merged:
 def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
     """Merge each edit with the zone's current content. In the result, changes begin from the current content.
 
-    Neither different serials of a SOA nor names in rdata in different case are a conflict. But the author can change
+    Different SOA serials, or names in rdata that differ only in case, are not a conflict. But the author can change
     the case.
     """
     apply, already_so, conflicts = [], [], []

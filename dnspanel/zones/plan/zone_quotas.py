@@ -89,7 +89,7 @@ def zone_count(holder: Holder, most: int) -> int:
 def _room_taken(holder: Holder, most: int) -> int:
     """Return the number of zones, or half of the number including the trash if that is more.
 
-    After deleting a zone, a person can create another one at once. But repeating that must not fill the disk, because a
+    After deleting a zone, a person can immediately create another. But repeating that must not fill the disk, because a
     zone uses space while it is in the trash.
     """
     alive = zone_count(holder, most)

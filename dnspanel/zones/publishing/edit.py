@@ -263,7 +263,7 @@ def delete_zones(
 ) -> Publication:
     """Delete zones in one publication: all or none. Drafts lose their operations on the zones.
 
-    The guard judges all zones at once, before the first is deleted: raise MassDeletion unless a person `confirmed` it
+    The guard checks all zones together before the first is deleted: raise MassDeletion unless a person `confirmed` it
     or the author's token is allowed to delete many zones. Raise Unknown, RightMissing or RevisionMoved for the first
     zone at fault. The same form sent twice returns the first publication.
     """

@@ -57,7 +57,7 @@ class Demand:
 
     @property
     def who(self) -> str:
-        """A description of the people who can approve, for people to read."""
+        """A text that describes the people who can approve."""
         return publish_guards.approvers_text(self.rule)
 
 

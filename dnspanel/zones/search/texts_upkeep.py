@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 def catch_up(*, now: datetime) -> int:
     """Update the search texts for new publications, or for some of them. Return the number of written zones.
 
-    Stop after ZONES_OF_A_TURN zones. A lock keeps two workers from doing it at once, and no worker does it during very
+    Stop after ZONES_OF_A_TURN zones. A lock keeps two workers from updating at the same time, and none does during very
     large publications. An interrupted turn is repeated.
     """
     written = 0

@@ -221,7 +221,7 @@ def expanded_values(
 
 
 def word_of(variable: Variable, typed: str) -> str:
-    """Convert a typed value to a word of a zone file. Raise ValueError with a message for people."""
+    """Convert a typed value to a word of a zone file. Raise ValueError with a message to display."""
     value = typed.strip() or variable.default
     if not value:
         raise ValueError(gettext("{label} is missing.").format(label=variable.label))

@@ -16,12 +16,12 @@ _DEGREE = 3_600_000  # thousandths of a second
 
 
 def latitude(text: str) -> str:
-    """Convert a latitude to LOC's format. Raise ValueError with a message for people."""
+    """Convert a latitude to LOC's format. Raise ValueError with a message to display."""
     return _canonical(text, "N", "S", 90)
 
 
 def longitude(text: str) -> str:
-    """Convert a longitude to LOC's format. Raise ValueError with a message for people."""
+    """Convert a longitude to LOC's format. Raise ValueError with a message to display."""
     return _canonical(text, "E", "W", 180)
 
 
