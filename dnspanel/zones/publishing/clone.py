@@ -94,7 +94,7 @@ def clone_zone(
 ) -> Publication:
     """Create zones with these canonical names and the source's records, all in one publication or none.
 
-    Published RRsets are copied with comments and disabled values, the default TTL, and the rules by which the serial
+    Published RRsets are copied with comments and disabled values, the default TTL, and the rules for how the serial
     moves. Names inside the source become names inside the new zone, as owners and as targets. Keys, signatures and DS
     are not copied, because they belong to one name. Each zone begins with its own serial, and is signed from the start
     if its policy requires that. `with_tags` copies the tags, and needs the right to change the new zones' settings.

@@ -351,7 +351,7 @@ def delete_key(
 def forget_deleted_keys(*, now: datetime) -> int:
     """Delete the private parts of keys that were deleted more than KEPT_AFTER_DELETION ago. Return their number.
 
-    Until then, the publisher may need the private parts to rewrite files as they were before the deletion.
+    Until then, the publisher may need the private parts to rewrite files in their state before the deletion.
     """
     old = ZoneKey.objects.filter(deleted_at__lt=now - KEPT_AFTER_DELETION, private_encrypted__isnull=False)
     return old.update(private_encrypted=None)
