@@ -349,7 +349,7 @@ def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) ->
 
 
 def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return by name the reason for each name whose closest zone above or a zone below isn't a member.
+    """Return {name: reason} for each name whose closest zone above isn't a member, or that is above a zone that isn't.
 
     Without this check the catalog's author could answer for names of unrelated zones here, such as `_acme-challenge`. A
     name in the catalog's `within` allows members below it. Catalog zones are on no node, so they lose no names.

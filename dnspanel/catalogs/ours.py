@@ -56,7 +56,7 @@ class MemberRow:
 
 
 def producer_rows(person: Person) -> list[ProducerRow]:
-    """Return the producer catalogs that the person is allowed to see, by name. This takes three queries."""
+    """Return the producer catalogs that the person is allowed to see, sorted by name. This takes three queries."""
     return rows_of_ours(list(producers_visible_to(person).order_by("zone__name")))
 
 

@@ -44,7 +44,7 @@ class ImportRights:
     rules: Rules = NO_RULES  # of approval, and freezes: of all zones
 
     def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
-        """Return by id the zones that the import is allowed to see, with their teams. None means all of them."""
+        """Return {zone id: zone with its team} for the zones that the import is allowed to see (None: all zones)."""
         if self.actor is None:
             return None
         return access.zones_visible_to(self.actor).select_related("team").in_bulk(zone_ids)
@@ -55,7 +55,7 @@ class ImportRights:
         return self.actor is not None or bool(self.rules) or Lock.objects.exists()
 
     def refused_names(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
-        """Return by name a fault for each new zone that other people's zones or rules forbid.
+        """Return {name: fault} for new zones that other people's zones or rules forbid.
 
         Such zones are below or above other people's zones, or below a zone with rules. This takes several queries in
         total.
@@ -146,10 +146,11 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
 
 
 def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
-    """Return the person's own comparisons, and ended ones whose zones the person is allowed to see.
+    """Return the person's own comparisons, and ended ones if the person is allowed to see all their zones.
 
-    A person who is allowed to read every zone sees all comparisons. A limited token sees only its own. A comparison
-    shows zone data. A running comparison can still reach any zone, so only its author sees it.
+    A person who is allowed to read every zone sees all comparisons. For a limited token, its own comparisons are those
+    that it created. Comparisons show zone data, and an unfinished comparison can still add any zone. So other people do
+    not see it.
     """
     actor = actor_of(person)
     checks = CutoverCheck.objects.select_related("author", "token", "job")

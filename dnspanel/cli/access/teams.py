@@ -68,7 +68,7 @@ def _limit(text: str) -> tuple[str, int | None]:
 
 
 def _find_team(session: Session, name: str) -> Mapping[str, Any]:
-    """Return the team with this name or id. Raise UsageError if there is none."""
+    """Return the team with this name or id. Raise UsageError if no team matches."""
     for each in session.client.items("/teams"):
         if name in (each["name"], str(each["id"])):
             found: Mapping[str, Any] = each

@@ -209,5 +209,5 @@ def _show(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def _find_set(session: Session, name: str) -> Mapping[str, Any]:
-    """Return the set with this name or id. Raise UsageError if there is none."""
+    """Return the set with this name or id. Raise UsageError if no set matches."""
     return session.find_one(_SETS, name, "set")

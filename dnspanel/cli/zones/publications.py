@@ -133,7 +133,7 @@ def _follow_publications(session: Session, after: int | None) -> Iterator[Mappin
 
 
 def _newest(page: Mapping[str, Any]) -> int:
-    """Return the sequence of the newest publication, or 0 if there is none."""
+    """Return the sequence of the newest publication, or 0 without publications."""
     return int(page["items"][0]["sequence"]) if page["items"] else 0
 
 

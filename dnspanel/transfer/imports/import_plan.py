@@ -118,8 +118,8 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """Set the action of every zone in the piece. Return False if another process was faster.
 
-    If a zone existed at the scan and has to be created now, it is not staged. Then the piece is scanned again, and the
-    result is also False.
+    The scan does not stage a zone that exists. If the zone was deleted since, the piece is scanned again so that the
+    zone can be created, and the result is also False.
     """
     options = Options.from_json(job.options)
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))

@@ -48,7 +48,7 @@ class _Kept:
 
 
 def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
-    """Return by name each zone's signing with the source's keys, or the reason why the keys can't be used.
+    """Return {zone name: signing with the source's keys, or the reason why the keys can't be used}.
 
     Zones without keys are left out.
     """

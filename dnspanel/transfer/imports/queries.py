@@ -317,9 +317,9 @@ def zones_page(  # noqa: PLR0913  # the filters of a page
     after: str = "",
     limit: int = 100,
 ) -> Page:
-    """Return a page of the import's zones, by name. `action` selects one action ("": undecided), and None selects all.
+    """Return a page of the import's zones, sorted by name. `after` comes from the previous page.
 
-    `after` comes from the previous page.
+    `action` selects one action ("": undecided), and None selects all.
     """
     zones = import_jobs.matching(ImportZone.objects.filter(job=job), search, faulty=faulty, existing=existing)
     if action is not None:

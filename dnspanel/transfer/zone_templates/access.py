@@ -21,7 +21,7 @@ _OF_PANEL = gettext_noop(
 
 
 def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
-    """Return the templates that this person is allowed to see, by name."""
+    """Return the templates that this person is allowed to see, sorted by name."""
     templates = ZoneTemplate.objects.select_related("team").order_by("name", "pk")
     actor = actor_of(person)
     if actor is None or not can(person, Permission.READ):
@@ -46,7 +46,7 @@ def template_for(person: Person, template_id: int) -> ZoneTemplate:
 
 
 def sets_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
-    """Return the sets of name servers that this person is allowed to see, by name."""
+    """Return the sets of name servers that this person is allowed to see, sorted by name."""
     return templates_visible_to(person).filter(kind=TemplateKind.SERVERS)
 
 

@@ -33,7 +33,7 @@ class LinkedZone:
 
 
 def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit: int = ROWS) -> Page[LinkedZone]:
-    """Return a page of the zones that are linked to the template and visible to this person, by name.
+    """Return a page of the zones that are linked to the template and visible to this person, sorted by name.
 
     Two queries.
     """
@@ -58,7 +58,7 @@ def linked_count(template: ZoneTemplate) -> int:
 
 
 def links_of(zone: Zone, person: Person) -> list[TemplateLink]:
-    """Return the zone's links to templates that this person is allowed to see, by name."""
+    """Return the zone's links to templates that this person is allowed to see, sorted by the templates' names."""
     links = TemplateLink.objects.filter(zone=zone, template__in=templates_visible_to(person).order_by())
     return list(links.select_related("template").order_by("template__name", "pk"))
 

@@ -342,7 +342,7 @@ class _Batch:
         return sees is None or all(sees(*step.change.key) for step in steps)
 
     def _refuse_changes(self, found: Mapping[int, Found], present: Mapping[int, RRsets]) -> dict[int, Found]:
-        """Return by id the zones that rights, rules or the guard do not allow to change, with the reason."""
+        """Return {zone id: result with the reason} for zones that rights, rules or the guard forbid to change."""
         edits: dict[int, tuple[Zone, list[Edit]]] = {}
         for zone in self._zones:
             if changes := found[zone.pk].changes:
