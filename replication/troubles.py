@@ -1,4 +1,4 @@
-"""Logging of a problem once when it starts and once when it is over, even if it comes and goes in between."""
+"""Problems in the log: one line when a problem starts and one when it is over, even if it comes and goes in between."""
 
 import logging
 from dataclasses import dataclass

@@ -4,10 +4,10 @@ Only authoritative rows that PowerDNS answers directly from the row can be compa
 the types that live signing owns, are not compared. A deleted RRset is compared if no wildcard can answer for it. For a
 name inside another served zone, the rows of that zone are the expected answer, whatever the parent zone contains.
 
-Answers for ALIAS and LUA are computed. `computed_questions` returns the questions to ask for them, and
-`find_unanswered` checks that PowerDNS answered at all. Only the resolver or the code knows the right answer. A missing
-answer is no reason to refuse a push, because the name servers of one customer's ALIAS target must not be able to stop
-all changes of all zones.
+Answers for ALIAS and LUA are computed. `computed_questions` returns the questions for them, and `find_unanswered`
+checks that PowerDNS answered at all, because only the resolver or the code knows the right answer. A missing answer is
+no reason to refuse a push. Otherwise the name servers of one customer's ALIAS target could stop all changes of all
+zones.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ class EvenSample(Generic[T]):
         self.extend((item,))
 
     def extend(self, items: Sequence[T]) -> None:
-        """Add each item as `add` does. The cost depends on the kept items, not on the offered ones."""
+        """Add each item as `add` does. The cost depends on the items that are kept, not on all items."""
         if self._every == 1 and len(self.items) + len(items) <= self._limit:
             self.items += items
             self._seen += len(items)
@@ -110,7 +110,7 @@ class Expectation:
         return f"{text} (answered by zone {self.answered_by})" if self.answered_by else text
 
     def difference(self, answer: dns.message.Message) -> str | None:
-        """Describe how the answer differs, or return None if it is as expected."""
+        """Describe how the answer differs from the expected RRset, or return None if it doesn't."""
         found = rrset_in(answer, self.name, self.type)
         if not self.rdata:
             return None if found is None else f"{len(found)} records"
@@ -257,7 +257,7 @@ def find_unanswered(
 
 
 def _served_name(store: Store, zone_id: int) -> str | None:
-    """Return the name of the zone with this id, or None if there is no such zone or another zone has its name."""
+    """Return the name of the zone with this id, or None without such a zone or if its name belongs to another zone."""
     zone = store.zone(zone_id)
     return zone.name if zone is not None and store.zone_id(zone.name) == zone_id else None
 
@@ -283,7 +283,7 @@ def _expected_row(name: str, type: int, body: bytes) -> Expectation:
 def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expectation | None:
     """Return the expected answer of this zone for a name of its parent zone, or None if rows do not determine it.
 
-    Rows do not determine it if this zone does not have the name, because a DNAME or a wildcard above it could answer.
+    Rows do not determine it if this zone does not have the name, because then a DNAME or a wildcard can answer.
     """
     zone_id, rel = store.zone_id(zone), keys.relative_key(name, zone)
     assert zone_id is not None
@@ -318,10 +318,10 @@ def _wildcard_covers(store: Store, zone_id: int, rel: bytes) -> bool:
 
 
 def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds: float) -> None:
-    """Query everything expected. Raise NotServed for the first answer that differs or does not arrive.
+    """Query all expected RRsets. Raise NotServed for the first answer that differs or does not arrive.
 
-    All questions are sent at once over UDP. A lost question is sent again. If an answer does not fit, the question is
-    sent over TCP.
+    All questions are sent at once over UDP. A lost question is sent again. If an answer does not fit into UDP, the
+    question is sent over TCP.
     """
     waiting = dict(enumerate(expected, start=secrets.randbelow(1 << 15)))
     deadline = time.monotonic() + seconds
@@ -341,7 +341,7 @@ def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds:
 def ask(
     address: str, port: int, name: str, type: int, seconds: float = 1.0, *, dnssec: bool = False
 ) -> dns.message.Message:
-    """Return the answer to one question, over TCP if it does not fit UDP. Raise NotServed if there is no answer."""
+    """Return the answer to one question, over TCP if it does not fit into UDP. Raise NotServed without an answer."""
     deadline = time.monotonic() + seconds
     id_ = secrets.randbelow(1 << 16)
     with connect_socket(address, port) as sock:
@@ -357,7 +357,7 @@ def ask(
 def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> bytes:
     """Encode one question with EDNS, as a resolver sends it to PowerDNS.
 
-    `dnssec` encodes that of a validating resolver.
+    With `dnssec`, encode it as a validating resolver does.
     """
     head = _HEADER.pack(id_ & 0xFFFF, 0, 1, 0, 0, 1)
     return head + names.to_wire(name) + _TAIL.pack(type, 1) + (_OPT_DNSSEC if dnssec else _OPT)
@@ -372,7 +372,7 @@ def connect_socket(address: str, port: int) -> socket.socket:
 
 
 def _send(sock: socket.socket, packet: bytes) -> None:
-    """Send a packet if the kernel accepts it. Otherwise it counts as lost and is sent again later."""
+    """Send a packet if the kernel accepts it. Otherwise the packet counts as lost and is sent again later."""
     with contextlib.suppress(OSError):
         sock.send(packet)
 

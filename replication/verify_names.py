@@ -1,4 +1,4 @@
-"""Queries to a PowerDNS for every name whose rows changed, to check that PowerDNS can read the rows there.
+"""Queries for every name whose rows changed, to check that PowerDNS can read the rows there.
 
 PowerDNS reads all rows of a name for a question of any type, and answers every question with SERVFAIL if it cannot read
 one row. So one question for each name is enough, and only the rcode of its answer matters. `verify` proves the content
@@ -61,7 +61,7 @@ _HASHED_END = _TYPE.pack(rdtypes.NSEC3)  # such rows are at hashes, not at names
 
 
 class ChangedNames:
-    """The rows that a push changes, limited to those whose names have to be queried.
+    """The rows that a push changes, limited to rows whose names have to be queried.
 
     All rows of types other than PLAIN_TYPES are kept, about 25 bytes each. Of plain rows at most MOST_PLAIN are kept,
     evenly spread. An import has millions of rows, so only the type of each row is looked at.
@@ -87,9 +87,9 @@ class ChangedNames:
     def selection(self, most_plain: int) -> Iterator[bytes]:
         """Yield the key of one row for each name that has to be proved.
 
-        These are all names where a row of a type other than PLAIN_TYPES changed, and the names of other rows if there
-        are at most `most_plain` of those. If there are more, they are left to the sample that `verify` compares byte by
-        byte.
+        These are all names where a row of a type other than PLAIN_TYPES changed. Names with only plain rows are added
+        if there are at most `most_plain` plain rows. Otherwise plain rows are left to the sample that `verify` compares
+        byte by byte.
         """
         is_too_much = self._plain.is_partial or len(self._plain.items) > most_plain
         plain = {} if is_too_much else {key[:-2]: key for key in self._plain.items}
@@ -117,8 +117,8 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
 ) -> None:
     """Query the name of each of these rows, except the names in `known`, which are known to be answered.
 
-    With `may_transfer`, make PowerDNS transfer zones with many of these names, which makes it read all rows of the
-    zone. Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer arrives for
+    With `may_transfer`, make PowerDNS transfer zones that have many of these names, because it then reads all rows of
+    the zone. Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer arrives for
     `seconds`.
     """
     if may_transfer:
@@ -153,7 +153,7 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
 
 
 def _not_transferred(store: Store, record_keys: Iterable[bytes], transfers: Transfers) -> Iterator[bytes]:
-    """Transfer zones with many of these names, and yield the keys whose names still have to be queried."""
+    """Transfer zones that have many of these names, and yield the keys whose names still have to be queried."""
     for prefix, of_zone in groupby(record_keys, key=lambda key: key[:4]):
         together = list(of_zone)
         plain = [key for key in together if key[-2:] in _PLAIN_ENDS]

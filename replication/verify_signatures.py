@@ -2,8 +2,8 @@
 
 For a zone with active keys three RRsets are queried with EDNS DO: the DNSKEY, which one of its own keys has to sign,
 the SOA, and one changed RRset. If an RRset was deleted, its denial has to be signed and valid. If names were added or
-deleted, or only the signing changed, so does the denial of a name that never existed. The digest proves that the keys
-are those of the panel.
+deleted, or only the signing changed, the denial of a name that never existed is checked too. The digest proves that the
+keys are those of the panel.
 
 Zones without active keys are not queried. dnspython's DNSSEC part is loaded only when it is first needed, because most
 nodes can save its memory.
@@ -46,7 +46,7 @@ _DNSKEY = 48
 
 
 def signed_marks(store: Store, marks: Iterable[ZoneMark]) -> list[ZoneMark]:
-    """Return the zones among these that PowerDNS signs, at most MAX_ZONES, evenly spread."""
+    """Return those of the marked zones that PowerDNS signs, at most MAX_ZONES, evenly spread."""
     served = [mark for mark in marks if mark.serial is not None]
     signed = store.signed_zones(mark.name for mark in served)
     found = [mark for mark in served if mark.name in signed]
@@ -89,8 +89,8 @@ def complaint_of(
 ) -> NotServed | None:
     """Return the first error in signatures and denials of the answers to these questions (name, type), or None.
 
-    The zone's DNSKEY RRset is checked before the questions. The result is a NotServed. Raise NotServed if there is no
-    answer, which is no statement about signatures.
+    The zone's DNSKEY RRset is checked before the questions. The error is returned as a NotServed. Raise NotServed if
+    there is no answer at all, which says nothing about signatures.
     """
     try:
         asker = _Asker(zone, address, port, now, time.monotonic() + seconds)
@@ -156,8 +156,8 @@ class _Asker:
     def verify_denial(self, name: str, type: int) -> None:
         """Raise NotServed unless a negative answer for this RRset is signed, and proves that the RRset does not exist.
 
-        A failure only with DNSSEC is also an error; it happens if PowerDNS finds no link of the chain. Other answers
-        (from a wildcard, an alias, or a delegation) are not judged here.
+        A failure that only occurs with DNSSEC is also an error; it happens if PowerDNS finds no link of the chain.
+        Other answers (from a wildcard, an alias, or a delegation) are not judged here.
         """
         answer = self._answer(name, type)
         if answer.rcode() == dns.rcode.SERVFAIL and self._answer(name, type, dnssec=False).rcode() in _NEGATIVE:

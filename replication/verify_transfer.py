@@ -1,7 +1,7 @@
 """Zone transfers from a PowerDNS, to check that PowerDNS can read each row of a zone.
 
 PowerDNS reads rows for a transfer in the same way as for a question. If it cannot read a row, it closes the connection
-without the final SOA. A row costs PowerDNS a fifth of what a question for its name costs.
+without the final SOA. Transferring a row costs PowerDNS a fifth of the cost of a question for its name.
 """
 
 import socket
@@ -39,7 +39,7 @@ class Transfers:
     def is_complete(self, zone_wire: bytes) -> bool:
         """Return True if PowerDNS sends all of this zone (in wire form) in time, so that it can read each row.
 
-        False says nothing about the rows. After the first False nothing is transferred.
+        False doesn't mean that a row is unreadable. After the first False no zone is transferred.
         """
         if self._has_failed:
             return False
@@ -81,7 +81,7 @@ def _types(message: bytes, questions: int, answers: int) -> Iterator[int]:
 
 
 def _behind_name(message: bytes, at: int) -> int:
-    """Return the offset after a name, which ends with its root label or its pointer."""
+    """Return the offset after the end of a name, which is its root label or its pointer."""
     while True:
         length = message[at]
         if length >= 0xC0:

@@ -1,7 +1,7 @@
 """The version of this panel and agent, and the comparison of two versions.
 
     1.0.0.dev860+g70c4e7be             commit 70c4e7be, with 859 commits before it
-    1.0.0.dev0+g70c4e7be               the same, of a clone that does not have all commits: their number is unknown
+    1.0.0.dev0+g70c4e7be               the same commit in a clone without all commits: their number is unknown
     1.0.0.dev860+g70c4e7be.t0a1b2c3d   built from changed files: `t` and a hash of the package `replication`
     1.0.0.dev0+t0a1b2c3d               built from files without a git repository
     1.0.0.dev0+unknown                 not built, and no git repository
@@ -37,7 +37,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\.dev(\d+))?(?:\+([a-z0-9.]+))?")
 
 
 def running_version() -> str:
-    """Return the version of this code. Never raise: without any source the version is `dev0+unknown`."""
+    """Return the version of this code, or `dev0+unknown` without any source for it. Never raise."""
     with contextlib.suppress(OSError):
         return (PACKAGE / BUILT).read_text().strip()
     if commit := _commit_of(CHECKOUT):
@@ -49,7 +49,7 @@ def running_version() -> str:
 
 
 def version_to_build(checkout: Path = CHECKOUT) -> str:
-    """Return the version of a build from this directory. It shows changed files and a missing repository."""
+    """Return the version of a build from this directory. It shows if files were changed or git's data is missing."""
     commit = _commit_of(checkout)
     if not commit:
         return _format(0, _hash_of(checkout / "replication"))

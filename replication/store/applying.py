@@ -1,6 +1,6 @@
 """Writing a segment's rows: short write transactions over the two files of a store, in an order that survives a crash.
 
-`store` explains that order and owns the files. This module doesn't open LMDB.
+`store` explains that order and owns the files. This module doesn't open LMDB files.
 """
 
 import struct
@@ -46,7 +46,7 @@ Watch = Callable[[Sequence[bytes]], None]
 
 
 def own_rows() -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys and bodies of our own records: those of the position zone, and the guard record after all zones.
+    """Yield keys and bodies of our own records: the records of the position zone, and the guard record after all zones.
 
     Without the guard, PowerDNS's search for an NSEC owner would run past the end of the last zone.
     """
@@ -113,7 +113,7 @@ class Application:
     ) -> None:
         """Write every operation, compare both digests, and commit the position last.
 
-        `before_late` is called when operations on records follow a committed change of keys or metadata.
+        `before_late` is called if operations on records must wait for a committed change of keys or metadata.
         """
         for writer in (self._main, self._records):
             writer.release_pages_by(release_pages)
@@ -204,7 +204,7 @@ class _Writer:
         return self._stopwatch.longest
 
     def release_pages_by(self, release_pages: Callable[[], None]) -> None:
-        """Set a function to call now and then while rows are read or written."""
+        """Set a function that releases mapped pages. It is called from time to time while rows are read or written."""
         self._release_pages = self._waiting.release_pages = release_pages
 
     def write(self, op: Op) -> None:
@@ -219,7 +219,7 @@ class _Writer:
         self.ops_left -= 1
 
     def write_puts(self, puts: Puts) -> None:
-        """Write many rows as `write` does, in one call if no rows can exist between them."""
+        """Write many rows as `write` does, but in one call if no other rows can exist between them."""
         is_small = len(puts.rows) < _SMALLEST_BATCH or puts.dbi in ATTACHED_TABLES
         if is_small or not self._add_run(puts):
             for key, body in puts.rows:
@@ -228,11 +228,11 @@ class _Writer:
         self.ops_left -= len(puts.rows)
 
     def check_digest(self, expected: bytes) -> None:
-        """Raise Diverged unless the file's digest equals the panel's, or the file is already ahead of the segment."""
+        """Raise Diverged unless the file's digest equals the panel's, or the file is ahead of the segment."""
         self._check(self._digest, expected)
 
     def commit_part(self, expected: bytes | None = None) -> None:
-        """Commit rows that do not complete the segment in this file. With `expected`, require that digest."""
+        """Commit rows that do not complete the segment in this file. If `expected` is given, check the digest first."""
         if self._waiting:
             self._commit(expected, lambda row: row)
         elif expected is not None:
@@ -250,7 +250,7 @@ class _Writer:
         self._digest_at_end = 0
 
     def _enter(self, dbi: Dbi, key: bytes) -> None:
-        """Start the operation on this key. If a new zone begins here, the transaction can end first."""
+        """Begin the operation on this key. If the key begins a new zone, the transaction can end before it."""
         if dbi is Dbi.RECORDS:
             _refuse_own_rows(key)
         group = _ATTACHED_GROUP if dbi in ATTACHED_TABLES else key[:4]
@@ -260,7 +260,7 @@ class _Writer:
                 self.commit_part()
 
     def _add_run(self, puts: Puts) -> bool:
-        """Put the rows all at once and return True. If that isn't certain to be right, do nothing and return False.
+        """Put the rows all at once and return True. If that might be wrong, do nothing and return False.
 
         As long as the last zone is hidden, the transaction can end after it, and also before the first zone. Rows that
         are not in ascending order are never put all at once.

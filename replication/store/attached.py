@@ -4,12 +4,12 @@ PowerDNS finds both by the index rows of a zone's name. Table `dnspanel_attached
 name to which we attached anything:
 
     key     the common prefix of the name's index keys (`Schema.index_prefix`)
-    value   32 bytes: the digest of the name's metadata and its index rows, then that of its keys and theirs;
+    value   32 bytes: the digest of the name's metadata with their index rows, then that of its keys with theirs;
             sums as in `operations`, in which a key counts with its fingerprint
 
 A row of this table changes in the same transaction as the rows that it covers, and the digest of the main file includes
 these sums. If another program adds, alters or deletes attached rows, this table does not change. An unreadable object
-counts for the name FF.
+is assigned to the name FF.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def index_rows(txn: Any, main: Database, schema: Schema, index: Dbi, prefix: byt
 
 
 def leads(txn: Any, main: Database, schema: Schema, index: Dbi, name: str, row_id: int) -> bool:
-    """Return True if an index row maps this name to this object."""
+    """Return True if an index row maps this name to the object with this id."""
     key, body = schema.index_row(name, row_id)
     if schema.has_header:
         return txn.get(key, db=main.tables[index]) is not None
@@ -110,7 +110,7 @@ class AttachedChanges:
         self._added: dict[bytes, list[int]] = {}
 
     def add(self, dbi: Dbi, key: bytes, body: bytes, digest: int) -> None:
-        """Record that a row with this key and body was added or deleted, which changes the sum by `digest`."""
+        """Record that a row with this key and body was added or deleted. `digest` is added to the sum."""
         self._added.setdefault(self._prefix(dbi, key, body), [0, 0])[column_of(dbi)] += digest
 
     def rows(self, txn: Any) -> list[tuple[bytes, bytes | None, bytes]]:
@@ -132,5 +132,5 @@ class AttachedChanges:
 
 
 def column_of(dbi: Dbi) -> int:
-    """Return 0 or 1: the index of the digest that includes the rows of this table."""
+    """Return the index (0 or 1) of the digest that includes the rows of this table."""
     return 0 if dbi in (Dbi.METADATA, Dbi.METADATA_INDEX) else 1

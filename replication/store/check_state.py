@@ -61,7 +61,7 @@ class CheckState:
             self.diverged[zone_id] = DivergedZone(zone_id, known.name or name, f"{known.reason}; {reason}")
 
     def name_diverged(self) -> None:
-        """Fill in the names of diverged zones that are still in the main file."""
+        """Add the names of diverged zones that are still in the main file."""
         with self.main.env.begin() as txn:
             for zone_id, zone in self.diverged.items():
                 value = txn.get(self.schema.row_id_key(zone_id), db=self.main.tables[Dbi.DOMAINS])
@@ -70,7 +70,7 @@ class CheckState:
 
     @contextmanager
     def at_rest(self) -> Iterator[tuple[Any, Any] | None]:
-        """Yield read transactions of the main and the records file at one position.
+        """Yield read transactions of the main and the records file at the same position.
 
         Yield None if the files have no common position.
         """

@@ -4,7 +4,7 @@ A check is a generator. It reads for about a millisecond between two of its step
 rest. It can keep a read transaction open between steps, but not for more than ROWS_AT_ONCE rows, except inside one
 zone.
 
-These conditions must be true, and are true at every commit of ours:
+After every commit of ours these conditions are true, and the check verifies them:
 
 - records: the digests of a zone's rows add up to its running digest (`zone_digests`), because rows and digest change in
   one transaction;
@@ -13,8 +13,7 @@ These conditions must be true, and are true at every commit of ours:
 - the digest of each file is the sum over its contents.
 
 The main file is compared with the records file's table, so each part of that comparison waits until both files are
-complete at one position. There are no false alarms: a row altered during the check is seen before or after the change.
-
+complete at one position. There are no false alarms: the check sees either the state before or after any change of ours.
 The check fills in digests that were not computed yet. If all rows are right, it also corrects a file's digest that is
 not the sum over its contents: that digest drifts when a segment is half applied and then meets another program's rows.
 """
@@ -103,7 +102,7 @@ class Check:
         self.is_done = True
 
     def _adopt(self) -> bool:
-        """Start the digests of zones in a file of an older release.
+        """Add zone digests to a file that an older release created.
 
         Return False while the files have no common position.
         """

@@ -1,4 +1,4 @@
-"""Check of metadata and DNSSEC keys against the table of their digests, including rows that should not exist.
+"""The check of metadata and DNSSEC keys against the table of their digests. It also finds rows that should not exist.
 
 The rows of a name are the objects that its index leads to, with their index rows (`attached`). Objects without an index
 row are searched for only if a table has another number of rows than its index.
@@ -84,7 +84,7 @@ class AttachedCheck:
         return None
 
     def _next(self, main: Any, at: bytes) -> bytes | None:
-        """Return the index key prefix of the first name from `at` on that has, or should have, attached rows."""
+        """Return the index key prefix of the first name, from `at` on, that has attached rows or should have them."""
         found = []
         for dbi in ATTACHED:
             with main.cursor(db=self._main.tables[dbi + 1]) as cursor:

@@ -1,4 +1,4 @@
-"""Check of the records of each zone against the zone's running digest.
+"""The check of the records of each zone against the zone's running digest.
 
 The digests of a zone's rows add up to its running digest (`zone_digests`), because both change in one transaction. The
 check fills in digests that were not computed yet.
@@ -41,7 +41,7 @@ _PLAIN_HEADER_END = bytes(8)  # version 0, no flags, reserved, no extensions
 
 
 class _Unknown(NamedTuple):
-    """A zone whose rows were added up, with its running total at that time."""
+    """A zone with an unknown digest: the sum of its rows, and its running digest at that time."""
 
     zone_id: int
     total: int
@@ -110,7 +110,7 @@ class RecordsCheck:
         self._unknown.clear()
 
     def _sum(self, rows: Any, zone: bytes) -> Generator[None, None, tuple[int | None, int]]:
-        """Add up the digests of a zone's rows, and count them. The sum is None if a row is unreadable.
+        """Add up the digests of a zone's rows, and count the rows. The sum is None if a row is unreadable.
 
         The cursor is then after the zone's rows.
         """
@@ -159,7 +159,7 @@ class RecordsCheck:
             return Running(is_known=False)
 
     def _fill(self, mark: bytes) -> None:
-        """Write the digests that were unknown, including the changes of edits since the rows were read."""
+        """Write digests that were unknown. Include the changes that edits made after the rows were read."""
         for start in range(0, len(self._unknown), ZONES_PER_COMMIT):
             with self._state.lock:
                 with self._records.env.begin() as txn:  # no other process writes these rows

@@ -1,4 +1,4 @@
-"""Check of the main file against the table of zones in the records file.
+"""The check of the main file against the table of zones in the records file.
 
 Exactly the zones in that table have an object and a name in the main file, as `Schema.zone_rows` makes them. No other
 index row leads to a zone. Each part waits until both files are complete at one position.

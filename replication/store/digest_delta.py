@@ -1,4 +1,4 @@
-"""The effect of operations on the digests of both files, computed before anything is written."""
+"""The effect of operations on the digests of both files, computed before the operations are written."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,8 +18,8 @@ def digest_delta(
 ) -> tuple[bytes, bytes]:
     """Return the digests (main, records) after these operations. No two operations are allowed to have the same key.
 
-    `before` are digests (main, records) that the files are going to have. With `before`, return the digests after the
-    operations on that future state. The rows that these operations name must already be as they will be then.
+    `before` are the digests (main, records) after writes that are still to come. If given, these operations are applied
+    to that future state. The rows that these operations name must not change until then.
     """
     with main.env.begin() as main_txn, records.env.begin() as records_txn:
         # Lists by Dbi, because this runs once per row of a bulk import.
@@ -76,5 +76,5 @@ class _Rows:
 
 
 def _is_covered(op: Op, cleared: list[Op]) -> bool:
-    """Return True if this operation's key has a prefix that is deleted first."""
+    """Return True if this operation's key is below a prefix that is deleted first."""
     return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)

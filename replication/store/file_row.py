@@ -1,4 +1,4 @@
-"""One open file of a store, and the row in it with the file's state."""
+"""One open file of a store, and its row with the file's state."""
 
 import struct
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def decode_file_row(value: bytes | None) -> FileRow | None:
 
 
 def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """Return the lower of the two positions. The main file only has to be as new as the records file requires."""
+    """Return the lower of the two positions. The main file only needs to be as new as the records file requires."""
     if records is None:
         return None
     main_applied = main.applied if main is not None and main.epoch == records.epoch else 0
@@ -55,7 +55,7 @@ def combined_position(main: FileRow | None, records: FileRow | None) -> Position
 
 
 def common_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """Return the position at which both files are complete, without newer rows, or None if there is none."""
+    """Return the position at which both files are complete and contain nothing newer, or None if there is none."""
     if records is None or records.begun > records.applied:
         return None
     if main is None:

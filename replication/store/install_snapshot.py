@@ -3,8 +3,8 @@
 Snapshot and store are read in parallel, table by table, and only differences are put or deleted. This is done in short
 transactions and in the order of a segment (`segment.arrange`): records of the snapshot's zones, then the main file,
 then records of zones that the snapshot does not have. So a zone that exists before and after the installation exists
-all the time, and a change of it becomes visible at once (up to ZONE_ROWS_IN_ONE rows). A node that has nearly
-everything writes nearly nothing. Into an empty table, rows are appended thousands at a time.
+all the time, and its changes become visible at once (up to ZONE_ROWS_IN_ONE rows). A node that has nearly everything
+writes nearly nothing. Into an empty table, rows are appended thousands at a time.
 
 From the first transaction to the last, a row `installing` (16 bytes: the snapshot's id) is in both files beside the row
 `position`. A store with such a row has no position and accepts no segment. After a crash the merge starts again and
@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The store that a snapshot is written into: its schema, its two files, and the opener of DNSSEC keys."""
+    """The store that a snapshot is written into: its schema, its two files, and the opener for DNSSEC keys."""
 
     schema: Schema
     main: Database
@@ -150,7 +150,7 @@ class Installation:
     def _append(self, rows: Sequence[Row]) -> bool:
         """Put records that are all new, and return True.
 
-        If a part of a zone would become visible, do nothing and return False.
+        If this would make a part of a zone visible, do nothing and return False.
         """
         if any(_has_zone(self._main.database, self._schema, row[0][:4]) for row in (rows[0], rows[-1])):
             return False
@@ -192,7 +192,7 @@ class Installation:
     def _name_of(self, change: RowChange) -> bytes:
         """Return the name in an index key.
 
-        Changes of one name share a transaction, so that a new id replaces the old one.
+        Changes with the same name share a transaction, so that a new id replaces the old one.
         """
         return change.key[:-4] if self._schema.has_header else change.key
 
@@ -281,7 +281,7 @@ class _Rows:
         """Return the rows of a window, and True if the window was cut.
 
         The window has the keys after `behind` up to and including `until`; None means no bound. Rows with the same key
-        are in the same window. There are no rows between consecutive windows.
+        are in the same window. Between consecutive windows no rows are left out.
         """
         with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
             found = cursor.first() if behind is None else cursor.set_range(behind)
@@ -306,7 +306,7 @@ class _Rows:
             behind = rows[-1][0]
 
     def up_to(self, rows: list[Row], until: bytes) -> list[Row]:
-        """Return the rows whose keys are not after `until`."""
+        """Return the rows with keys up to and including `until`."""
         last = self._order(until)
         if rows and self._order(rows[-1][0]) <= last:
             return rows
@@ -336,7 +336,7 @@ class _Rows:
         return sorted(found, key=lambda change: self._order(change.key))
 
     def _is_same(self, old: bytes, new: bytes) -> bool:
-        """Return True if only the headers differ, so that the row was only written at another time."""
+        """Return True if the two values differ at most in their headers, which only contain time and transaction."""
         try:
             return old == new or self._schema.unwrap(old) == self._schema.unwrap(new)
         except BadBytes:

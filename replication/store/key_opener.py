@@ -1,7 +1,7 @@
 """Opening of sealed DNSSEC keys just before they are written to files that PowerDNS serves from.
 
-The panel's own store has no opener and keeps sealed keys. A node's store has one, and no sealed key stays in its files.
-So rows are opened before they are compared with stored rows, and digests only include a key's fingerprint.
+The panel's own store has no opener and keeps sealed keys. A node's store has an opener, and its files contain no sealed
+keys. So rows are opened before they are compared with stored rows, and digests only include a key's fingerprint.
 """
 
 from replication.codec import keys
@@ -31,7 +31,7 @@ class KeyOpener:
             raise BadBytes(what="key object", reason=str(exc)) from exc
 
     def opened_value(self, dbi: Dbi, key: bytes, value: bytes) -> bytes:
-        """Return a value with its key opened as by `open_body`. Its header is kept."""
+        """Return a value with its key opened as by `open_body`, and with the same header."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return value
         body = self._schema.unwrap(value)

@@ -1,4 +1,4 @@
-"""Queries for zones that have DNSSEC keys in the main file, and for zones that PowerDNS has to sign."""
+"""Queries for the zones that have DNSSEC keys in the main file, and for the zones that PowerDNS has to sign."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ def signed_zones(main: Database, schema: Schema, zones: Iterable[str]) -> set[st
 
 
 def zones_with_keys(main: Database, schema: Schema) -> list[str]:
-    """Return some zones with keys, from the whole range of the key table. If there are only few, return all."""
+    """Return some zones with keys, from the whole range of the key table. If there are only a few, return all."""
     found: dict[str, None] = {}
     with main.env.begin() as txn, txn.cursor(db=main.tables[Dbi.KEYDATA]) as cursor:
         for first in (1 << power for power in range(31)):

@@ -1,4 +1,4 @@
-"""The time that the write locks of the two files are held, in which every other writer waits."""
+"""How long the write locks of the two files are held. All other writers wait during that time."""
 
 import time
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from replication import stats
 class Hold:
     """The longest time that a lock was held, in seconds, and the most processor time used while a lock was held.
 
-    The difference is waiting time: for the disk in a commit, and on a busy machine for a processor.
+    The difference is time spent waiting: for the disk in a commit, and on a busy machine for a processor.
     """
 
     total: float = 0.0
@@ -30,7 +30,7 @@ class Stopwatch:
         self.longest = Hold()
 
     def begin(self) -> None:
-        """Start measuring a transaction, which others wait for from now on."""
+        """Start to measure a transaction. Other writers wait from now on."""
         self._began, self._spent = time.monotonic(), time.thread_time()
 
     def commit(self, txn: Any) -> None:

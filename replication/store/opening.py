@@ -36,7 +36,7 @@ DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """The fill level of one file, and how many transactions ago its oldest reader began (None: no reader)."""
+    """The fill level of one file, and how many transactions ago its oldest reader started (None: no reader)."""
 
     path: str
     used_bytes: int
@@ -143,7 +143,7 @@ def lmdb_errors(main: Database, records: Database) -> Iterator[None]:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return True if an error can be caused by a file that is no longer readable."""
+    """Return True if a damaged file can be the cause of this error."""
     return isinstance(error, (Damaged, lmdb.Error))
 
 

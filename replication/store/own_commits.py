@@ -7,9 +7,9 @@ LMDB numbers its commits one by one, so it is enough to store the number of our 
     8       8     the newest foreign commit that no check has covered since; 0: none
 
 Each of our writers calls `note_commit` as the last step of its transaction. If the stored number isn't the
-transaction's own number minus one, a foreign commit came in between. The transaction records that, until a check that
-began later has read every row. PowerDNS opens its tables inside write transactions but changes nothing there, and such
-a commit gets no number.
+transaction's own number minus one, a foreign commit happened in between. This is recorded until a check that started
+later has read every row. PowerDNS opens its tables inside write transactions but changes nothing there, and such a
+commit gets no number.
 """
 
 import struct

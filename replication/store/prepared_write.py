@@ -26,7 +26,7 @@ ROWS_PER_RELEASE = 128
 
 
 class Placed(Enum):
-    """The place of a run's rows relative to the existing rows."""
+    """The position of a run's rows relative to the existing rows."""
 
     TOGETHER = 1
     AMONG_OTHERS = 2
@@ -46,7 +46,7 @@ class _Removed(NamedTuple):
 
 
 class NotAlone(Exception):
-    """Rows that should have been the first with their keys met other rows. The transaction must not be committed."""
+    """A row that should have been the first with its key met another row. The transaction must not be committed."""
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ def _put_rows(cursor: Any, rows: Sequence[Row], release_pages: Callable[[], None
 
 
 class Waiting:
-    """Operations of a segment on one file that wait for the next transaction over it."""
+    """The operations of a segment on one file that wait for the next write transaction."""
 
     def __init__(  # noqa: PLR0913  # a file, and what a segment says of its rows
         self,
@@ -143,11 +143,10 @@ class Waiting:
         self.bytes += len(op.key) + len(op.body)
 
     def add_run(self, puts: Puts) -> Placed | None:
-        """Queue rows of new zones, to be put with one call of LMDB. If that isn't certain to be right, do nothing.
+        """Queue rows of new zones, to be put with one call of LMDB. If that might be wrong, do nothing and return None.
 
-        Return None in that case. It is right if the keys ascend, and no row exists or waits from the first to the last
-        of them. In tables of the main file the rows can also come between others, if no such row existed before this
-        segment.
+        It is right if the keys ascend, and no row exists or waits from the first to the last of them. In tables of the
+        main file the rows can also come between others, if no such row existed before this segment.
         """
         dbi, rows = puts
         if dbi in self._singles and (
@@ -263,7 +262,7 @@ class Waiting:
 
 
 class _Planner:
-    """A plan that is being made from the data that one transaction sees."""
+    """The plan of a transaction in progress, based on the data that one transaction sees."""
 
     def __init__(self, txn: Any, database: Database, schema: Schema, opener: KeyOpener, header: bytes) -> None:
         self.txn, self.plan = txn, Plan()
@@ -274,7 +273,7 @@ class _Planner:
         self._changed: dict[Dbi, dict[Any, tuple[bytes | None, bytes | None]]] = {}
 
     def add(self, dbi: Dbi, key: bytes, digest: int, body: bytes = b"") -> None:
-        """Change the digest of the file by `digest`, and also that of the record's zone.
+        """Add `digest` to the digest of the file, and for a record also to the digest of its zone.
 
         For an object that is attached to a zone, `body` contains the zone's name.
         """

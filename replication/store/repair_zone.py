@@ -1,4 +1,4 @@
-"""Repair of one zone of a node that differs from the panel's. The rows of all other zones stay untouched.
+"""Repair of a zone on a node that differs from the panel's zone. The rows of all other zones stay untouched.
 
 A repair is a segment of version 3. It doesn't change the position: `first` and `last` are the node's position. Its only
 mark has the zone's name and id, and its operations contain everything that the zone consists of at this position:
@@ -115,7 +115,7 @@ class _Difference:
 
 
 class RepairWriter:
-    """One repair being written into a store. Use each object once."""
+    """The writer of one repair into a store. Use each object once."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class RepairWriter:
         self._stopwatch = Stopwatch()
 
     def run(self, release_pages: Callable[[], None]) -> Repaired:
-        """Write the differences, in an order in which the zone is never visible without its records."""
+        """Write the differences. The order ensures that the zone is never visible without its records."""
         is_served = self._mark.serial is not None
         if not is_served:
             self._mend_main()
@@ -269,7 +269,7 @@ class RepairWriter:
             return None
 
     def _write_records(self, batch: Sequence[_Difference], *, is_last: bool) -> None:
-        """Write these differences. With the last ones, also write the digests of the rows that exist then."""
+        """Write these differences. Together with the last difference, write the digests of the rows that exist then."""
         table = self._records.tables[Dbi.RECORDS]
         put = [(one.key, self._wrap(one.body)) for one in batch if one.body is not None]
         with self._records.writing(self._stopwatch) as txn:
@@ -424,7 +424,7 @@ class RepairWriter:
         return bool(txn.delete(key, b"" if self._schema.has_header else body, db=self._main.tables[index]))
 
     def _puts_main(self, txn: Any, dbi: Dbi, key: bytes, body: bytes) -> bool:
-        """Put one row of the main file. Return False if the row already exists unaltered."""
+        """Put one row of the main file. Return False if the same row already exists."""
         table = self._main.tables[dbi]
         if self._schema.dbi(dbi).dupsort:
             with txn.cursor(db=table) as cursor:  # a put that finds its row would be a commit all the same

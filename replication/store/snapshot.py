@@ -74,7 +74,7 @@ class SnapshotFile(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of one file: its place, and the size and hash of its stored bytes."""
+    """A piece of one file: its place in the file, and the size and hash of its stored bytes."""
 
     file: SnapshotFile
     offset: int
@@ -196,7 +196,7 @@ def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
 def write_snapshot(
     store: Store, directory: Path, *, key: Ed25519PrivateKey, time_ns: int, level: int = LEVEL
 ) -> Manifest:
-    """Write a snapshot of the store, manifest and chunks, to `directory`, which is created and must not exist.
+    """Write a snapshot of the store, manifest and chunks, to `directory`, which must not exist and is created.
 
     Publishing can continue at the same time, in this process or in another one. Until the end this needs as much disk
     space as the two files, and the memory of one chunk. Raise Busy while no complete state can be copied. No directory
@@ -255,7 +255,7 @@ def _check_signature(content: bytes, signature: bytes, public_keys: Sequence[byt
 
 
 def _refuse_gaps(manifest: Manifest) -> None:
-    """Raise BadSnapshot unless the chunks, in order, fill the main file and then the records file."""
+    """Raise BadSnapshot unless the chunks, in order, exactly fill the main file and then the records file."""
     at = [(file, offset) for file in SnapshotFile for offset in range(0, manifest.file_size(file), CHUNK_SIZE)]
     if [(chunk.file, chunk.offset) for chunk in manifest.chunks] != at:
         raise BadSnapshot(reason="its chunks leave gaps or overlap")

@@ -113,7 +113,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class StoredZone:
-    """A zone in the files. The digest is the expected one of its rows, or empty if it was not computed yet."""
+    """A zone in the files. The digest is the expected digest of its rows, or empty if it was not computed yet."""
 
     zone_id: int
     name: str
@@ -286,7 +286,7 @@ class Store:
     def zones_with_keys(self) -> list[str]:
         """Return some zones with DNSSEC keys, from the whole range of the key table.
 
-        If there are only few, return all.
+        If there are only a few, return all.
         """
         return key_table.zones_with_keys(self._main, self.schema)
 
@@ -405,7 +405,7 @@ class Store:
         """Make the store equal to the copy at `path`, in place (`install_snapshot`). `name` is the snapshot's id.
 
         `before_removal` is called when no index row leads to zones that the copy lacks any longer, while their records
-        still exist: a list of zones in memory has to drop these zones at that time.
+        still exist: at that time PowerDNS must drop these zones from its list in memory.
 
         The expected contents `copied` must come from a signed manifest. Raise BadSnapshot if the copy has other
         contents or is older than the store's own position, UnknownSealingKey before anything is written, MapFull,
@@ -461,7 +461,7 @@ class Store:
             time.sleep(_COPY_PAUSE_SECONDS)
 
     def clear_dead_readers(self) -> None:
-        """Clear reader slots of killed processes, which would keep old pages from being reused."""
+        """Clear LMDB's reader slots of killed processes, because they would prevent the reuse of old pages."""
         self._main.env.reader_check()
         self._records.env.reader_check()
 
@@ -490,6 +490,6 @@ class Store:
 
 
 def _serial_in(soa: bytes) -> int | None:
-    """Return the serial in the body of an SOA's row. It is 20 bytes before the end of the rdata."""
+    """Return the serial in the body of an SOA row. It is 20 bytes before the end of the rdata."""
     records = values.decode_records(soa)
     return int.from_bytes(records[0].content[-20:-16], "big") if records else None

@@ -35,7 +35,7 @@ _UNKNOWN = b"\x01"
 
 
 class Running:
-    """A zone's digest, or, while that is unknown, the change by edits since it became unknown."""
+    """The digest of a zone's rows. If it is unknown, the change that edits made since it became unknown."""
 
     __slots__ = ("is_known", "total")
 
@@ -72,12 +72,12 @@ class Changes:
         self._removed: set[bytes] = set()
 
     def add(self, key: bytes, digest: int) -> None:
-        """Add `digest` to the sum of this key's zone."""
+        """Add `digest` to the sum of the zone that this key belongs to."""
         zone = key[:4]
         self._added[zone] = self._added.get(zone, 0) + digest
 
     def add_unhashed(self, zones: Collection[bytes]) -> None:
-        """Record that rows were put into these new zones without being hashed. The ids are encoded as in keys."""
+        """Record that rows of these new zones were written without being hashed. The ids are encoded as in keys."""
         self._unhashed.update(zones)
 
     def remove(self, zone: bytes) -> None:
@@ -85,7 +85,7 @@ class Changes:
         self._removed.add(zone)
 
     def rows(self, txn: Any) -> tuple[list[tuple[bytes, bytes | None, bytes]], list[tuple[bytes, bytes]]]:
-        """Return the rows to put, or to delete (value None), and the rows to put only if they are missing.
+        """Return the rows to put, or to delete (value None), and the rows to put only if their keys are missing.
 
         The result is based on the data that `txn` sees.
         """
@@ -153,7 +153,7 @@ def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None
 
 
 def adopt(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
-    """Add the zones of a file that had no digests of zones. The next check computes each digest."""
+    """Add every zone to a file that has no zone digests. The next check computes the digests."""
     with txn.cursor(db=records.zones) as cursor:
         cursor.putmulti([(keys.zone_prefix(zone_id), b"") for zone_id in sorted(zone_ids)], overwrite=False)
 
@@ -169,5 +169,5 @@ def is_complete(txn: Any, records: Database) -> bool:
 
 
 def mark_complete(txn: Any, records: Database) -> None:
-    """Record that every zone in the file has a row now."""
+    """Record that every zone in the file now has a row."""
     txn.put(COMPLETE_KEY, _COMPLETE, db=records.own)

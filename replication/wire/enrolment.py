@@ -71,7 +71,7 @@ class JoinSettings:
 
 
 def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
-    """Return the SHA-256 of the request's DER form in hex, which a person compares before approving."""
+    """Return the SHA-256 of the request's DER form in hex. A person compares it before approving."""
     return hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
 
 
@@ -140,7 +140,8 @@ def _sign(key: ec.EllipticCurvePrivateKey, content: bytes) -> str:
 def _key_of_panel(panel: x509.Certificate, authority: x509.Certificate, now: datetime) -> ec.EllipticCurvePublicKey:
     """Return the key of the panel's certificate. Raise BadSignature unless the authority issued it for the panel.
 
-    The certificate's name alone proves nothing: a node can have the same name, but its certificate is for servers.
+    The certificate's name alone proves nothing, because a node can have the same name. But a node's certificate is for
+    servers.
     """
     try:
         panel.verify_directly_issued_by(authority)

@@ -52,7 +52,7 @@ def parse_endpoint(text: object) -> Endpoint:
 
 
 def serves(listening: Endpoint, endpoint: Endpoint) -> bool:
-    """Return True if the listening endpoint gets questions for that endpoint.
+    """Return True if questions to that endpoint arrive at the listening endpoint.
 
     Its port must be the same, and its address must be the same or the wildcard address.
     """
@@ -72,7 +72,7 @@ def is_weight(weight: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A sentence that begins with "It", in the form sent to panels and agents. Empty fields mean no sentence."""
+    """A sentence that begins with "It", as sent between panel and agents. Empty fields mean no sentence."""
 
     clause: str  # the rest of it in English, which is all that releases before this one know
     spoken: str  # the whole of it as `texts.format_text` stores it; empty where that is too long
@@ -95,7 +95,7 @@ class Told:
 class Backend:
     """One node that dnsdist can ask.
 
-    `out` is the reason why it must not be asked now, or empty if its answers decide.
+    `out` is the reason why it must not be asked now. If it is empty, the node's answers decide.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class FrontSettings:
-    """The settings of a front that a person chose in the panel, and the panel's data about its nodes."""
+    """The settings that a person chose for a front in the panel, and the panel's data about the nodes behind it."""
 
     backends: tuple[Backend, ...]
     minimum: int = 1

@@ -1,4 +1,4 @@
-"""The signed list of keys that sign segments, which the panel sends to a node that knows one of our keys. Pure.
+"""The signed list of keys that sign segments, sent by the panel to a node that knows one of our keys. Pure.
 
     offset  size   field
     0       4      magic `DPKR`
@@ -10,8 +10,8 @@
     32      32 n   raw Ed25519 public keys, newest first
     32+32n  64     Ed25519 signature over `dnspanel keys 1` 00 and all bytes before it
 
-The key that signs the list doesn't have to be on it. So a node that was away while its last known key was retired can
-catch up.
+The key that signs the list doesn't have to be on it. So a node can catch up even if its last known key was retired
+while it was away.
 """
 
 import struct

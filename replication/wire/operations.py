@@ -68,7 +68,7 @@ class Puts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ZoneMark:
-    """A zone that this segment touches, and its serial afterwards. A serial of None means that the zone is deleted."""
+    """A zone that this segment touches, and its serial afterwards. The serial is None if the zone is deleted."""
 
     zone_id: int
     name: str
@@ -109,7 +109,7 @@ def encode_mark(mark: ZoneMark) -> bytes:
 
 
 def encode_op(op: Op) -> bytes:
-    """Encode one operation. Raise BadSegment if the key or the body is too long for LMDB or this format."""
+    """Encode one operation. Raise BadSegment if the key or the body is too long for LMDB or for this format."""
     kind, dbi, key, body = op
     if not 1 <= len(key) <= MAX_KEY or len(body) > MAX_BODY:
         raise BadSegment(reason=f"a key of {len(key)} or a body of {len(body)} bytes")
@@ -206,7 +206,7 @@ class Body:
         return buffer[start : self._at], int.from_bytes(buffer[at : at + 4], "big"), serial
 
     def _puts(self, most: int) -> Puts:
-        """Return the PUTs of one table that begin here, or none if the next operation is another kind."""
+        """Return the PUTs of one table that begin here, or none if the next operation is of another kind."""
         self._fill(1)
         tag = self._buffer[self._at] if self._at < len(self._buffer) else 0
         rows: list[tuple[bytes, bytes]] = []
@@ -283,7 +283,7 @@ class Body:
             shift += 7
 
     def _fill(self, size: int) -> None:
-        """Fill the buffer with at least `size` unread bytes, or all that are left."""
+        """Read until the buffer has at least `size` unread bytes, or all that are left."""
         if self._all_inflated or len(self._buffer) - self._at >= size:
             return
         kept = [self._buffer[self._at :]]

@@ -171,7 +171,7 @@ def decode_unproven(value: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The node's statement that it has this position, with these digests, and that PowerDNS answered accordingly."""
+    """A node's statement that it has this position, with these digests, and that PowerDNS answered accordingly."""
 
     position: Position
     digest_main: bytes
@@ -273,7 +273,7 @@ class Status:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read a status and ignore unknown fields, so that an older panel can read a newer agent's status."""
+        """Read a status. Ignore unknown fields, so that an older panel can read a newer agent's status."""
         names = {f.name: "wanted_schema" if f.name == "needed_schema" else f.name for f in fields(cls)}
         known = {field_name: message[name] for field_name, name in names.items() if name in message}
         try:
@@ -300,7 +300,7 @@ def _read_unanswered(listed: Iterable[Sequence[str]]) -> tuple[Unanswered, ...]:
 
 
 class ServedZone(NamedTuple):
-    """One zone in a node's files. `digest` is empty while its rows were not read yet. Sent as a JSON array."""
+    """One zone in a node's files. `digest` is empty until its rows have been read. Sent as a JSON array."""
 
     zone_id: int
     name: str
@@ -328,7 +328,7 @@ class Top:
     """PowerDNS's most frequent items among its last 10,000 questions of each kind, highest count first.
 
     `zones` are zones of the node, with the number of the last `questions` for names in each. Both are empty if the
-    agent is too old to report zones. The counts are not totals since PowerDNS's start.
+    agent is too old to report zones. The counts are not totals since PowerDNS started.
     """
 
     at: float
@@ -358,8 +358,9 @@ class Top:
 class Sample(NamedTuple):
     """PowerDNS's counters over one interval of about a second, as differences, never totals.
 
-    `seconds` is 0 for a gap: PowerDNS was just started, or did not answer before, so there is nothing to compare with.
-    A sample is a tuple, because an hour of samples is kept. It is sent as a JSON array in this order.
+    `seconds` is 0 for a gap: PowerDNS had just started, or had not answered before, so there is nothing to compare
+    with. A sample is a tuple, to save memory, because an hour of samples is kept. It is sent as a JSON array in this
+    order.
     """
 
     at: int  # unix time

@@ -131,7 +131,7 @@ class PackedPuts:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment whose signature was checked. Each iterator reads its content from `source` again."""
+    """A segment whose signature was checked. Each iterator reads the content from `source` again."""
 
     schema: int
     cluster: UUID
@@ -165,7 +165,7 @@ class Segment:
         return self.main_op_count + self.record_op_count
 
     def marks(self, every: int = 1) -> Iterator[ZoneMark]:
-        """Return an iterator over the marks of touched zones in the sealed order: all, or every `every`-th one.
+        """Return an iterator over the marks of touched zones in the sealed order: all marks, or every `every`-th mark.
 
         Raise BadSegment.
         """
@@ -200,9 +200,9 @@ class Segment:
 
 
 def pack_puts(pieces: Iterable[bytes]) -> bytes:
-    """Pack encoded operations (`record_puts`) as a part of a deflate stream that other parts can precede and follow.
+    """Pack encoded operations (`record_puts`) as a part of a deflate stream, which other parts can precede and follow.
 
-    It ends with a full flush, so that nothing after it refers to its content. It has no final block.
+    The part ends with a full flush, so that nothing after it refers to its content. It has no final block.
     """
     return _deflate(pieces, _BULK_LEVEL, zlib.Z_FULL_FLUSH)
 
@@ -256,7 +256,7 @@ def seal(  # noqa: PLR0913  # the fields of a segment
     late: Iterable[Op] = (),
     is_repair: bool = False,
 ) -> bytes:
-    """Return the signed bytes of a segment. Operations are arranged first; raise BadSegment if that is impossible.
+    """Return the signed bytes of a segment. Operations are arranged first. Raise BadSegment if that is impossible.
 
     With `puts`, which come first, `ops` must only be operations on the main file. `late` operations on records come
     last. An unsealed DNSSEC key is refused.
