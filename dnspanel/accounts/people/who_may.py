@@ -27,7 +27,7 @@ def people_visible_to(actor: Actor) -> QuerySet[User]:
 
 
 def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
-    """Return a query for the people with any right over the zone whom the actor is allowed to see, sorted by name."""
+    """Return a query for the people who have any right over the zone and are visible to the actor, sorted by name."""
     giving = GrantRow.objects.filter(reduce(or_, (Q(grant__contains=place) for place in _places(subject))))
     of_person = giving.filter(user=OuterRef("pk"))
     of_team = giving.filter(team__memberships__user=OuterRef("pk"))

@@ -41,7 +41,7 @@ def complete(
     state: dict[str, Any],
     note: Callable[[], None] = lambda: None,
 ) -> HttpResponse:
-    """Sign in the person whom the provider describes, or link their account. Call `note` after a sign-in.
+    """Sign in the person that the provider describes, or link their account. Call `note` after a sign-in.
 
     `note` stores facts about the provider's session in the panel's session.
     """

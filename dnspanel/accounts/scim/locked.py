@@ -1,4 +1,4 @@
-"""The row lock of SCIM directories, and limits on the people whom a directory is allowed to change."""
+"""The row lock of SCIM directories, and limits on the people that a directory is allowed to change."""
 
 from collections.abc import Mapping
 from typing import Any

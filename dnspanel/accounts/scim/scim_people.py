@@ -62,7 +62,7 @@ def person_of(directory: ScimDirectory, pk: int) -> User:
 
 
 def people_count(directory: ScimDirectory) -> int:
-    """Count the people whom the directory manages now."""
+    """Count the people that the directory manages now."""
     return ScimPerson.objects.filter(directory=directory, deleted_at=None).count()
 
 

@@ -25,7 +25,7 @@ The link works once, within a day. Whoever did not ask for it need not do anythi
 def mail_password_link(*, user_id: int, now: datetime) -> None:
     """Mail a password link to the person if their account is open. Log errors of the mail server.
 
-    A person for whom the panel stores no password signs in with a provider, and a mail must not bypass that. An
+    A person without a password in the panel signs in with a provider, and a mail must not bypass that. An
     administrator's link can give them a password.
     """
     user = User.objects.filter(pk=user_id, is_active=True).first()

@@ -163,7 +163,7 @@ def _start_tls(plain: socket.socket) -> None:
 
 
 def _read(plain: socket.socket, count: int) -> bytes:
-    """Read exactly `count` bytes and no more, because the next bytes belong to TLS."""
+    """Read exactly `count` bytes. The bytes after them belong to TLS."""
     found = b""
     while len(found) < count:
         chunk = plain.recv(count - len(found))

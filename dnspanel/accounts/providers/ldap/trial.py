@@ -38,7 +38,7 @@ class Trial:
 
 
 def try_person(*, provider: SignInProvider, typed: str, by: Author, now: datetime) -> Trial | None:
-    """Return the result of a dry run for the person whom the server finds by this name, or None.
+    """Return the result of a dry run for the person that the server finds by this name, or None.
 
     Raise ProviderAway. Raise SignInRefused if the answer is unusable, and GrantRefused for a token without all rights.
     """
