@@ -48,7 +48,7 @@ def may_set_up(person: Person) -> bool:
 def require_set_up(person: Person) -> Actor:
     """Return the actor if it is allowed to set up secondaries. Raise Forbidden.
 
-    The right to read every zone is required, because a secondary transfers them.
+    The right to read every zone is required, because a secondary can transfer every zone.
     """
     actor = actor_of(person)
     if actor is None or not can(actor, Permission.NODES):
@@ -68,26 +68,26 @@ def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]
 
 
 def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
-    """Return each secondary's state of a zone that the person sees; empty if the person isn't allowed to see nodes."""
+    """Return the state of this zone at each secondary; empty if the person isn't allowed to see nodes."""
     if not can(person, Permission.FLEET):
         return Member.objects.none()
     return Member.objects.filter(zone=zone, until=None).select_related("secondary")
 
 
 def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the zones chosen for the secondary, including those that it can't get."""
+    """Return the zones chosen for the secondary, including those that can't be transferred to it."""
     chosen = Zone.objects.filter(_zones_of_choice(secondary), deleted_at=None)
     # A producer catalog is only for secondaries that list it by name.
     return chosen if secondary.choice == ZoneChoice.LIST else chosen.exclude(PRODUCERS)
 
 
 def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the zones that the secondary is allowed to transfer: chosen, served by nodes, and possible to transfer."""
+    """Return the zones that the secondary is allowed to transfer: those chosen, served by nodes, and transferable."""
     return chosen_zones(secondary).filter(Q(is_served=True) | PRODUCERS).exclude(withheld())
 
 
 def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the chosen zones that the secondary doesn't get, because nodes sign them and transfers can't be signed."""
+    """Return the chosen zones that the secondary doesn't get: nodes sign them, and no signed transfer is possible."""
     return chosen_zones(secondary).filter(withheld())
 
 
@@ -107,7 +107,7 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
 def zone_open_to(name: str, address: str) -> Zone:
     """Return the zone with this canonical name for a client without a key at this address. Raise TransferRefused.
 
-    The reason is the same for a zone that isn't open and for one that doesn't exist.
+    The refusal has the same reason if the zone isn't open and if it doesn't exist.
     """
     found = OpenZone.objects.filter(zone__name=name, zone__deleted_at=None).select_related("zone__signing").first()
     if found is None or not is_within(address, found.networks, ()):
@@ -117,7 +117,7 @@ def zone_open_to(name: str, address: str) -> Zone:
 
 
 def reason_against(zone: Zone) -> str:
-    """Return why no secondary gets this zone now, or an empty string if they do. The zone's signing must be loaded."""
+    """Return why no secondary gets this zone now, or an empty string. The zone's signing must be loaded."""
     state = loaded_signing_of(zone)
     if state.is_signed and signer() is None:
         return gettext(SIGNED).format(name=zone.name)
@@ -140,14 +140,14 @@ def certificates_in_use() -> tuple[str, ...]:
 def secondaries_at(address: str) -> list[int]:
     """Return the ids of the active secondaries that can transfer from this address.
 
-    Until the client sends a signed message, only its address shows which secondaries it can be.
+    Until a client sends a signed message, its address is all that shows which secondary it can be.
     """
     found = Secondary.objects.filter(active=True).values_list("pk", "networks", "addresses")
     return [pk for pk, networks, addresses in found if is_within(address, networks, addresses)]
 
 
 def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str) -> None:
-    """Raise TransferRefused if the secondary must transfer over TLS or with its certificate, and doesn't.
+    """Raise TransferRefused if the secondary must use TLS or present its certificate and this connection doesn't.
 
     `certificate` is the fingerprint of the client's certificate, or "" without one.
     """

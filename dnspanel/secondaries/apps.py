@@ -1,10 +1,10 @@
-"""Secondaries as a Django app."""
+"""The Django app of secondaries."""
 
 from django.apps import AppConfig
 
 
 class SecondariesConfig(AppConfig):
-    """The app of name servers that transfer zones from this panel."""
+    """The Django app of name servers that transfer zones from this panel."""
 
     name = "dnspanel.secondaries"
     label = "secondaries"

@@ -1,4 +1,4 @@
-"""Secondaries that don't serve a publication's zones yet. Reads."""
+"""Queries for the secondaries that don't serve the zones of a publication yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ ORDER BY s.name"""
 class Lacking:
     """A secondary that doesn't serve some zones of a publication yet.
 
-    With `zones` 0, the panel hasn't processed the publication for this secondary yet.
+    If `zones` is 0, the panel hasn't processed the publication for this secondary yet.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Lacking:
 
     @property
     def text(self) -> str:
-        """A clause for people about the missing zones."""
+        """A clause for people about the zones that the secondary lacks."""
         if not self.zones:
             return gettext("{name}: it is about to be told").format(name=self.name)
         if self.zones > 1:
@@ -69,7 +69,7 @@ class Lacking:
 def secondaries_lacking(publication: Publication) -> list[Lacking]:
     """Return the active secondaries whose DNS answers don't show the publication yet, by name. One query.
 
-    A zone that a secondary doesn't get, such as a deleted one, doesn't count.
+    Zones that a secondary doesn't transfer, such as deleted ones, don't count.
     """
     with connection.cursor() as cursor:
         cursor.execute(_LACKING, {"sequence": publication.sequence})
@@ -79,8 +79,8 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
 def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
     """Return by zone id the active secondaries that don't serve this revision yet, with the reasons.
 
-    One query. A secondary also counts if the panel hasn't processed the publication for it, because the publication can
-    give it the zone.
+    One query. The result includes secondaries for which the panel hasn't processed the publication yet, because the
+    publication can give them the zone.
     """
     if not steps:
         return {}

@@ -1,4 +1,4 @@
-"""Conditions for secondaries that are silent, late, or give wrong answers."""
+"""Conditions for secondaries that are silent, late, or answer wrongly."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class SecondaryInputs:
-    """The secondaries that are late or silent, and those whose answers differ from their zones."""
+    """The secondaries that are late or silent, and those whose answers differ from the panel's zones."""
 
     late: tuple[LateSecondary, ...] = ()
     differing: tuple[DifferingSecondary, ...] = ()
@@ -32,7 +32,8 @@ def read_secondaries(now: datetime, reading: Reading) -> SecondaryInputs:
 def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
     """Yield a condition for each late, silent or differing secondary.
 
-    If a secondary is both silent and late, only its silence is reported, because it can't be seen to be in sync.
+    If a secondary is both silent and late, only its silence is reported, because without answers it can't be seen to be
+    in sync.
     """
     for each in inputs.late:
         key = f"secondary:{each.name}"

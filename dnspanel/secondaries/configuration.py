@@ -1,9 +1,7 @@
-"""Configuration for the operator of a secondary: the key, the panel's addresses, and the catalog zone.
+"""Configuration for a secondary's operator to copy: the key, the panel's addresses, and the catalog zone.
 
-BIND 9.18, Knot DNS 3, NSD from 4.9 and PowerDNS from 4.7 read catalog zones. For others, and for an older NSD, every
-zone is listed.
-
-BIND from 9.18, NSD from 4.4 and Knot DNS from 3.4 transfer over TLS (RFC 9103).
+BIND 9.18, Knot DNS 3, NSD from 4.9 and PowerDNS from 4.7 read catalog zones. For other servers and older NSD, the
+configuration lists every zone. BIND from 9.18, NSD from 4.4 and Knot DNS from 3.4 transfer over TLS (RFC 9103).
 """
 
 from collections.abc import Sequence
@@ -26,7 +24,7 @@ _AUTHORITY, _CERTIFICATE, _KEY = "dnspanel-authority.pem", "dnspanel-client.pem"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file or a part of one: its place and its text."""
+    """A part of the configuration: where the operator puts it, and its text."""
 
     place: str
     text: str
@@ -42,8 +40,8 @@ def parts_for(
 ) -> list[Part]:
     """Return the configuration. `gateways` are the panel's addresses with ports.
 
-    `zones` are listed if no catalog is read. `tls` describes transfers over TLS. A secondary that must use TLS needs
-    it, or its transfers are refused.
+    `zones` are listed if the server reads no catalog. `tls` describes transfers over TLS, and is required if the
+    secondary must use TLS: otherwise its transfers would be refused.
     """
     over_tls = tls if secondary.transport != Transport.ANY else None
     made = _Made(secondary, [host_and_port(each) for each in gateways], secret, over_tls)
@@ -75,7 +73,7 @@ class _Made:
         self._secret = secret
 
     def files(self) -> list[Part]:
-        """Return the parts that are separate files. They come first in the configuration."""
+        """Return the parts that are files of their own. They come first."""
         if self._tls is None or not self._tls.authority or self._pins_key:
             return []
         return [Part(gettext("as the file {path}").format(path=f"{self._place}/{_AUTHORITY}"), self._tls.authority)]
@@ -85,7 +83,7 @@ class _Made:
         return self._place == _PLACES[Kind.KNOT]
 
     def _own(self, name: str, key_name: str, form: str) -> str:
-        """Return the lines with the secondary's certificate and key, if it must present a certificate."""
+        """Return the lines that name the secondary's certificate and key files, if it must present a certificate."""
         if not self._shows_certificate:
             return ""
         return form.format(name, f"{self._place}/{_CERTIFICATE}") + form.format(key_name, f"{self._place}/{_KEY}")

@@ -17,18 +17,18 @@ from dnspanel.zones.errors import Forbidden, ZoneError
 
 
 class SecondaryError(Exception):
-    """A problem with a secondary that a person can read and fix."""
+    """Base class of errors about secondaries. Each message is for a person, who can correct the cause."""
 
 
 class SecondaryUnknown(SecondaryError):
-    """There is no such secondary that this person is allowed to see."""
+    """The secondary doesn't exist, or this person isn't allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("There is no such secondary."))
 
 
 class SecondaryRefused(SecondaryError, FieldsRefused):
-    """Invalid fields of a secondary. `fields` maps each field to its messages."""
+    """A secondary with invalid fields. `fields` maps each field to its messages."""
 
 
 class CertificateRefused(SecondaryError):
@@ -44,11 +44,11 @@ class KeylessRefused(SecondaryError):
 
 
 class TransferRefused(SecondaryError):
-    """The secondary does not get this zone."""
+    """The client is not allowed to transfer this zone, or not now."""
 
 
 class SeesTooLittle(Forbidden):
-    """The token is allowed to change nodes but doesn't see all of every zone, which a secondary could transfer."""
+    """The token is allowed to change nodes but can't read every zone in full, as a secondary could."""
 
     def __init__(self) -> None:
         self.permission = Permission.READ

@@ -1,4 +1,4 @@
-"""Signed messages to one address over TLS (RFC 7858) on one connection, with authenticated answers."""
+"""An exchange of signed messages with one address over one TLS connection (RFC 7858), with authenticated answers."""
 
 import socket
 import ssl
@@ -27,10 +27,10 @@ def exchange_over_tls(
     seconds: float,
     certificates: frozenset[str] = frozenset(),
 ) -> list[Answer]:
-    """Send the messages over TLS and return their answers. Each window has `seconds`. Check the address first.
+    """Check the address, send the messages over TLS and return their answers. Each window has `seconds`.
 
-    The server must present one of the certificates (fingerprints), if any are given. Otherwise only its signatures
-    prove its identity, and TLS protects the questions from eavesdroppers.
+    If `certificates` (fingerprints) are given, the server must present one of them. Otherwise only its signatures prove
+    its identity, and TLS protects the questions from eavesdroppers.
 
     If the server closes the connection, ask once more for the missing answers: NSD closes its connections whenever it
     has loaded a zone.
@@ -46,7 +46,7 @@ def exchange_over_tls(
 
 
 def _answer_of_closed() -> Answer:
-    """Return the answer for a server that closed the connection before it answered."""
+    """Return the error answer for a server that closed the connection before it answered."""
     return Answer(gettext("It ended the connection without an answer."))
 
 
@@ -102,9 +102,9 @@ def _connect_tls(host: str, port: int, seconds: float) -> ssl.SSLSocket:
 def _window(
     stream: ssl.SSLSocket, messages: Sequence[dns.message.Message], key: dns.tsig.Key, seconds: float
 ) -> list[Answer]:
-    """Return the answers to these messages.
+    """Send one window of messages and return their answers.
 
-    A message without an answer in time, or after the connection was closed, gets an answer that describes this.
+    A message without an answer in time, or after the connection was closed, gets an answer with this error.
     """
     deadline = time.monotonic() + seconds
     waiting = with_own_ids(messages)

@@ -1,6 +1,6 @@
-"""Zone transfers without a key, and extra addresses for NOTIFY, as settings of a zone. Verbs.
+"""A zone's settings for transfers without a key and for further NOTIFY addresses. Verbs.
 
-PowerDNS has these as metadata of the zone (ALLOW-AXFR-FROM, ALSO-NOTIFY), and API v1 sets them here.
+PowerDNS has these settings as metadata of the zone (ALLOW-AXFR-FROM, ALSO-NOTIFY). API v1 sets them here.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ AND EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class Keyless:
-    """A zone's settings of transfers without a key. Each row has its author and time."""
+    """A zone's settings for transfers without a key and for NOTIFY. Each row has its author and time."""
 
     opened: OpenZone | None
     notified: list[NoticeAddress]  # by address
@@ -48,7 +48,7 @@ class Keyless:
 
 
 def keyless_of(zone: Zone) -> Keyless:
-    """Return the zone's settings of transfers without a key. Two queries."""
+    """Return the zone's settings for transfers without a key and for NOTIFY. Two queries."""
     opened = OpenZone.objects.filter(zone=zone).select_related("set_by").first()
     return Keyless(opened, list(NoticeAddress.objects.filter(zone=zone).select_related("set_by").order_by("address")))
 
@@ -80,8 +80,8 @@ def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -
 def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: datetime) -> None:
     """Set the addresses that get NOTIFY in addition to secondaries, now and after each publication of the zone.
 
-    Raise RightMissing for a person who isn't allowed to change the zone's settings. Raise KeylessRefused for invalid
-    addresses, or for one that the panel doesn't send to.
+    Raise RightMissing for a person who isn't allowed to change the zone's settings. Raise KeylessRefused for an invalid
+    address, or one that the panel isn't allowed to send to.
     """
     access.require_right(by, zone, Right.SETTINGS)
     faults: dict[str, list[str]] = {}
@@ -114,7 +114,7 @@ def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by:
 
 
 def notify_zone(*, zone: Zone, now: datetime) -> int:
-    """Queue NOTIFY for the zone to all of its secondaries and addresses. Return their number.
+    """Queue NOTIFY for the zone to all of its secondaries and addresses. Return how many there are.
 
     The caller must check the right. NOTIFY reveals only what a publication reveals too.
     """
@@ -128,9 +128,9 @@ def notify_zone(*, zone: Zone, now: datetime) -> int:
 
 
 def note_publications(*, now: datetime) -> int:
-    """Queue NOTIFY for each address of a zone that was published since the last check.
+    """Queue NOTIFY to each address of a zone that was published since the last run.
 
-    Return their number. Idempotent.
+    Return the number of addresses. Idempotent.
     """
     with transaction.atomic():
         if not NoticeAddress.objects.exists():

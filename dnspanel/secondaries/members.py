@@ -1,4 +1,4 @@
-"""The zones of each secondary as rows, with pending NOTIFY and progress for each. Verbs.
+"""One row for each zone of each secondary, with pending NOTIFY and progress. Verbs.
 
 `access.zone_to_transfer` decides about each transfer when it happens. These rows decide about NOTIFY, the catalog's
 members, and the known progress of each zone.
@@ -79,14 +79,14 @@ def head() -> int:
 
 
 def lock_members() -> None:
-    """Lock members until the end of the transaction, because two processes at once would deadlock on rows."""
+    """Lock all members until the end of the transaction. Two processes that change members at once would deadlock."""
     lock_until_commit(Lock.SECONDARY, 0)
 
 
 def note_publications(*, now: datetime) -> int:
     """Queue NOTIFY for each zone published since the last run. Return the number of zones.
 
-    A zone counts once, even with several publications. A zone that the secondary has already fetched is left out.
+    A zone counts once, even if it has several publications. A zone that the secondary has already fetched is left out.
     Members are updated if zones were created or deleted, or if their signing changed. One transaction. Without an
     active secondary, do nothing.
     """
@@ -114,10 +114,11 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
 
     A zone that becomes a member again gets a new label, so that consumers of the catalog reset it. A zone that moves to
     another catalog of the same server keeps its label there, and the old catalog names the new one (`coo`, RFC 9432,
-    section 4.3.1), so that the server keeps its data. It enters the new catalog once the server has read this.
+    section 4.3.1), so that the server keeps its data. The zone enters the new catalog once the server has read the
+    `coo`.
 
-    Knot DNS doesn't support `coo`. It ignores the zone in the new catalog, and removes it when the old catalog does.
-    After that it gets the whole new catalog, including the zone.
+    Knot DNS doesn't support `coo`. It ignores the zone in the new catalog, and removes the zone when the old catalog
+    does. Then it gets the whole new catalog, including the zone.
     """
     with transaction.atomic():
         lock_members()
@@ -163,7 +164,7 @@ def _at_same_server(secondary_id: int) -> dict[int, Secondary]:
 
 
 def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime) -> int:
-    """Write `coo` for members that move to one of the other catalogs. Return the number of members."""
+    """Write `coo` for members that move to one of the `others`' catalogs. Return the number of members."""
     if not secondary.active:
         return 0
     given, count = zones_given_to(secondary), 0
@@ -176,19 +177,19 @@ def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime)
 
 
 def _on_their_way(secondary: Secondary, now: datetime) -> QuerySet[Member, Any]:
-    """Return the ids of zones that move here from another catalog, if the server hasn't read that catalog yet."""
+    """Return the ids of zones that move here from another catalog if the server hasn't read the other catalog yet."""
     leaving = Member.objects.filter(coo=catalog_name(secondary), until=None, zone__isnull=False)
     return leaving.exclude(_is_read(now)).values("zone")
 
 
 def _given_anew(secondary: Secondary, now: datetime) -> int:
-    """Complete the moves from other catalogs that the server has read. Return the number of members."""
+    """Complete the moves from other catalogs whose `coo` the server has read. Return the number of members."""
     left = Member.objects.filter(coo=catalog_name(secondary), until__isnull=False, coo_since__isnull=False)
     return Member.objects.filter(pk__in=left.filter(_is_read(now)).values("pk")).update(coo_since=None)
 
 
 def _is_read(now: datetime) -> Q:
-    """Return the condition for members whose catalog the server has read, or had enough time to read."""
+    """Return the condition for members whose catalog the server has read, or has had enough time to read."""
     return Q(secondary__catalog_fetched=F("secondary__catalog_serial")) | Q(coo_since__lte=now - UNTIL_READ)
 
 
@@ -197,7 +198,7 @@ def _next_serial(secondary: Secondary) -> int:
 
 
 def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> None:
-    """Set the serial of the catalog and queue NOTIFY for it. With `floor`, drop the changes before it."""
+    """Set the catalog's serial and queue NOTIFY for the catalog. With `floor`, drop the history before the serial."""
     moved: dict[str, Any] = {"catalog_serial": serial, "catalog_notify_at": now, "catalog_attempts": 0}
     if floor:
         moved["catalog_floor"] = serial
@@ -205,9 +206,9 @@ def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> N
 
 
 def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datetime) -> int:
-    """Make these zones members from this serial on. Return their number. One statement, for 100,000s of zones.
+    """Make these zones members from this serial on. Return their number. One statement, even for 100,000s of zones.
 
-    For many zones, NOTIFY is queued only for the catalog, and their serials are queried gradually.
+    If there are many zones, NOTIFY is queued only for the catalog, and the zones' serials are queried gradually.
     """
     try:
         sql, parameters = zones.values_list("pk", "name").query.sql_with_params()
@@ -225,7 +226,7 @@ def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datet
 
 
 def _regroup(secondary: Secondary, serial: int) -> bool:
-    """Put each member into the group of its first tag. Return True if a member from before this serial changed."""
+    """Put each member into the catalog group of its first tag. Return True if a member from before `serial` changed."""
     present = Member.objects.filter(secondary=secondary, until=None)
     if not secondary.group_tags and not present.exclude(catalog_group="").exists():
         return False
@@ -235,7 +236,7 @@ def _regroup(secondary: Secondary, serial: int) -> bool:
 
 
 def notify_all(*, secondary_id: int, now: datetime) -> None:
-    """Queue NOTIFY for every zone of the secondary, and for its catalog."""
+    """Queue NOTIFY for every zone of the secondary and for the catalog."""
     present = Member.objects.filter(secondary=secondary_id, until=None, coo="")
     present.update(notify_at=now, attempts=0, question_at=now)
     Secondary.objects.filter(pk=secondary_id).update(catalog_notify_at=now, catalog_attempts=0, noted=head())
@@ -251,7 +252,7 @@ def _moves_members(after: int, up_to: int) -> bool:
 
 
 def _forget_old(secondary_id: int) -> None:
-    """Delete members that left, except the most recent ones, which the catalog's IXFR needs."""
+    """Delete former members, except the most recent ones, which the catalog's IXFR needs."""
     gone = Member.objects.filter(secondary=secondary_id, until__isnull=False).order_by("-until", "-pk")
     past = gone.values_list("until", flat=True)[MOST_GONE : MOST_GONE + 1]
     for until in past:

@@ -1,4 +1,4 @@
-"""Secondaries and the state of their zones. Models only store and constrain. Other modules write."""
+"""Secondaries and the state of their zones. These models only store and constrain data; other modules write it."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -23,7 +23,7 @@ class Kind(models.TextChoices):
 
 
 class ZoneChoice(models.TextChoices):
-    """The zones that a secondary transfers."""
+    """How the zones of a secondary are chosen."""
 
     ALL = "all", gettext_lazy("every zone")
     TAG = "tag", gettext_lazy("the zones with a tag")
@@ -32,7 +32,7 @@ class ZoneChoice(models.TextChoices):
 
 
 class Transport(models.TextChoices):
-    """The allowed transports of a secondary's transfers. Its key signs each message over any transport."""
+    """The transports that a secondary is allowed to use for transfers. On all of them, its key signs each message."""
 
     ANY = "any", gettext_lazy("TCP or TLS")
     TLS = "tls", gettext_lazy("TLS only")
@@ -104,9 +104,10 @@ class Secondary(models.Model):
 
 
 class Member(models.Model):
-    """A zone that a secondary transfers, and the secondary's serial of the zone.
+    """A zone that a secondary transfers, with the serial that the secondary has.
 
-    A member that left keeps its label, and its first and last serial, while the catalog's IXFR needs them.
+    The row of a former member keeps its label and its first and last catalog serial while the catalog's IXFR needs
+    them.
     """
 
     secondary = models.ForeignKey(Secondary, on_delete=models.CASCADE, related_name="members", db_index=False)
@@ -169,7 +170,7 @@ class Member(models.Model):
 
 
 class OpenZone(models.Model):
-    """A zone that clients in these networks can transfer without a key. `keyless` writes it."""
+    """A zone that clients in these networks can transfer without a key. The module `keyless` writes these rows."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     networks = ArrayField(models.CharField(max_length=49))  # as CIDR
@@ -181,14 +182,14 @@ class OpenZone(models.Model):
 
 
 class KeyTransfer(models.Model):
-    """The time of the last transfer of a signed zone by a token's key: that client needs new signatures too."""
+    """The last time that a token's key transferred a signed zone. Such a client needs renewed signatures too."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     at = models.DateTimeField()
 
 
 class NoticeAddress(models.Model):
-    """An address that gets unsigned NOTIFY for a zone, in addition to its secondaries. `keyless` writes it."""
+    """An address that gets unsigned NOTIFY for a zone, in addition to its secondaries. `keyless` writes these rows."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     address = models.CharField(max_length=47)
@@ -210,7 +211,7 @@ class NoticeAddress(models.Model):
 
 
 class NoticeMark(models.Model):
-    """The sequence up to which publications have led to NOTIFY to zones' addresses."""
+    """The sequence up to which NOTIFY to zones' addresses has been queued for publications."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField(default=0)
@@ -220,9 +221,9 @@ class NoticeMark(models.Model):
 
 
 class ServerCertificate(models.Model):
-    """The gateway's TLS certificate from the panel's authority, for use without an operator's certificate.
+    """The gateway's TLS certificate from the panel's authority, used if the operator provides no certificate.
 
-    Its key is encrypted.
+    Its private key is encrypted.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

@@ -1,4 +1,4 @@
-"""Sending of waiting NOTIFY messages (RFC 1996), with retries after growing pauses. Queries for serials do the same."""
+"""The sender of waiting NOTIFY messages (RFC 1996). It tries again after growing pauses, as serial queries do."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Sent:
 
 
 def is_somebody_told() -> bool:
-    """Return True if any server gets NOTIFY for any zone. One query, planned once."""
+    """Return True if any secondary or address gets NOTIFY for any zone. One query, planned once."""
     with prepared_cursor() as cursor:
         cursor.execute(_IS_SOMEBODY_TOLD)
         return bool(cursor.fetchone()[0])
@@ -79,7 +79,7 @@ def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange
 
 
 def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
-    """Send waiting NOTIFY to zones' addresses, unsigned, and record the results. At most AT_ONCE, as in `send_due`."""
+    """Send waiting NOTIFY, unsigned, to zones' addresses, and record the results. At most AT_ONCE, as in `send_due`."""
     now = clock()
     waiting = NoticeAddress.objects.filter(notify_at__lte=now).select_related("zone").order_by("notify_at", "pk")
     by_address: dict[str, list[NoticeAddress]] = {}
@@ -100,7 +100,7 @@ def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exc
 def _notify(
     secondary: Secondary, waiting: Sequence[Member], send: Exchange
 ) -> tuple[list[Member], dict[tuple[str, int], list[Member]]]:
-    """Return the members that answered NOTIFY, and the others grouped by fault and number of earlier attempts."""
+    """Send NOTIFY. Return the answered members, and the others grouped by fault and number of earlier attempts."""
     messages = _messages([(member.zone_id, member.zone_name) for member in waiting])
     # A server with several addresses is tried at the next one each time.
     address = secondary.addresses[waiting[0].attempts % len(secondary.addresses)]

@@ -1,4 +1,4 @@
-"""Queries for pages and APIs: secondaries with their state, and the zones of one, paged by name."""
+"""Queries for pages and APIs: secondaries with their state, and the zones of one secondary, paged by name."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class SecondaryRow:
-    """A secondary in the list: its number of zones, how many are behind, and the time of the longest delay."""
+    """A secondary in the list, with its number of zones, how many of them are behind, and since when."""
 
     secondary: Secondary
     zones: int
@@ -29,7 +29,7 @@ class SecondaryRow:
 
 @dataclass(frozen=True, slots=True)
 class LateSecondary:
-    """A secondary that is behind with some zones beyond its bound, or that has been silent as long."""
+    """A secondary that has been behind with some zones, or silent, for longer than its bound."""
 
     name: str
     zones: int
@@ -40,7 +40,7 @@ class LateSecondary:
 
 @dataclass(frozen=True, slots=True)
 class DifferingSecondary:
-    """A secondary whose answers differ from some of its zones despite equal serials."""
+    """A secondary whose answers differ from some zones in spite of equal serials."""
 
     name: str
     zones: int
@@ -75,24 +75,24 @@ ORDER BY s.name, m.differs_since, m.zone_name"""
 
 
 def differing_secondaries() -> list[DifferingSecondary]:
-    """Return the secondaries whose answers differ from a zone. One query."""
+    """Return the secondaries whose answers differ from at least one zone. One query."""
     with connection.cursor() as cursor:
         cursor.execute(_DIFFERING)
         return [DifferingSecondary(*row) for row in cursor.fetchall()]
 
 
 def gets_all_of(secondary: Secondary, zone: Zone) -> bool:
-    """Return True if the secondary must get the whole zone with the next change, because its answers differ."""
+    """Return True if the next transfer must be a full one because the secondary's answers differ from the zone."""
     return Member.objects.filter(secondary=secondary, zone=zone, until=None, differs_since__isnull=False).exists()
 
 
 def is_late(secondary: Secondary, behind_since: datetime, now: datetime) -> bool:
-    """Return True if the secondary is behind for longer than its bound."""
+    """Return True if the secondary has been behind for longer than its bound."""
     return now - behind_since > timedelta(seconds=secondary.lag_bound)
 
 
 def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, int]:
-    """Return the state of the zone at the secondary as a word, and the seconds it is behind."""
+    """Return the state of the zone at the secondary as a word, and how many seconds the zone is behind."""
     word = _word(secondary, member.behind_since, now, differs=member.differs_since is not None)
     if not secondary.active or member.behind_since is None:
         return word, 0
@@ -100,7 +100,7 @@ def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, 
 
 
 def secondary_rows(person: Person) -> list[SecondaryRow]:
-    """Return every secondary by name, with two queries for all."""
+    """Return all secondaries that the person can see, ordered by name. Two queries in total."""
     found = list(secondaries_visible_to(person).order_by("name"))
     return _rows(found)
 
@@ -113,7 +113,7 @@ def secondary_row(secondary: Secondary) -> SecondaryRow:
 def members_page(
     person: Person, secondary: Secondary, *, search: str = "", behind: bool = False, after: str = "", limit: int = 50
 ) -> list[Member]:
-    """Return the secondary's zones that the person can see, after the name `after`.
+    """Return a page of the secondary's zones that the person can see. It starts after the name `after`.
 
     `behind` selects only zones that are behind.
     """

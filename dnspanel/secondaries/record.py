@@ -1,4 +1,4 @@
-"""Counters and audit entries for transfers to secondaries and for refusals, limited in number. Verbs."""
+"""Counters and audit entries about transfers to secondaries and about refusals. Refusals are written rarely. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ _EVERY = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class CompletedTransfer:
-    """One completed transfer: the secondary's new serial, AXFR or IXFR, and the size."""
+    """One completed transfer: the serial that the secondary got, AXFR or IXFR, and the size."""
 
     serial: int
     how: str
@@ -33,7 +33,7 @@ class CompletedTransfer:
 
 
 def note_transfer(*, secondary_id: int, zone_id: int, carried: CompletedTransfer, now: datetime) -> None:
-    """Record the transfer in the zone's row. After a transfer of the current serial the zone is no longer behind."""
+    """Record the transfer in the zone's row. If the serial is the current one, the zone is no longer behind."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(
         transferred_at=now,
@@ -54,14 +54,14 @@ def note_key_transfer(*, zone_id: int, now: datetime) -> None:
 
 
 def note_catalog(*, secondary_id: int, serial: int) -> None:
-    """Record the secondary's serial of the catalog. Members that leave this catalog can then enter another one."""
+    """Record which serial of the catalog the secondary has. Members that leave this catalog can then enter another."""
     Secondary.objects.filter(pk=secondary_id).exclude(catalog_fetched=serial).update(catalog_fetched=serial)
     if Member.objects.filter(secondary=secondary_id, coo_since__isnull=False).exists():
         transaction.on_commit(lambda: moves_read.send_robust(sender=Member), robust=True)
 
 
 def note_not_now(*, secondary_id: int, zone_id: int, now: datetime) -> None:
-    """Record that the secondary couldn't get the zone now, and queue another NOTIFY for it soon."""
+    """Record that the zone couldn't be transferred to the secondary now, and queue another NOTIFY soon."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(notify_at=now + TOLD_AGAIN_AFTER, attempts=0)
 
@@ -95,7 +95,7 @@ def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime,
 
 
 def note_answered(*, member_ids: list[int], sent_at: datetime, now: datetime) -> None:
-    """Record that NOTIFY for these zones was answered. NOTIFY for publications since `sent_at` still waits."""
+    """Record that NOTIFY for these zones was answered. NOTIFY that was queued after `sent_at` still waits."""
     members = Member.objects.filter(pk__in=member_ids)
     members.update(notified_at=now, notify_error="")
     members.filter(notify_at__lte=sent_at).update(notify_at=None, attempts=0)
@@ -104,16 +104,16 @@ def note_answered(*, member_ids: list[int], sent_at: datetime, now: datetime) ->
 def note_unanswered(*, member_ids: list[int], error: str, sent_at: datetime, next_at: datetime | None) -> None:
     """Record that NOTIFY for these zones wasn't answered, and the time of the next attempt.
 
-    None means that the next attempt follows the next publication.
+    If `next_at` is None, there is no attempt before the next publication.
     """
     waiting = Member.objects.filter(pk__in=member_ids, notify_at__lte=sent_at)
     waiting.update(notify_at=next_at, attempts=F("attempts") + 1, notify_error=shortened(error, 200))
 
 
 def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetime | None, now: datetime) -> None:
-    """Record that NOTIFY to a zone's address was answered (no error), or the time of the next attempt (or None).
+    """Record the result of NOTIFY to a zone's address: no `error`, or an error and the time of the next attempt.
 
-    NOTIFY for a publication since `sent_at` still waits.
+    If `next_at` is None, there is no other attempt. NOTIFY that was queued after `sent_at` still waits.
     """
     row = NoticeAddress.objects.filter(pk=row_id)
     row.update(notify_error=shortened(error, 200), **({} if error else {"notified_at": now}))
@@ -122,15 +122,15 @@ def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetim
 
 
 def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: datetime | None, attempts: int) -> None:
-    """Record that NOTIFY for the catalog was answered (None), or the time of the next attempt."""
+    """Record that NOTIFY for the catalog was answered (`next_at` is None), or the time of the next attempt."""
     waiting = Secondary.objects.filter(pk=secondary_id, catalog_notify_at__lte=sent_at)
     waiting.update(catalog_notify_at=next_at, catalog_attempts=attempts)
 
 
 def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: datetime, now: datetime) -> None:
-    """Record the serial in the secondary's answer. If it is older than the panel's, the zone is behind from now on.
+    """Record the serial that the secondary answered. If it isn't the panel's serial, the zone is behind from now on.
 
-    A query about a publication since `asked_at` still waits.
+    A query that was queued after `asked_at` still waits.
     """
     member = Member.objects.filter(pk=member_id)
     member.update(served_serial=serial, served_at=now, question_error="")
@@ -140,7 +140,7 @@ def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: dat
 
 
 def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
-    """Record how the secondary's answers differ from the zone, and since when. An empty text means no difference."""
+    """Record how the secondary's answers differ from the zone, and since when. `difference` is empty if they don't."""
     since = Coalesce("differs_since", Value(now)) if difference else None
     Member.objects.filter(pk=member_id).update(
         compared_at=now, difference=shortened(difference, 500), differs_since=since
@@ -148,7 +148,7 @@ def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
 
 
 def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, next_at: datetime) -> None:
-    """Record that the secondary answered without a serial. Queries about later publications still wait."""
+    """Record that the secondary gave no serial. Queries that were queued after `asked_at` still wait."""
     members = Member.objects.filter(pk__in=member_ids)
     members.update(question_error=shortened(error, 200))
     members.filter(question_at__lte=asked_at).update(question_at=next_at)
@@ -160,7 +160,7 @@ def note_untold(*, member_ids: list[int], now: datetime) -> None:
 
 
 def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
-    """Record since when the secondary answers no query, or that it answers again."""
+    """Record that the secondary is silent, keeping an earlier start, or that it answers again."""
     secondary = Secondary.objects.filter(pk=secondary_id)
     if is_silent:
         secondary.filter(silent_since=None).update(silent_since=now)
@@ -169,14 +169,14 @@ def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
 
 
 class _Refusals:
-    """Counts unwritten refusals by secondary."""
+    """Counters, by secondary, of refusals that haven't been written yet."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._waiting: dict[int, tuple[int, int, datetime]] = {}  # how many, how many at once are left, last written
 
     def take(self, secondary_id: int, now: datetime) -> int:
-        """Return the number of refusals to write now, including this one; 0 leaves it for a later write."""
+        """Count a refusal. Return how many refusals to write now, or 0 if a later call will write them."""
         with self._lock:
             count, left, written = self._waiting.get(secondary_id, (0, _AT_ONCE, now))
             if now - written >= _EVERY:

@@ -1,7 +1,7 @@
 """Comparison of a server's answers with a zone: some RRsets, the keys, and whether answers are signed.
 
 An equal serial proves too little. A server that missed a deletion in an IXFR, or got other content under the same
-serial, looks in sync for ever. Answers that depend on more than the RRset itself aren't compared: below delegations and
+serial, looks in sync forever. Answers that depend on more than the RRset itself aren't compared: below delegations and
 DNAME, where a wildcard can answer, and computed types.
 """
 
@@ -59,18 +59,18 @@ Values = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A question and the values expected in its answer, in DNSSEC canonical form (none if there is no such RRset)."""
+    """A question and the values that its answer must have, in DNSSEC canonical form. No values: no such RRset."""
 
     name: str
     type: int
     values: Values
 
     def question(self) -> dns.message.Message:
-        """Return the query message. It also requests signatures."""
+        """Return the query message, which also requests signatures."""
         return _question(self.name, self.type)
 
     def difference(self, message: dns.message.Message | None) -> str:
-        """Return the fault in the answer, or an empty string if it is correct or inconclusive."""
+        """Return the fault in the answer, or an empty string if the answer is correct or inconclusive."""
         found = None if message is None else _values_in(message, self.name, self.type)
         if found is None or found == self.values:
             return ""
@@ -85,8 +85,8 @@ class Expected:
 def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
     """Return the difference between a server's answers and the zone, "" if there is none, None if unknown.
 
-    The comparison starts at the label `place`. A difference is checked a second time, because one address can be
-    several servers. The result is unknown if the server's data or the zone changed in between.
+    The sample starts at the label `place`. A difference is checked a second time, because one address can be several
+    servers. The result is unknown if the server's data or the zone changed in between.
     """
     state = signing_of(zone)
     expected = [*_keys(zone, state), *_expected_of_sample(zone, place)]
@@ -101,7 +101,7 @@ def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
 
 
 def _differences(zone: Zone, state: SigningState, expected: Sequence[Expected], ask: Ask) -> list[str] | None:
-    """Return every difference, or None if the server doesn't answer with the zone's serial."""
+    """Return every difference, or None if the server doesn't have the zone's current serial."""
     soa, *answers = ask([_question(zone.name, rdtypes.SOA), *(each.question() for each in expected)])
     if soa.message is None or _serial_in(soa.message, zone.name) != zone.serial:
         return None
@@ -124,7 +124,7 @@ def _signing_difference(message: dns.message.Message, *, is_signed: bool) -> str
 
 
 def _keys(zone: Zone, state: SigningState) -> Iterator[Expected]:
-    """Yield the keys that the zone must have. Nothing is yielded if the zone has keys but isn't signed."""
+    """Yield the DNSKEY RRset that the server must have, or nothing if the zone has keys but isn't signed."""
     if state.is_signed != (state.presigned or bool(state.keys)):
         return
     own = {key.dnskey for key in keys_of(zone, state) if key.published}
@@ -162,7 +162,7 @@ def _sample(zone: Zone, place: str) -> list[Key]:
 
 
 def _around(name: str, zone: str) -> list[str]:
-    """Return the names between this one and the zone's apex, and the wildcards that could answer for this name."""
+    """Return the names above this one up to the zone's apex, and the wildcards that could answer for this name."""
     found: list[str] = []
     above = names.parent(name) if name != zone else None
     while above is not None:
@@ -174,7 +174,7 @@ def _around(name: str, zone: str) -> list[str]:
 def _is_answered_plainly(
     name: str, type: int, zone: str, types: Mapping[str, set[int]], around: Iterable[str], *, exists: bool
 ) -> bool:
-    """Return True if only the RRset, or its absence, determines the answer."""
+    """Return True if the answer depends only on the RRset itself, or on its absence."""
     here = types.get(name, set())
     if here & COMPUTED or (rdtypes.CNAME in here and type != rdtypes.CNAME):
         return False
@@ -202,7 +202,7 @@ def _read(type: int, wire: bytes) -> dns.rdata.Rdata:
 
 
 def _values_in(message: dns.message.Message, name: str, type: int) -> Values | None:
-    """Return the values of the RRset in the answer, or None for a truncated answer or an error."""
+    """Return the RRset's values in the answer, or None if the answer is truncated or an error."""
     if message.flags & dns.flags.TC or message.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         return None
     owner = dns.name.from_text(name)

@@ -1,4 +1,4 @@
-"""Queries for the SOA of each zone at secondaries, after a publication and in slow rounds.
+"""Queries for the SOA of each zone at secondaries, soon after a publication and otherwise in slow rounds.
 
 Only an answer proves that a secondary is in sync: after a transfer it has the zone, but might not serve it. The serial
 doesn't prove the rest of the zone, so more of it is queried at intervals (`samples`).
@@ -45,13 +45,13 @@ _LABEL = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 
 def secondaries_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of active secondaries with a zone to query now."""
+    """Return the ids of active secondaries that have a zone whose query is due."""
     due = Member.objects.filter(secondary__active=True, question_at__lte=now, until=None)
     return sorted(due.order_by().values_list("secondary", flat=True).distinct())
 
 
 def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange | None = None) -> Sent:
-    """Query the secondary for the SOA of due zones, at most AT_ONCE, and record its answers."""
+    """Query the secondary for the SOAs of due zones, at most AT_ONCE, and record the answers."""
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
     due = Member.objects.filter(secondary=secondary_id, until=None, question_at__lte=now).order_by("question_at", "pk")
@@ -95,9 +95,9 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
 
 
 def _is_to_be_compared(member: Member, now: datetime) -> bool:
-    """Return True if a comparison is due: at first, once a day, and after a transfer an hour after the last one.
+    """Return True if a comparison is due: the first one, daily, or after a transfer but an hour after the last one.
 
-    A secondary doesn't have to answer queries about a catalog.
+    Catalogs aren't compared, because a secondary doesn't have to answer queries about them.
     """
     if member.zone is None or member.zone.is_catalog:
         return False
@@ -115,7 +115,7 @@ def _longest_ago(members_: Sequence[Member]) -> list[Member]:
 def _compare(
     secondary: Secondary, chosen: Sequence[Member], address: str, send: Exchange, clock: Callable[[], datetime]
 ) -> None:
-    """Compare the secondary's answers for these zones with their content, and record the differences."""
+    """Compare the secondary's answers about these zones with the zones' content, and record the differences."""
     key = key_of(secondary)
     for member in chosen:
         if member.zone is None:
@@ -145,7 +145,7 @@ def _exchange_of(secondary: Secondary) -> Exchange:
 
 
 def _address_of(secondary: Secondary, now: datetime) -> str:
-    """Return the secondary's first address, or each address in turn while it is silent."""
+    """Return the secondary's first address. While the secondary is silent, return each of its addresses in turn."""
     turn = int(now.timestamp() / AFTER_SILENCE.total_seconds()) if secondary.silent_since else 0
     return secondary.addresses[turn % len(secondary.addresses)]
 
@@ -170,10 +170,10 @@ def _is_to_be_told_again(member: Member, serial: int, now: datetime) -> bool:
 
 
 def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:
-    """Return the time of the next query after silence. It is soon if a publication or transfer was recent.
+    """Return the time of the next query after no answer. It is soon if a publication or transfer was recent.
 
     A server that loads a zone can be silent for a moment. A server that has been silent for long gets the normal pause,
-    because it would otherwise take the places of others.
+    because it would otherwise take the slots of other servers.
     """
     since = max((at for at in (member.behind_since, member.transferred_at) if at is not None), default=None)
     is_away = secondary.silent_since is not None and now - secondary.silent_since >= AFTER_SILENCE

@@ -1,6 +1,6 @@
-"""Catalog zones (RFC 9432): the name of a secondary's catalog, and the records of its members.
+"""Catalog zones (RFC 9432): the name of a secondary's catalog, and the records of the catalog's members.
 
-The record of a member is at `<label>.zones.<catalog>`. A zone gets a new label each time it becomes a member, so that
+A member's record is at `<label>.zones.<catalog>`. A zone gets a new label each time it becomes a member, so that
 consumers of the catalog reset the zone (RFC 9432, section 5.6).
 """
 
@@ -37,12 +37,12 @@ def is_catalog_of(secondary: Secondary, name: str) -> bool:
 
 
 def soa_of(secondary: Secondary, serial: int) -> RRset:
-    """Return the SOA of the catalog at this serial."""
+    """Return the SOA of the secondary's catalog with this serial."""
     return catalog_soa(catalog_name(secondary), serial)
 
 
 def catalog_soa(name: str, serial: int) -> RRset:
-    """Return the SOA of the catalog zone with this name."""
+    """Return the SOA of the catalog zone with this name, with this serial."""
     return RRset(name, rdtypes.SOA, TTL, (f"{NOWHERE} {NOWHERE} {serial} {_TIMERS}",))
 
 
@@ -63,7 +63,7 @@ def member_owner(catalog: str, label: str) -> str:
 def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str = "", ttl: int = TTL) -> list[RRset]:
     """Return the records of a member, with its group and its `coo` (RFC 9432, section 4.3).
 
-    The TTL must never change, because consumers with IXFR take a record with another TTL for a new one.
+    The TTL must never change: IXFR consumers would treat a record with another TTL as a new member.
     """
     owner = member_owner(catalog, label)
     found = [RRset(owner, rdtypes.PTR, ttl, (zone_name,))]
@@ -75,7 +75,7 @@ def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str
 
 
 def members_of(secondary: Secondary) -> Iterator[RRset]:
-    """Yield the records of all members, with only a limited number in memory."""
+    """Yield the records of all members. Only a limited number is in memory at a time."""
     name = catalog_name(secondary)
     members = Member.objects.filter(secondary=secondary, until=None).order_by("pk")
     for row in members.values_list(*_MEMBER).iterator(2_000):
@@ -83,7 +83,7 @@ def members_of(secondary: Secondary) -> Iterator[RRset]:
 
 
 def changes_since(secondary: Secondary, serial: int, *, most: int) -> tuple[list[RRset], list[RRset]] | None:
-    """Return the member records removed and added since this serial, or None if unknown or more than `most`."""
+    """Return the member records (removed, added) since this serial, or None if unknown or more than `most`."""
     if not secondary.catalog_floor <= serial <= secondary.catalog_serial:
         return None
     name = catalog_name(secondary)

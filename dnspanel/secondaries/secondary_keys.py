@@ -1,4 +1,4 @@
-"""The TSIG keys of secondaries, for checks of signatures by the gateway and for messages to secondaries."""
+"""The TSIG keys of secondaries. The gateway checks signatures with them, and messages to secondaries are signed."""
 
 import base64
 from datetime import datetime
@@ -21,7 +21,7 @@ def key_of(secondary: Secondary) -> dns.tsig.Key:
 
 
 def good_keys_of(secondary: Secondary, now: datetime) -> list[dns.tsig.Key]:
-    """Return the keys that the secondary can sign with: its own and, for a time after a rotation, the old one."""
+    """Return the keys that the secondary can sign with: the current one and, for a time after rotation, the old one."""
     found = [key_of(secondary)]
     if secondary.old_secret is not None and secondary.old_secret_until is not None and secondary.old_secret_until > now:
         found.append(_key(secondary, secondary.old_secret))

@@ -1,4 +1,4 @@
-"""Parsing of addresses with ports, and of networks, as people type them. Pure."""
+"""The forms in which people type addresses with ports, and networks, and their stored forms. Pure."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
@@ -33,7 +33,7 @@ def tls_host_and_port(address: str) -> tuple[str, int]:
 
 
 def canonical_network(text: str) -> str | None:
-    """Return the network in CIDR form. A single address is a network of its own. None if the text is neither."""
+    """Return the network in CIDR form, or None for an invalid text. A single address is a network too."""
     try:
         return str(ip_network(text.strip()))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The gateway's certificate for TLS (RFC 9103), from the operator's files or the panel's own authority. Verbs."""
+"""The gateway's TLS certificate (RFC 9103), from the operator's files or from the panel's own authority. Verbs."""
 
 import base64
 import hashlib
@@ -50,7 +50,7 @@ class ServerIdentity:
 
 
 def tls_endpoint(*, now: datetime) -> TlsEndpoint | None:
-    """Return the gateway's TLS endpoint for configurations, or None without TLS or a certificate."""
+    """Return the gateway's TLS endpoint for secondaries' configurations, or None without TLS or a certificate."""
     if not settings.UPDATE_TLS_PORT:
         return None
     try:
@@ -71,7 +71,7 @@ def server_identity(*, now: datetime) -> ServerIdentity:
 
 
 def ensure_own(*, now: datetime) -> ServerCertificate:
-    """Create the gateway's certificate, or renew it if due, and return it. Its key never changes. Idempotent."""
+    """Return the gateway's own certificate. Create it, or renew it if due. Its key never changes. Idempotent."""
     found = ServerCertificate.objects.first()
     if found is not None and not certificate_is_due(found.pem, now):
         return found

@@ -1,4 +1,4 @@
-"""Certificates of secondaries' servers, pasted by a person. Pure."""
+"""Certificates of secondaries, as pasted by a person. Pure."""
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -13,7 +13,7 @@ _LEAST_RSA_BITS = 2048  # OpenSSL takes no fewer
 
 
 def canonical_certificates(text: str) -> str:
-    """Return the certificates in their stored form, "" for an empty text. Raise CertificateRefused."""
+    """Return the certificates in their stored form, or "" for an empty text. Raise CertificateRefused."""
     if text.strip() and len(text) > LONGEST:
         raise CertificateRefused(gettext("At most {longest:,} characters.").format(longest=LONGEST))
     try:

@@ -1,4 +1,4 @@
-"""Actions of people and tokens on secondaries: create, change, rotate the key, delete. Verbs."""
+"""Changes to secondaries by people and tokens: create, change, rotate the key, delete. Verbs."""
 
 import base64
 import secrets as chance
@@ -82,7 +82,7 @@ def create_secondary(
     algorithm: str = "hmac-sha256",
     form_id: UUID | None = None,
 ) -> NewSecondary:
-    """Create a secondary, which can transfer zones and gets NOTIFY at once. A form sent twice creates only one.
+    """Create a secondary. It can transfer zones and gets NOTIFY at once. A form sent twice creates only one.
 
     Raise Forbidden, or SecondaryRefused with the invalid fields.
     """
@@ -163,7 +163,7 @@ def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, no
 
 
 def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
-    """Replace the secret of the secondary's key and return the new one (Base64). The old one is accepted for a day."""
+    """Replace the secret of the secondary's key. Return the new secret (Base64). The old one is accepted for a day."""
     actor = require_set_up(by)
     secret = _new_secret()
     with transaction.atomic():
@@ -176,7 +176,7 @@ def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
 
 
 def delete_secondary(*, secondary: Secondary, by: User | Actor, now: datetime) -> None:
-    """Delete the secondary and its state, so that it can't transfer anything. A second call changes nothing."""
+    """Delete the secondary and its state. It then can't transfer anything. A second call changes nothing."""
     actor = require_set_up(by)
     with transaction.atomic():
         if Secondary.objects.filter(pk=secondary.pk).delete()[0]:
@@ -194,7 +194,7 @@ def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None
 
 
 def terms_of(secondary: Secondary) -> Terms:
-    """Return the secondary's current settings. No query, except for the names of listed zones."""
+    """Return the secondary's current settings. The only query is for the names of listed zones."""
     is_listed = secondary.choice == ZoneChoice.LIST
     return Terms(
         name=secondary.name,
@@ -303,7 +303,7 @@ def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> li
 
 
 def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """Return the tags that become groups of a catalog, in the given order. Add errors to `faults`."""
+    """Return the tags whose zones form a group in the catalog, in the given order. Add errors to `faults`."""
     if len(texts) > MOST_GROUPS:
         _add(faults, "group_tags", gettext("At most {most_groups} groups.").format(most_groups=MOST_GROUPS))
         return []
@@ -317,7 +317,7 @@ def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> 
 
 
 def _certificate(terms: Terms, faults: dict[str, list[str]]) -> str:
-    """Return the canonical certificates, checked against transport and TLS port. Add errors to `faults`."""
+    """Return the canonical certificates, checked against the transport and TLS port. Add errors to `faults`."""
     found = ""
     try:
         found = canonical_certificates(terms.certificate)

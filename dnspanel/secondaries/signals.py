@@ -1,4 +1,4 @@
-"""The signal that messages to secondaries are waiting. It doesn't name them."""
+"""The signal that messages to secondaries are waiting. It doesn't name the secondaries."""
 
 from django.dispatch import Signal
 

@@ -1,7 +1,7 @@
-"""Transfers of signed zones: signatures by ring 0, and weekly publications that renew them. Verbs.
+"""Transfers of signed zones: ring 0 signs them, and weekly publications renew the signatures. Verbs.
 
 Keys never leave the panel and its nodes. Ring 0's PowerDNS has the same data as every node, and signs a zone when it is
-asked to transfer it. The gateway forwards this transfer (docs/adr/0022).
+asked to transfer the zone. The gateway forwards this transfer (docs/adr/0022).
 """
 
 from datetime import datetime, timedelta
@@ -26,10 +26,10 @@ def signer() -> Node | None:
 
 
 def withheld() -> Q:
-    """Return the condition for zones that aren't transferred because no node can transfer them signed.
+    """Return the condition for signed zones that aren't transferred, because no node can transfer them signed.
 
-    With ring 0 these are the zones with narrow NSEC3. PowerDNS computes their NSEC3 records for each query, so they
-    can't be transferred.
+    Without ring 0 these are all signed zones. With ring 0 these are the zones with narrow NSEC3: PowerDNS computes
+    their NSEC3 records for each query.
     """
     signings = Signing.objects.filter(zone=OuterRef("pk"), is_signed=True)
     return Q(Exists(signings if signer() is None else signings.filter(state__nsec3__3=True)))

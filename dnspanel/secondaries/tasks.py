@@ -1,7 +1,7 @@
 """Tasks of secondaries: `celery worker -Q push --pool=threads`.
 
-Tasks carry nothing or a secondary's id, and do all due work they find. Beat enqueues them again, in case a wake-up was
-lost. No publication waits for them.
+A task gets at most a secondary's id, and does all due work that it finds. Beat enqueues the tasks again, in case a
+wake-up was lost. No publication waits for them.
 """
 
 import threading
@@ -37,7 +37,7 @@ def follow_publications() -> None:
 
 @shared_task(ignore_result=True)
 def drive_secondaries() -> None:
-    """Do the work of `follow_publications` if a wake-up was lost, send due NOTIFY again, and start due queries."""
+    """Repeat `follow_publications` in case a wake-up was lost, send due NOTIFY again, and start due queries."""
     with while_postgresql_answers():
         if Secondary.objects.filter(active=True).exists():
             members.note_publications(now=timezone.now())
@@ -50,7 +50,7 @@ def drive_secondaries() -> None:
 
 @shared_task(ignore_result=True)
 def ask_secondary(secondary_id: int) -> None:
-    """Query one secondary for due serials. Late, missing or repeated runs do no harm."""
+    """Query one secondary for the serials that are due. Late, missing or repeated runs do no harm."""
 
     def ask() -> bool:
         return _is_full(
@@ -62,7 +62,7 @@ def ask_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def follow_members() -> None:
-    """Update the members of every secondary, also after a change of only a tag or a team."""
+    """Update the members of every secondary, even if only a zone's tag or team has changed."""
     with while_postgresql_answers():
         for pk in Secondary.objects.filter(active=True).values_list("pk", flat=True):
             members.follow(secondary_id=pk, now=timezone.now())
@@ -80,7 +80,7 @@ def notify_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def renew_signatures() -> None:
-    """Publish this week's signatures of transferred zones, some hundred at a time, so that servers fetch them."""
+    """Publish this week's signatures of transferred zones, some hundred at a time, so that servers transfer them."""
     _while_more(Lock.NEW_SIGNATURES, 0, lambda: signed_zones.publish_due_signatures(now=timezone.now()) > 0)
 
 
@@ -91,7 +91,7 @@ def notify_addresses() -> None:
 
 
 def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
-    """Run `_while_more` in one of a few slots. Do nothing if all are in use."""
+    """Run `_while_more` in one of a few slots. Do nothing if all slots are in use."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again when there is a place
     try:
@@ -125,5 +125,5 @@ def wake_follower(**_: Any) -> None:
 
 
 def wake_after_moves(**_: Any) -> None:
-    """Wake `follow_members` after a server has read where some members moved."""
+    """Wake `follow_members` after a server has read the `coo` of some members."""
     wake(follow_members)

@@ -1,4 +1,4 @@
-"""Exchange of many messages with one address over UDP. With a key, answers are authenticated."""
+"""An exchange of many messages with one address over UDP. With a key, answers are authenticated."""
 
 import select
 import socket
@@ -42,12 +42,12 @@ class Answer:
 
 
 def not_allowed() -> Answer:
-    """Return the answer for a server that the panel isn't allowed to ask."""
+    """Return the error answer for an address that the panel isn't allowed to send to."""
     return Answer(gettext("The panel does not send there: PANEL_SECONDARY_NETWORKS."))
 
 
 def answer_of_silence() -> Answer:
-    """Return the answer for a server that sent none in time."""
+    """Return the error answer for a server that didn't answer in time."""
     return Answer(gettext("It did not answer."))
 
 
@@ -73,10 +73,10 @@ def soa_question(zone_name: str) -> dns.message.Message:
 def exchange(
     messages: Sequence[dns.message.Message], *, address: str, key: dns.tsig.Key | None, seconds: float
 ) -> list[Answer]:
-    """Send the messages and return their answers. Each window has `seconds`. Check the address again first.
+    """Check the address, send the messages and return their answers. Each window has `seconds`.
 
-    An answer without a valid signature counts only as the reason of a server that rejects the message. Without a key
-    nothing is signed, and any answer from that address counts.
+    An answer without a valid signature counts only as a server's reason to reject the message. Without a key nothing is
+    signed, and any answer from that address counts.
     """
     host, port = host_and_port(address)
     if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
@@ -130,7 +130,7 @@ def _window(
 
 
 def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
-    """Give each message a different id. Return the indexes of the messages by id."""
+    """Give each message an id of its own. Return the index of each message by id."""
     found: dict[int, int] = {}
     for number, message in enumerate(messages):
         while message.id in found:
@@ -140,7 +140,7 @@ def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
 
 
 def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | None) -> Answer | None:
-    """Return the meaning of this answer to the message, or None if it has none."""
+    """Parse an answer to the message. Return None if it isn't an answer to this message."""
     try:
         keyring = None if key is None else {key.name: key}
         message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)
@@ -159,7 +159,7 @@ def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | Non
 
 
 def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
-    """Return the reason in a server's rejection of a message. It is unsigned and proves nothing."""
+    """Return the unsigned rejection of a message with its reason, which proves nothing. Otherwise return None."""
     try:
         message = dns.message.from_wire(wire)
     except (dns.exception.DNSException, ValueError):
