@@ -1,4 +1,4 @@
-"""Starts stacks, for the script `dev`.
+"""The commands with which the script `dev` starts stacks.
 
 python -m dnspanel.demo run                       the demo, until Ctrl-C
 python -m dnspanel.demo exec COMMAND ...          in the environment of the demo
@@ -48,7 +48,7 @@ PORTS = {
 
 
 class Stopped(BaseException):
-    """Raised when a person or the system sends a signal to stop."""
+    """Raised in the main program when a signal to stop arrives."""
 
 
 def stop(number: int, frame: FrameType | None) -> None:
@@ -59,7 +59,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 
 def run() -> int:
-    """Start the demo, print its addresses, and run it until a signal to stop."""
+    """Start the demo, print its addresses, and keep it running until a signal to stop."""
     stack = Stack(DEMO_DIRECTORY, StackShape(front=True, forks=True), requested_ports=requested_ports(), say=say)
     try:
         with contextlib.ExitStack() as end:
@@ -91,12 +91,12 @@ def requested_ports() -> dict[str, int]:
 
 
 def welcome(stack: Stack) -> str:
-    """Return a box with instructions for opening the panel. The nodes can still be starting."""
+    """Return a box with instructions for opening the panel. The nodes may not have started yet."""
     return add_frame([*stack.manage("demo_welcome").strip().splitlines(), "", "The name servers start. Stop: Ctrl-C"])
 
 
 def addresses(stack: Stack) -> str:
-    """Return a box with the addresses of everything other than the pages."""
+    """Return a box with the addresses of everything that isn't a page."""
     dig = [f"dig @127.0.0.1 -p {node.dns_port} www.example.com" for node in stack.nodes]
     update = f"nsupdate: server 127.0.0.1 {stack.update_port}   (with a TSIG key of the panel; AXFR too)"
     lines = ["Ask the three name servers:", *dig]
@@ -118,7 +118,7 @@ def add_frame(lines: Sequence[str]) -> str:
 
 
 def execute(command: Sequence[str]) -> int:
-    """Run the command as the demo's user in its environment. Return its exit status."""
+    """Run the command as the demo's user, with the demo's environment. Return its exit status."""
     env = Stack(DEMO_DIRECTORY).env
     return subprocess.run([*unprivileged.prefix(), *command], env=env, cwd=unprivileged.CHECKOUT).returncode
 

@@ -2,8 +2,8 @@
 
 The supervisord of a stack forks the server when it has loaded the panel (`dnspanel.demo.forking`). Each connection to
 the server's socket is one command: a line of JSON with its words, `["manage.py", "migrate"]`. The reply is a line of
-JSON with the result, or `null` if the code has changed since it was loaded. Without a server, the caller runs the
-command itself.
+JSON with the result, or `null` if the code has changed since the server loaded it. Without a server, the caller runs
+the command itself.
 """
 
 import json
@@ -27,7 +27,7 @@ class Ended:
 
 
 def ask(path: Path, words: Sequence[str]) -> Ended | None:
-    """Run a command at the server and return its result, or None if there is no server or it refused."""
+    """Run a command on the server and return its result, or None if there is no server or it refuses."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         try:
             sock.connect(str(path))
@@ -66,7 +66,7 @@ def serve(listener: socket.socket, *, run: Callable[[Sequence[str]], int], is_cu
 
 
 def _answer(connection: socket.socket, *, run: Callable[[Sequence[str]], int], is_current: Callable[[], bool]) -> None:
-    """Run the command of this connection in this process, then end the process."""
+    """Run the command that this connection requests, in this process, then end the process."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         with connection.makefile("rw") as lines:
@@ -84,5 +84,5 @@ def _answer(connection: socket.socket, *, run: Callable[[Sequence[str]], int], i
 
 
 def _text(output: int) -> str:
-    """Return the whole text written to the file."""
+    """Return the whole text that was written to the file."""
     return os.pread(output, os.fstat(output).st_size, 0).decode(errors="replace")

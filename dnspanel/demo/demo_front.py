@@ -1,4 +1,4 @@
-"""The front of a stack: dnsdist before its nodes, with its agent.
+"""The front of a stack: dnsdist in front of the nodes, with its agent.
 
 nodes/front1/front.toml   the front's configuration
 nodes/front1/identity/    the result of enrollment

@@ -1,4 +1,4 @@
-"""Enrollment of the demo's nodes in the same way as other nodes: by one-time code, signing request and approval."""
+"""Enrollment of the demo's nodes, which works as for other nodes: by one-time code, signing request and approval."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ POLL_SECONDS = 0.05
 
 
 class NotEnrolled(Exception):
-    """An agent's enrollment didn't complete in time."""
+    """Raised if an agent's enrollment didn't complete in time."""
 
     def __init__(self, name: str, *, log: str) -> None:
         super().__init__(f"{name} did not enrol within {ENROLLMENT_SECONDS} s; its agent said: {log or 'nothing'}")
@@ -30,7 +30,8 @@ class NotEnrolled(Exception):
 def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: datetime) -> list[Node]:
     """Enroll all of these servers as nodes of the panel. Return the newly enrolled ones. Raise NotEnrolled.
 
-    After an interruption the next call continues: a code is kept beside the node until its agent has its certificate.
+    After an interruption the next call continues: the code is stored beside the node until its agent has its
+    certificate.
     """
     deadline = time.monotonic() + ENROLLMENT_SECONDS
     agents = [(node, _ask_to_enroll(node, panel=panel, now=now)) for node in nodes if not _has_identity(node)]
@@ -48,7 +49,7 @@ def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: date
 
 
 def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) -> None:
-    """Set these nodes as the front's nodes, unless a person has already set its nodes."""
+    """Make these nodes the front's nodes, unless a person has already chosen nodes for the front."""
     node = node_lifecycle.node_by_name(front.name)
     if not fronts.terms_of(node).backends:
         terms = fronts.Terms({each.name: 1 for each in nodes}, cache_entries=CACHE_ENTRIES)
@@ -56,7 +57,7 @@ def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) ->
 
 
 def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
-    """Start the agent's enrollment with the node's existing code or a new one."""
+    """Start the agent's enrollment with the code that is stored beside the node, or with a new one."""
     known = node_lifecycle.node_in_fleet(node.name) or node_lifecycle.create_node(
         node_lifecycle.NodeDescription(
             name=node.name,
@@ -86,7 +87,7 @@ def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> 
 def _wait(
     node: DemoNode | DemoFront, agent: subprocess.Popen[bytes], condition: Callable[[], bool], *, deadline: float
 ) -> None:
-    """Wait until the condition is true. Raise NotEnrolled if the agent ends before, or after the deadline."""
+    """Wait until the condition is true. Raise NotEnrolled if the agent ends too early, or after the deadline."""
     ended = False
     while not condition():
         if ended or time.monotonic() > deadline:
@@ -96,7 +97,7 @@ def _wait(
 
 
 def approve_request(name: str, *, now: datetime) -> bool:
-    """Approve the node's request if there is one. Return True if the node is approved now, or was before."""
+    """Approve the node's request if there is one. Return True if the node is approved now or was approved before."""
     node = node_lifecycle.node_by_name(name)
     if node.state != NodeState.AWAITING_APPROVAL:
         return True

@@ -4,7 +4,7 @@
 
 Ten processes that each load Django need 25 seconds of CPU time. Ten forks of a loaded process need 3. Each process has
 its own id, its own watchdog and the command of the Procfile. Every other command is executed as usual. The panel's
-processes are also executed if loading fails or the code has changed since: their logs then show the reason.
+processes are also executed if loading fails or the code has changed since loading: their logs then show the reason.
 
 Management commands during the start are forks too: on SIGUSR1, supervisord loads the panel and forks a server for them
 (`dnspanel.demo.command_server`).
@@ -44,7 +44,7 @@ _HANDLED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD, signa
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A panel process that can be a fork: its name, its program with arguments, and its settings."""
+    """A panel process that can run as a fork: its name, its program with arguments, and its settings."""
 
     name: str
     words: tuple[str, ...]
@@ -72,7 +72,7 @@ def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
 
 
 def program_of(words: Sequence[str]) -> Callable[[], object] | None:
-    """Return a function that runs this program with `words` in `sys.argv`, or None for other programs."""
+    """Return a function that runs this program with `words` in `sys.argv`, or None for an unknown program."""
     match words:
         case ["celery", *_]:
             return _run_celery
@@ -84,7 +84,7 @@ def program_of(words: Sequence[str]) -> Callable[[], object] | None:
 
 
 def _split_shell_text(text: str, env: Mapping[str, str]) -> list[str]:
-    """Return the words of a shell command with its variables replaced, or an empty list if it needs a shell."""
+    """Replace the variables in a shell command and return its words, or an empty list if the command needs a shell."""
     if not _SHELL.isdisjoint(text):
         return []
     return [_VARIABLE.sub(lambda found: env.get(found[1] or found[2]) or found[3] or "", w) for w in shlex.split(text)]
@@ -98,7 +98,7 @@ class Loaded:
         self._failed = False
 
     def load(self) -> None:
-        """Load Django and the panel with all tasks and pages, unless this was done or has failed before."""
+        """Load Django and the panel with all tasks and pages, unless they are loaded or failed to load before."""
         if self.at or self._failed:
             return
         at = _newest_code()
@@ -121,7 +121,7 @@ class Loaded:
         self.at = at
 
     def is_current(self) -> bool:
-        """Return True if the panel is loaded and its code hasn't changed since."""
+        """Return True if the panel is loaded and its code hasn't changed since loading."""
         return bool(self.at) and _newest_code() == self.at
 
 
@@ -141,7 +141,7 @@ loaded = Loaded()
 
 
 class Process(process.Subprocess):  # type: ignore[misc]
-    """A process of supervisord that loads the panel before it forks, if the fork can use it."""
+    """A supervisord process that loads the panel before it forks, if the forked program needs the panel."""
 
     def spawn(self) -> int | None:
         """Start the process and return its id."""
@@ -152,7 +152,7 @@ class Process(process.Subprocess):  # type: ignore[misc]
 
 
 class Options(ServerOptions):  # type: ignore[misc]
-    """The options of supervisord, with an `execve` that runs the panel's programs in the fork itself."""
+    """supervisord's options, with an `execve` that runs the panel's programs in the fork itself."""
 
     def setsignals(self) -> None:
         """Install supervisord's signal handlers and one for SIGUSR1: load the panel, and serve management commands."""
@@ -160,7 +160,7 @@ class Options(ServerOptions):  # type: ignore[misc]
         signal.signal(signal.SIGUSR1, _load_now)
 
     def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Turn the forked process into the program. Raise OSError if it can't be executed."""
+        """Turn the forked process into the program. Raise OSError if the program can't be executed."""
         forked = forked_of(argv, env)
         if forked is None or not loaded.is_current():
             os.execve(filename, list(argv), env)
@@ -176,7 +176,7 @@ def _load_now(number: int, frame: FrameType | None) -> None:
 
 
 def _fork_command_server(path: Path) -> None:
-    """Start the process that runs management commands. On return it listens. It ends with supervisord."""
+    """Start the process that runs management commands and ends with supervisord. On return, it accepts connections."""
     listener = command_server.listen(path)
     if os.fork():
         listener.close()
@@ -202,7 +202,7 @@ def _run_management_command(words: Sequence[str]) -> int:
 
 
 def _behave_as_executed(death_signal: signal.Signals) -> None:
-    """Reset this fork's signals to those of an executed program, and set the signal for its parent's death."""
+    """Reset this fork's signals to those of an executed program, and set the signal that it gets if its parent dies."""
     for number in _HANDLED:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -228,7 +228,7 @@ def _become(forked: Forked, env: Mapping[str, str]) -> None:
 
 
 def _show_command(words: Sequence[str]) -> None:
-    """Make `ps` show the program and as many of its arguments as fit, in place of supervisord's."""
+    """Make `ps` show the program with as many arguments as fit, instead of supervisord's command line."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     start, end = int(fields[_ARGUMENTS_START]), int(fields[_ARGUMENTS_END])
     if 0 < start < end:

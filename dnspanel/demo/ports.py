@@ -14,7 +14,7 @@ _CHANCE = random.SystemRandom()
 
 
 class PortTaken(Exception):
-    """Another program listens on a port that the stack needs."""
+    """Raised if another program listens on a port that the stack needs."""
 
     def __init__(self, port: int, purpose: str, *, instead: str) -> None:
         self.port = port
@@ -22,7 +22,7 @@ class PortTaken(Exception):
 
 
 def is_free(port: int) -> bool:
-    """Return True if both TCP and UDP of the port are free on loopback now."""
+    """Return True if the port is free on loopback now, for TCP and for UDP."""
     with contextlib.ExitStack() as sockets:
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
             sock = sockets.enter_context(socket.socket(socket.AF_INET, kind))
@@ -37,7 +37,7 @@ def is_free(port: int) -> bool:
 
 
 def choose(*, taken: set[int], preferred: int | None = None, among: Sequence[int] = RANGE) -> int:
-    """Return a free port that isn't in `taken`: the preferred one if possible, else a random one of `among`."""
+    """Return a free port that isn't in `taken`: `preferred` if possible, else a random port from `among`."""
     if preferred is not None and preferred not in taken and is_free(preferred):
         return preferred
     while True:

@@ -1,4 +1,4 @@
-"""nginx before the web processes of a stack. It waits for slow clients, so that no thread of the panel has to."""
+"""nginx in front of a stack's web processes. It waits for slow clients, so that no thread of the panel has to."""
 
 from pathlib import Path
 

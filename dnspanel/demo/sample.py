@@ -36,7 +36,7 @@ def read_zone(path: Path) -> SampleZone:
 
 
 def origin_of(text: str) -> str:
-    """Return the name in the first `$ORIGIN` line. A file's name can't be used, since it can't contain a slash."""
+    """Return the name in the first `$ORIGIN` line. The file's name isn't used, because it can't contain a slash."""
     return next(line.split()[1] for line in text.splitlines() if line.startswith("$ORIGIN"))
 
 

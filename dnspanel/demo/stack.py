@@ -58,16 +58,17 @@ LONGEST_SOCKET_DIRECTORY = 76
 
 
 class StackError(Exception):
-    """The stack can't start. The message is for the person who started it."""
+    """Raised if the stack can't start. The message is for the person who started it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackShape:
-    """The parts of a stack, and whether PostgreSQL waits for the disk (`durable`).
+    """The parts of a stack, and how it runs.
 
-    `ring0` is the private server that must serve a publication before the others get it. `front` is a dnsdist before
-    the public nodes. `stores_only` is only PostgreSQL and Redis. `forks` loads the panel once and starts its processes
-    as forks, in a fraction of the time. Without it, each process is executed as in production.
+    `ring0` is the private server that must serve a publication before the others get it. `front` is a dnsdist in front
+    of the public nodes. `stores_only` means only PostgreSQL and Redis. If `durable`, PostgreSQL waits for the disk. If
+    `forks`, the panel is loaded once and its processes are forks, which start in a fraction of the time. Otherwise each
+    process is executed as in production.
     """
 
     sample_zones: bool = True
@@ -80,10 +81,10 @@ class StackShape:
 
 
 class Stack:
-    """The stack in `directory`, as a context manager that starts and stops it.
+    """A stack in `directory`, as a context manager that starts and stops it.
 
-    Of `requested_ports`, only the web port is required. The others are used if they are free. Further ports come from
-    `free_ports`. `environment` is added to the environment of every process.
+    Of `requested_ports`, the stack insists only on the web port. It uses the others if they are free. Further ports
+    come from `free_ports`. `environment` is added to the environment of every process.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Stack:
 
     @property
     def server_names(self) -> tuple[str, ...]:
-        """The names of all PowerDNS servers with an agent."""
+        """The names of all servers with PowerDNS and an agent: the public nodes and ring 0."""
         return (*self.node_names, RING0_NAME) if self.has_ring0 else self.node_names
 
     @property
@@ -137,7 +138,7 @@ class Stack:
 
     @functools.cached_property
     def run_directory(self) -> Path:
-        """The directory of sockets: in the stack's directory, or below /tmp if that path is too long for a socket."""
+        """The directory for sockets: in the stack's directory, or below /tmp if that path is too long for a socket."""
         inside = self.directory / "run"
         if len(str(inside)) <= LONGEST_SOCKET_DIRECTORY:
             return inside
@@ -145,7 +146,7 @@ class Stack:
 
     @property
     def command_line(self) -> Path:
-        """The path of the command `dnspanel` for this panel."""
+        """The path of the command `dnspanel` that works with this panel."""
         return self.directory / "bin" / cli_file.NAME
 
     @property
@@ -179,7 +180,7 @@ class Stack:
 
     @property
     def ring0(self) -> DemoNode | None:
-        """The private node, or None for a stack without ring 0."""
+        """The private node, or None if the stack has no ring 0."""
         return self._server(RING0_NAME) if self.has_ring0 and f"{RING0_NAME}-dns" in self.ports else None
 
     @property
@@ -189,7 +190,7 @@ class Stack:
 
     @property
     def front(self) -> DemoFront | None:
-        """The front before the nodes, or None for a stack that was never started with one."""
+        """The front of the nodes, or None if the stack was never started with a front."""
         if f"{FRONT_NAME}-dns" not in self.ports:
             return None
         chosen = {f"{kind}_port": self.ports[f"{FRONT_NAME}-{kind}"] for kind in FRONT_PORTS}
@@ -245,7 +246,7 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and wait until it answers. After StackError, NotUp or another error nothing runs."""
+        """Start everything and wait until it answers. After StackError, NotUp or another error, nothing runs."""
         self.start_pages()
         self.start_others()
 
@@ -357,7 +358,7 @@ class Stack:
             list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.servers))
 
     def wait_for_web(self) -> None:
-        """Wait until the web processes and the proxy before them accept requests. Raise NotUp."""
+        """Wait until the web processes, and the proxy in front of them, accept requests. Raise NotUp."""
         self._wait("web", str(self.web_socket))
         self._wait("proxy", self.ports["web"])
 
@@ -366,7 +367,7 @@ class Stack:
         self.starting.wait(name, lambda: _listens(where))
 
     def _say_what_ended(self) -> None:
-        """Print the processes that ended during the start. supervisord has started them again."""
+        """Print which processes ended during the start. supervisord has started them again."""
         for name, times in self.starting.ends.items():
             log = self.supervisor.logs / f"{name}.log"
             self._say(f"{name} ended {times} times during the start and runs again. Its log: {log}")
@@ -374,7 +375,7 @@ class Stack:
     # Commands in its environment
 
     def run(self, command: Sequence[str], *, stdin: str | None = None) -> str:
-        """Run a command as the stack's user in its environment. Return its output. Raise StackError."""
+        """Run a command as the stack's user, with the stack's environment. Return its output. Raise StackError."""
         done = subprocess.run(
             [*unprivileged.prefix(), *command],
             env=self.env,
@@ -416,7 +417,7 @@ class Stack:
         return stored
 
     def _choose_ports(self) -> None:
-        """Choose the ports, those of the last start if possible, and store them. Raise PortTaken."""
+        """Choose the ports, if possible the same as at the last start, and store them. Raise PortTaken."""
         path = self.directory / "stack.json"
         chosen: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
         # Processes of a stack that was killed a moment ago may still be on their way out.
@@ -457,7 +458,7 @@ class Stack:
 
 
 def _error_of(command: Sequence[str], status: int, output: str) -> StackError:
-    """Return the error of a failed command, with the end of its output."""
+    """Return an error about a failed command that contains the end of the command's output."""
     return StackError(
         "\n".join([f"{' '.join(command[:6])} ended with status {status}:", *output.strip().splitlines()[-12:]])
     )

@@ -1,4 +1,4 @@
-"""Waiting for processes to start, with progress messages and the end of the log of a failed process."""
+"""The wait for processes to start, with progress messages. If one fails, the error has the end of its log."""
 
 import time
 from collections import Counter
@@ -17,14 +17,14 @@ LOOK_SECONDS = 0.5
 
 
 class NotUp(Exception):
-    """A process ended repeatedly during its start, or took too long."""
+    """Raised if a process ended repeatedly during its start, or took too long."""
 
     def __init__(self, name: str, what: str, *, log: Path) -> None:
         super().__init__("\n".join([f"{name} {what}. The end of {log}:", *last_lines(log)]))
 
 
 class Starting:
-    """The start of a supervisor's processes. `ends` counts how often each has ended since the first check."""
+    """The start of a supervisor's processes. `ends` counts how often each process ended since the first check."""
 
     def __init__(self, supervisor: Supervisor, *, say: Callable[[str], None]) -> None:
         self.ends: Counter[str] = Counter()

@@ -61,14 +61,14 @@ maxmemory-policy noeviction
 
 
 class StoreNotReady(Exception):
-    """PostgreSQL or Redis didn't answer in time."""
+    """Raised if PostgreSQL or Redis didn't answer in time."""
 
     def __init__(self, *, name: str, log: Path, cause: str) -> None:
         super().__init__("\n".join([f"{name} does not answer ({cause}). The end of {log}:", *last_lines(log)]))
 
 
 def postgres_programs() -> Path:
-    """Return the directory of the newest installed PostgreSQL's programs."""
+    """Return the directory with the programs of the newest installed PostgreSQL."""
     found = sorted(POSTGRES_PROGRAMS.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if not found:
         raise FileNotFoundError(f"PostgreSQL is not installed: {POSTGRES_PROGRAMS}/*/bin/initdb is missing.")
@@ -94,7 +94,7 @@ class Stores:
 
     @property
     def has_cluster(self) -> bool:
-        """True if PostgreSQL's cluster exists."""
+        """True if the stack's PostgreSQL cluster exists."""
         return (self.directory / "postgres" / "PG_VERSION").exists()
 
     def keep_passwords(self) -> None:
@@ -169,7 +169,7 @@ class Stores:
 
 
 def keep_secret(path: Path, make: Callable[[], str]) -> None:
-    """Write a new secret if it is missing. Only the stack's user can read it."""
+    """Write a new secret to the file if the file is missing. Only the stack's user can read the file."""
     if not path.exists():
         unprivileged.make_directory(path.parent)
         unprivileged.write(path, make())

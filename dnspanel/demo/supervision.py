@@ -34,7 +34,7 @@ STOP_SIGNALS = {"postgres": "INT"}
 
 
 class NotStarted(Exception):
-    """The supervisor didn't start, or has ended."""
+    """Raised if the supervisor didn't start, or has ended."""
 
     def __init__(self, *, log: Path) -> None:
         super().__init__("\n".join([f"The process supervisor stopped. The end of {log}:", *last_lines(log)]))
@@ -47,14 +47,14 @@ def last_lines(log: Path, *, count: int = 15) -> list[str]:
 
 
 def procfile() -> dict[str, str]:
-    """Return the commands in the Procfile by process name, in its order."""
+    """Return the commands in the Procfile by process name, in the order of the file."""
     return dict(parse_procfile(PROCFILE.read_text()).processes)
 
 
 class Supervisor:
-    """supervisord with a set of processes, its files in `directory` and its socket in `run`.
+    """A supervisord for a set of processes, with its files in `directory` and its socket in `run`.
 
-    With `forks`, it loads the panel once, and the panel's processes are forks (`dnspanel.demo.forking`).
+    With `forks`, supervisord loads the panel once, and the panel's processes are forks (`dnspanel.demo.forking`).
     """
 
     def __init__(self, directory: Path, *, run: Path, commands: Mapping[str, str], forks: bool = False) -> None:
@@ -91,9 +91,9 @@ class Supervisor:
         self._wait_for_socket()
 
     def load(self) -> None:
-        """Make supervisord load the panel now, while others work, instead of at the first process of the panel.
+        """Make supervisord load the panel now, while other programs work, instead of before the panel's first process.
 
-        Until it has loaded the panel it answers no call. Then it also runs management commands.
+        Until the panel is loaded, supervisord answers no call. Afterwards it also runs management commands.
         """
         if self._forks and self._process is not None:
             self._process.send_signal(signal.SIGUSR1)
@@ -101,7 +101,8 @@ class Supervisor:
     def run_command(self, words: Sequence[str]) -> Ended | None:
         """Run a management command, such as `manage.py migrate`, in a fork of the loaded panel. Return its result.
 
-        Return None if nothing was run, because this supervisord hasn't loaded the panel or its code has changed.
+        Return None if nothing was run, because this supervisord hasn't loaded the panel or the panel's code has
+        changed.
         """
         if not self._forks or not self.is_running:
             return None
@@ -109,7 +110,7 @@ class Supervisor:
         return ask(self._command_socket, words)
 
     def close(self) -> None:
-        """Stop every process, the stores last, and then supervisord."""
+        """Stop every process, with the stores last, and then supervisord."""
         if self._process is None:
             return
         if self._process.poll() is None:
@@ -126,13 +127,13 @@ class Supervisor:
         return self._process is not None and self._process.poll() is None
 
     def start(self, names: Iterable[str]) -> None:
-        """Start these processes. Running ones are left alone."""
+        """Start these processes, except those that are running."""
         waits = False
         for name in names:
             self._call("startProcess", _full_name(name), waits, harmless=Faults.ALREADY_STARTED)
 
     def stop(self, names: Iterable[str]) -> None:
-        """Stop these processes and wait until they have ended. They aren't restarted."""
+        """Stop these processes and wait until they have ended. supervisord doesn't restart them."""
         waits = True
         for name in names:
             self._call("stopProcess", _full_name(name), waits, harmless=Faults.NOT_RUNNING)
@@ -146,7 +147,7 @@ class Supervisor:
         return {info["name"]: info["statename"] for info in self._call("getAllProcessInfo")}
 
     def runs(self) -> dict[str, tuple[int, int]]:
-        """Return by process name its last start in seconds (0 for never) and its id (0 if it isn't running)."""
+        """Return by process name: the time of its last start in seconds (0: never), and its id (0: not running)."""
         return {info["name"]: (int(info["start"]), int(info["pid"])) for info in self._call("getAllProcessInfo")}
 
     def kill(self, name: str, sig: int = signal.SIGKILL) -> int:
@@ -158,7 +159,7 @@ class Supervisor:
         return pid
 
     def wait_for_another(self, name: str, *, than: int, seconds: float = 10) -> int:
-        """Return the id of the process that replaced a killed one. Raise TimeoutError."""
+        """Wait until another process has replaced the one with the id `than`. Return its id. Raise TimeoutError."""
         deadline = time.monotonic() + seconds
         while (pid := self.pid(name)) in (None, than):
             if time.monotonic() > deadline:
@@ -168,7 +169,7 @@ class Supervisor:
         return pid
 
     def _call(self, method: str, *args: str | bool, harmless: int | None = None) -> Any:
-        """Call supervisord on a new connection. Return None if it answers with the `harmless` fault."""
+        """Call supervisord on a new connection. Return None if supervisord answers with the `harmless` fault."""
         with contextlib.closing(SupervisorTransport(None, None, f"unix://{self._socket}")) as transport:
             proxy = xmlrpc.client.ServerProxy("http://supervisor", transport=transport)
             try:

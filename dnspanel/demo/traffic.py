@@ -1,4 +1,4 @@
-"""A limited rate of queries to the demo nodes, so that their live numbers change.
+"""Queries to the demo nodes at a limited rate, so that the nodes' live numbers change.
 
     python -m dnspanel.demo.traffic --stack var/stack.json
 
@@ -49,7 +49,7 @@ class Questions:
 
 
 def questions_for(zones: Iterable[SampleZone]) -> Questions:
-    """Return a query for each RRset and one missing name per zone. Wildcards get a name of their own."""
+    """Return a query for each RRset (for a wildcard, with a name that it covers), and a missing name per zone."""
     existing: list[bytes] = []
     missing: list[bytes] = []
     for zone in zones:
@@ -61,7 +61,7 @@ def questions_for(zones: Iterable[SampleZone]) -> Questions:
 
 
 class Trickle:
-    """Sends queries to one node. Answers are read and dropped."""
+    """The queries to one node, sent at a varying rate. Answers are read and dropped."""
 
     def __init__(self, port: int, *, phase: float, questions: Questions, chance: random.Random) -> None:
         self._phase, self._questions, self._chance = phase, questions, chance
@@ -77,7 +77,7 @@ class Trickle:
         self._socket.close()
 
     def step(self, *, now: float, elapsed: float) -> int:
-        """Send the queries due since the last step. Return their number."""
+        """Send the queries that are due since the last step. Return their number."""
         self._due += min(elapsed, 1.0) * rate(now, phase=self._phase)
         count, self._due = int(self._due), self._due % 1
         for _ in range(count):

@@ -20,7 +20,7 @@ CAPABILITIES = ("", "dac_read_search", "dac_override")
 
 
 class NoWayIn(Exception):
-    """No unprivileged user can read the checkout."""
+    """Raised if the unprivileged user isn't able to read the checkout."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -30,7 +30,7 @@ class NoWayIn(Exception):
 
 @cache
 def account() -> pwd.struct_passwd | None:
-    """Return the user to run as, created if missing, or None if the process isn't root and keeps its own user."""
+    """Return the user to run as, created if missing. Return None if the process isn't root and keeps its own user."""
     if os.geteuid() != 0:
         return None
     try:
@@ -43,7 +43,7 @@ def account() -> pwd.struct_passwd | None:
 
 @cache
 def prefix() -> tuple[str, ...]:
-    """Return the words before a command that make it run unprivileged. Without root there are none. Raise NoWayIn."""
+    """Return the words to put before a command so that it runs unprivileged; empty without root. Raise NoWayIn."""
     user = account()
     if user is None:
         return ()
@@ -59,7 +59,7 @@ def prefix() -> tuple[str, ...]:
 
 
 def make_directory(path: Path) -> None:
-    """Create the directory and its parents, private to the user."""
+    """Create the directory and its parents. Only the stack's user can access the directory."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     give(path)
 
@@ -84,7 +84,7 @@ def _replace(path: Path, content: bytes, mode: int) -> None:
 
 
 def give(path: Path) -> None:
-    """Make the user the owner of the path. Do nothing if the process already runs as that user."""
+    """Make the stack's user the owner of the path. Do nothing if the process already runs as that user."""
     user = account()
     if user is not None:
         os.chown(path, user.pw_uid, user.pw_gid)

@@ -79,8 +79,8 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
 def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
     """Return by zone id the active secondaries that don't serve this revision yet, with the reasons.
 
-    One query. The result includes secondaries for which the panel hasn't processed the publication yet, because the
-    publication can give them the zone.
+    One query. Until the panel has processed the publication for a secondary, the result includes this secondary,
+    because the publication can give it the zone.
     """
     if not steps:
         return {}

@@ -1,1 +1,1 @@
-"""The parts of `docker-compose.yml` other than the panel itself."""
+"""The parts of `docker-compose.yml` that aren't the panel itself."""

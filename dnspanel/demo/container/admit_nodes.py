@@ -1,4 +1,4 @@
-"""The panel's side of enrollment for nodes in separate containers."""
+"""The panel's part in the enrollment of nodes in separate containers."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ POLL_SECONDS = 0.5
 
 
 class NoRequests(Exception):
-    """Some nodes didn't use their codes in time."""
+    """Raised if some nodes didn't use their codes in time."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(f"{', '.join(names)} did not ask to enrol in time; start this again when they run.")
@@ -24,7 +24,7 @@ class NoRequests(Exception):
 def admit_nodes(
     addresses: Mapping[str, str], *, codes: Path, now: datetime, seconds: float, ring0: str | None = None
 ) -> None:
-    """Approve all of these nodes. Can be repeated, and continues where it stopped. Raise NoRequests.
+    """Approve all of these nodes. A repeated call continues where the last one stopped. Raise NoRequests.
 
     `ring0` is the name of the private node that gets every publication first.
 

@@ -1,4 +1,4 @@
-"""Generates the secrets of a `docker compose` installation, once.
+"""The generator of secrets for a `docker compose` installation.
 
     python -m dnspanel.demo.container.make_secrets DIRECTORY
 
@@ -49,7 +49,7 @@ def make_secrets(directory: Path) -> None:
 
 
 def _move(old: Path, new: Path) -> None:
-    """Move a file of a 0.1.0 installation from the panel's volume, which had all secrets, to its own volume."""
+    """Move a file of a 0.1.0 installation to its own volume. In 0.1.0, the panel's volume had all secrets."""
     if old.exists():
         keep(new, old.read_text)
         old.unlink()
@@ -63,7 +63,7 @@ def keep(path: Path, make: Callable[[], str]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the file for its owner and its group. The replacement is atomic for readers."""
+    """Write a file that its owner and its group can read. The replacement is atomic for readers."""
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)
