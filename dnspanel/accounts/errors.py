@@ -57,7 +57,7 @@ from dnspanel.texts import gettext
 
 
 class AccountError(Exception):
-    """The base class of errors about accounts. The messages are shown to people, who can fix the cause."""
+    """The base class of errors about accounts. People can read the messages and fix the cause."""
 
 
 class BadInvitation(AccountError):

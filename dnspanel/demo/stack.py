@@ -367,7 +367,7 @@ class Stack:
         self.starting.wait(name, lambda: _listens(where))
 
     def _say_what_ended(self) -> None:
-        """Print which processes ended during the start. supervisord has started them again."""
+        """Print the names of processes that ended during the start. supervisord has started them again."""
         for name, times in self.starting.ends.items():
             log = self.supervisor.logs / f"{name}.log"
             self._say(f"{name} ended {times} times during the start and runs again. Its log: {log}")

@@ -115,7 +115,7 @@ class Poller:
         self._fetch_top(time.monotonic())
 
     def _repair_if_different(self, status: Status, now: float) -> None:
-        """Wake the repair task if the agent reports zones that differ from what the panel wrote.
+        """Wake the repair task if the agent reports zones that differ from the panel's data.
 
         The same report wakes the task again only after REPAIR_EVERY_SECONDS.
         """

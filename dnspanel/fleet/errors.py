@@ -12,7 +12,7 @@ from dnspanel.texts import gettext
 
 
 class FleetError(Exception):
-    """Base class of errors about nodes. Each message is for a person, who can correct the cause."""
+    """Base class of errors about nodes. A person can read each message and correct the cause."""
 
 
 class UnknownNode(FleetError):

@@ -17,7 +17,7 @@ from dnspanel.zones.errors import Forbidden, ZoneError
 
 
 class SecondaryError(Exception):
-    """Base class of errors about secondaries. Each message is for a person, who can correct the cause."""
+    """Base class of errors about secondaries. A person can read each message and correct the cause."""
 
 
 class SecondaryUnknown(SecondaryError):

@@ -54,7 +54,7 @@ def note_key_transfer(*, zone_id: int, now: datetime) -> None:
 
 
 def note_catalog(*, secondary_id: int, serial: int) -> None:
-    """Record which serial of the catalog the secondary has. Members that leave this catalog can then enter another."""
+    """Record the catalog's serial at the secondary. Members that leave this catalog can then enter another one."""
     Secondary.objects.filter(pk=secondary_id).exclude(catalog_fetched=serial).update(catalog_fetched=serial)
     if Member.objects.filter(secondary=secondary_id, coo_since__isnull=False).exists():
         transaction.on_commit(lambda: moves_read.send_robust(sender=Member), robust=True)

@@ -1,7 +1,7 @@
 """Quotas: limits for one person or team, so that no one uses up the space and time of everyone else.
 
 A quota is stored in the row of its person or team. If none is stored, the panel's settings apply. Editors and
-administrators, who manage all zones, have no limit on zones, RRsets and imports, unless their own row has a quota.
+administrators manage all zones. They have no limit on zones, RRsets and imports, unless their own row has a quota.
 Nothing that exists is deleted: a quota only refuses additions.
 
 Verbs that add objects count under a lock, so that two simultaneous requests cannot both exceed the quota. They stop
@@ -160,7 +160,7 @@ def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], in
 
 
 def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added: int) -> str:
-    """Return a message with the holder, the limit, the current use, and who can change the limit."""
+    """Return a message with the holder, the limit, the current use, and the people that can change the limit."""
     if holder.team:
         message = (
             gettext(

@@ -29,7 +29,7 @@ _OPT_OUT = 1
 
 
 class Denial(Enum):
-    """What can be proven about a name without a DS."""
+    """The results that a proof about a name without a DS can have."""
 
     UNSIGNED = "a delegation, and not a signed one"
     OPT_OUT = "an unsigned delegation, or nothing"  # RFC 5155 section 6: the zone does not sign which of the two
@@ -126,14 +126,14 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
 
 
 def _below(encloser: NSEC3, covering: Sequence[NSEC3]) -> Denial | None:
-    """Return what the closest encloser's NSEC3 and the NSEC3s that cover the next closer name prove together."""
+    """Return the proof by the closest encloser's NSEC3 together with the NSEC3s that cover the next closer name."""
     if not covering or _leads_away(encloser):
         return None
     return Denial.OPT_OUT if any(each.flags & _OPT_OUT for each in covering) else Denial.NO_DELEGATION
 
 
 def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
-    """Return what the record at the name itself proves. Raise Unproven if it is the child's (RFC 6840 section 4.4)."""
+    """Return the proof by the record at the name itself. Raise Unproven if it is the child's (RFC 6840 section 4.4)."""
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):
         raise Unproven(

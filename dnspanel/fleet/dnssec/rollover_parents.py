@@ -1,4 +1,4 @@
-"""What parents answer about the DS of zones in a key rollover. Parents are zones of this panel or asked over DNS."""
+"""The answers of parents about the DS of zones in a key rollover, from zones of this panel or over DNS."""
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor

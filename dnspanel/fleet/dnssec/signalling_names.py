@@ -54,7 +54,7 @@ WHERE c.state = %(no_ds)s ORDER BY z.id LIMIT %(most)s"""
 
 @dataclass(frozen=True, slots=True)
 class _Signalled:
-    """A zone to signal, with its CDS and CDNSKEY records and the name servers below whose names they are copied."""
+    """A zone to signal, its CDS and CDNSKEY records, and the name servers with signalling names for the zone."""
 
     name: str
     hosts: tuple[str, ...]

@@ -96,7 +96,7 @@ def _mend(node_id: int, connection: AgentConnection) -> bool:
 
 
 def _decide(node: Node, status: Status, *, has_checked: bool) -> Decision:
-    """Decide what to do, and record whether the node's content is equal."""
+    """Decide how to repair the node, and record the result of the comparison."""
     seen = seen_in(status, has_checked=has_checked)
     expected = None
     if seen.position is not None:

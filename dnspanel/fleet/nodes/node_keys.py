@@ -137,7 +137,7 @@ def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> b
 
 
 def acceptance() -> tuple[Acceptance, ...]:
-    """Return which active nodes accept each key in use according to their last reports, newest key first."""
+    """Return for each key in use, newest first, how many active nodes accept it according to their last reports."""
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name").only("name", "report"))
     found = []
     for key in SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"):

@@ -1,4 +1,4 @@
-"""Records of what nodes report: acks, refusals, status, and the time of last contact. Verbs."""
+"""Records of the nodes' reports: acks, refusals, status, and the time of last contact. Verbs."""
 
 import json
 import logging
@@ -134,7 +134,7 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """Record that the node has this position in its files. Imports wait only for this, but it proves nothing about
+    """Record that the node has this position in its files. This lets imports continue, but proves nothing about
     answers.
     """
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)

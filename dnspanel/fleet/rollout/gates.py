@@ -182,7 +182,7 @@ def node_to_push(node_id: int) -> Any | None:
 
 
 def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
-    """Return those of these nodes that take pushes, in one statement.
+    """Return the nodes with these ids that take pushes, in one statement.
 
     The nodes have the fields in `_PUSHED_BY`, and `limit`, `is_gate` and `has_unproven`.
     """
