@@ -1,4 +1,4 @@
-"""Rehearsals: a verb runs to its end and is rolled back, so that the caller learns its effect or its refusal.
+"""Rehearsals: a change runs to its end and is rolled back, so that the caller learns its effect or its refusal.
 
 A rehearsal is one transaction for all writes, including the log and the audit log. It has no effects outside of the
 database: workers are only woken after a commit, publish hooks are not called, and nothing waits for nodes.

@@ -132,7 +132,7 @@ class WrongClock(NodeUnreachable):
 
 
 class NotServed(Transient):
-    """PowerDNS answers something other than what was written, or nothing."""
+    """PowerDNS gives no answer, or an answer that differs from the written data."""
 
     def __init__(self, *, question: str, expected: str, found: str) -> None:
         super().__init__(
@@ -208,7 +208,7 @@ class BadRRset(Permanent):
 
 
 class BadBytes(Permanent):
-    """Bytes of an LMDB file are not what PowerDNS or we write. Code never guesses their meaning."""
+    """An LMDB file contains bytes that neither PowerDNS nor we write. Code never guesses their meaning."""
 
     def __init__(self, *, what: str, reason: str) -> None:
         super().__init__(f"{what}: {reason}")

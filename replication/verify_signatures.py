@@ -63,7 +63,7 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
     now: float,
     seconds: float,
 ) -> None:
-    """Query the signatures of these zones, and of one RRset of each zone that is among `record_keys`.
+    """Query the signatures of these zones, and for each zone those of one RRset among `record_keys`.
 
     Raise NotServed for the first signature that is missing, not valid now, or not made with a key of the zone.
     """
@@ -113,7 +113,7 @@ class _Change:
 
 
 def _changes(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> dict[str, _Change]:
-    """Return what changed in each of these zones, by zone name."""
+    """Return the existing and the deleted RRset to query in each of these zones, by zone name."""
     zones = {store.zone_id(mark.name): mark for mark in marks}
     found = {mark.name: _Change() for mark in zones.values()}
     for key in record_keys:

@@ -59,7 +59,7 @@ class ArchivedZone:
 
     @property
     def is_edited_here(self) -> bool:
-        """True if the zone was edited in this panel: it had no other primary and was no catalog zone."""
+        """True if the zone was edited in this panel. It was neither transferred from a primary nor a catalog zone."""
         return not self.row.get("transferred_from") and self.row.get("is_catalog") != "t"
 
     @property

@@ -1,1 +1,4 @@
-"""The DNS interface: UPDATE (RFC 2136) and transfers with TSIG, with the verbs and access checks of all interfaces."""
+"""The DNS interface: UPDATE (RFC 2136) and zone transfers with TSIG.
+
+Changes and access checks are the same as in the other interfaces.
+"""

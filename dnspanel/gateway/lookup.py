@@ -37,7 +37,7 @@ class Found:
 
     @property
     def is_authoritative(self) -> bool:
-        """True if the answer is authoritative. A referral without an alias before it isn't."""
+        """True if the answer is authoritative. A referral isn't, unless an alias precedes it."""
         return bool(self.answer) or not self.is_referral
 
 

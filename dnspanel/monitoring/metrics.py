@@ -242,7 +242,7 @@ def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
 
 
 def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
-    """Yield metrics of the panel's processes by name (all instances of a name together), and of each periodic task."""
+    """Yield metrics of each periodic task, and of the panel's processes with all instances of a name together."""
     state = fleet.processes
     assert state is not None
     newest = {name: fleet.heartbeats[name] for name in (COLLECTOR, WATCH) if name in fleet.heartbeats}

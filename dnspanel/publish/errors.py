@@ -88,7 +88,7 @@ class StoreAhead(Permanent):
 
 
 class DamagedObject(BadSegment):
-    """The object in the storage of segments is missing, or is not what was stored under this name."""
+    """An object in the storage of segments is missing, or its bytes are not those that were stored."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(reason=reason)

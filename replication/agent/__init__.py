@@ -1,1 +1,1 @@
-"""The agent beside each PowerDNS: it receives segments, writes them to LMDB, and reports what PowerDNS answers."""
+"""The agent on each PowerDNS server: it receives segments, writes them to LMDB, and reports PowerDNS's answers."""

@@ -41,7 +41,7 @@ class DivergedZone(NamedTuple):
 
 @dataclass(slots=True)
 class CheckState:
-    """One check of the two files of a store, or of some of their zones."""
+    """One check of both files of a store, complete or for some zones only."""
 
     schema: Schema
     main: Database

@@ -105,9 +105,9 @@ class Changes:
 
 
 def digests_by_zone(dbi: Dbi, rows: Sequence[tuple[bytes, bytes]]) -> dict[bytes, int]:
-    """Return the sums of the digests of rows, grouped by the first four bytes of their keys.
+    """Return the sum of the rows' digests for each zone, by the first four bytes of the keys, which are the zone id.
 
-    For records these bytes are the zone id. The rows must be in key order.
+    The rows must be in key order. Rows of a table other than that of records are one group.
     """
     if rows[0][0][:4] == rows[-1][0][:4] or dbi is not Dbi.RECORDS:
         return {rows[0][0][:4]: rows_digest(dbi, rows)}

@@ -85,7 +85,7 @@ def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
 
 
 def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
-    """Return the sum of the digests of rows of one table, without the modulo."""
+    """Add up the digests of rows of one table, without the modulo."""
     if dbi is Dbi.KEYDATA:
         rows = [(key, digested_body(body)) for key, body in rows]
     blake2b, number, prefixes = hashlib.blake2b, int.from_bytes, _DIGEST_PREFIXES[dbi]

@@ -1,1 +1,1 @@
-"""Checks of the contents of LMDB files, and checks whether a range of the log would break a zone."""
+"""Checks that LMDB files have the expected contents, and checks that a range of the log would break no zone."""

@@ -124,7 +124,7 @@ def expected_state(conn: Connection, only: Iterable[int] | None = None) -> Expec
 
 
 def digest_of(table: int, key: bytes, body: bytes) -> int:
-    """Return BLAKE2b-128 of table, length of key, key and body, as in the format of segments."""
+    """Return the BLAKE2b-128 over table, length of the key, key and body, as in the format of segments."""
     hashed = hashlib.blake2b(digest_size=16)
     hashed.update(struct.pack(">BH", table, len(key)))
     hashed.update(key)

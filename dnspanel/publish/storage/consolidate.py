@@ -67,7 +67,7 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 
 
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
-    """Merge the segments of first..last in every schema. Return the number of schemas in which they are one now.
+    """Merge the segments of first..last in every schema. Return in how many schemas they are a single segment now.
 
     No node must have a position inside the range. Nodes after the range do not matter. Idempotent. Raise
     StorageUnreachable.

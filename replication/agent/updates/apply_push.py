@@ -295,7 +295,7 @@ class Applier:
 
     @property
     def _is_unproven(self) -> bool:
-        """True if the files have unproven data, and reading the list, which would prove the data, isn't pending."""
+        """True if the files have unproven data, unless a pending read of PowerDNS's list of zones will prove it."""
         return not self._waits_for_list and self.health.answered != self._store.position()
 
     @property

@@ -1,4 +1,4 @@
-"""Purge PowerDNS's caches after a commit, so that no question asked after the ack gets an older answer.
+"""The purge of PowerDNS's caches after a commit, so that no question asked after the ack gets an older answer.
 
 One purge is not enough. PowerDNS reads rows first and caches the results later, and the purge can happen in between.
 Two kinds of old data can therefore appear *after* a purge:

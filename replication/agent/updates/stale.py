@@ -1,4 +1,4 @@
-"""The names whose answers a change of a zone's rows can alter. Only these names must be purged from PowerDNS.
+"""The names whose answers can differ after a change to a zone's rows. Only these must be purged from PowerDNS.
 
 Purging `zone$`, a zone with all names below it, is always enough, and expensive: PowerDNS then walks every shard of
 both caches, which costs 2 ms of processor time for each zone of any size, and drops the settings of *all* zones.

@@ -1,4 +1,4 @@
-"""The zones and names that a push touched: what to purge, and what to query."""
+"""The zones and names that a push touched, which have to be purged and queried."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
