@@ -11,7 +11,7 @@ from dnspanel.texts import gettext
 
 
 class CatalogError(Exception):
-    """The base of errors about catalogs. The messages are for people, who can fix the cause."""
+    """The base of errors about catalogs. People read the messages and can fix the cause."""
 
 
 class CatalogUnknown(CatalogError):

@@ -12,7 +12,7 @@ from dnspanel.texts import gettext
 
 
 class PrimaryError(Exception):
-    """The base of errors about transferred zones. The messages are for people, who can fix the cause."""
+    """The base of errors about transferred zones. People read the messages and can fix the cause."""
 
 
 class NotTransferred(PrimaryError):

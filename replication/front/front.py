@@ -376,7 +376,7 @@ class Front:
         time.sleep(QUEUE_SECONDS)
 
     def _notice_release(self, running: str) -> None:
-        """If another dnsdist release runs now, write the configuration for the installed release."""
+        """Write the configuration for the installed release, if another dnsdist release runs now."""
         if running == self._running:
             return
         self._running = running

@@ -171,7 +171,7 @@ class ComputedTypesKeeper:
         return self.unanswered
 
     def _learn(self) -> None:
-        """If another PowerDNS process runs now, store the configuration that it reports."""
+        """Store the configuration that PowerDNS reports, if another process of it runs now."""
         found = self._powerdns.read()
         if found is self._known:
             return
