@@ -77,7 +77,7 @@ def start(
 
 
 def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
-    """If the program failed, raise ProgramFailed with the last lines of its stderr."""
+    """Raise ProgramFailed with the last lines of stderr if the program failed."""
     if returncode:
         lines = stderr.decode(errors="replace").strip().splitlines()[-5:]
         raise ProgramFailed(

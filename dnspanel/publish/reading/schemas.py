@@ -23,7 +23,7 @@ def use_schema(*, schema: int, now: datetime) -> None:
 
 
 def keep_schemas(*, schemas: Collection[int], now: datetime) -> None:
-    """From now on write exactly these schemas and those of the settings.
+    """Write exactly these schemas and those of the settings from now on.
 
     Segments of other schemas are kept until they are pruned.
     """
