@@ -183,7 +183,7 @@ class OneCatalog(V2View):
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """Read a consumed catalog.
 
-        Returns its primaries, settings, last transfer and number of members. Needs the permission `fleet`.
+        Returns the catalog's primaries, settings, last transfer and number of members. Needs the permission `fleet`.
         """
         return _answer_catalog(actor_in(request), catalog_id)
 
@@ -229,8 +229,8 @@ class CatalogRules(V2View):
     def put(self, request: Request, catalog_id: int) -> HttpResponse:
         """Set the rules of a consumed catalog.
 
-        Replaces all rules. If a rule omits the secret of a key, its group keeps the current secret. Needs the same
-        rights as `createCatalog`.
+        Replaces all rules. A rule without the secret of its key keeps the current secret. Needs the same rights as
+        `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         values = read(RulesSerializer, request.data)["rules"]
@@ -254,8 +254,8 @@ class CatalogConfirmation(V2View):
     def post(self, request: Request, catalog_id: int) -> HttpResponse:
         """Confirm that members leave a consumed catalog.
 
-        Use this when more than `most_lost` members left in one revision of the catalog. The panel removes their zones
-        within seconds. Needs the same rights as `createCatalog`.
+        Use this when more than `most_lost` members left in one revision of the catalog. The panel removes the zones of
+        these members within seconds. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         revision = read(ConfirmationSerializer, request.data)["revision"]
@@ -277,8 +277,8 @@ class CatalogZones(V2View):
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """List the members of a consumed catalog.
 
-        Each member has its state, and a reason if the panel didn't create its zone. Only zones that the token can read
-        are listed. Needs the permission `fleet`.
+        Each member has a state, and a reason if the panel didn't create the member's zone. Only zones that the token
+        can read are listed. Needs the permission `fleet`.
         """
         actor = actor_in(request)
         page = page_request(request, int)

@@ -170,7 +170,7 @@ class OneChangeRun(V2View):
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """Read a run that changes zones.
 
-        Returns its state, its progress and the number of zones with each outcome. A token sees the runs that it
+        Returns the run's state, its progress and the number of zones with each outcome. A token sees the runs that it
         started.
         """
         run = change_run_queries.run_for(actor_in(request), change_run_id)
@@ -180,8 +180,8 @@ class OneChangeRun(V2View):
     def delete(self, request: Request, change_run_id: int) -> HttpResponse:
         """Cancel a run that changes zones.
 
-        Stops a run that isn't finished. Changes that the run has already published stay. A run with `undo_of` can undo
-        them.
+        Stops an unfinished run. Changes that the run has already published stay. To undo them, start a run with
+        `undo_of`.
         """
         actor = actor_in(request)
         run = change_run_queries.run_for(actor, change_run_id)
@@ -203,7 +203,7 @@ class ChangeRunZones(V2View):
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """List the zones of a run that changes zones.
 
-        Lists all zones that the run changes, and the first 1,000 zones that it refuses, with the outcome of each.
+        Lists all zones that the run changes and the first 1,000 zones that it refuses. Each zone has its outcome.
         """
         page, run = page_request(request, int), change_run_queries.run_for(actor_in(request), change_run_id)
         found = ChangeRunZone.objects.filter(run=run)

@@ -41,7 +41,7 @@ _ANSWERS = {202: WrittenSerializer, 200: WrittenSerializer}
 
 @dataclass(frozen=True, slots=True)
 class ZoneRequest:
-    """The changes that a request wants in one zone, with the pointer to them in the body."""
+    """The requested changes to one zone, and the pointer to these changes in the body."""
 
     zone: Zone
     orders: Sequence[Order]
@@ -92,10 +92,10 @@ class Bulk(V2View):
         """Change RRsets of several zones.
 
         Checks all changes to all zones first. Each change that is refused has an entry in `errors` with a pointer. If
-        one is refused, nothing is published. Needs the rights `add`, `change` or `remove` in each zone.
+        one change is refused, nothing is published. Needs the rights `add`, `change` or `remove` in each zone.
 
-        Up to 2,000 RRsets are published in one publication. More are published in several publications. `publications`
-        lists all of them, and undoing one of them undoes the whole write.
+        Up to 2,000 RRsets are published in one publication. A larger write takes several publications, which
+        `publications` lists. Undoing one of these publications undoes the whole write.
         """
         faults = Faults()
         body = _body(request.data, {"zones"}, faults)
@@ -234,8 +234,8 @@ def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem
 def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
     """Return the pointer to the order that breaks a rule.
 
-    If no order is about the violating RRset, because the rule concerns a neighbor of a changed RRset, return the
-    pointer to the closest enclosing zone.
+    A rule can concern a neighbor of a changed RRset. If no order is about the violating RRset, return the pointer to
+    the closest enclosing zone.
     """
     for zone_request in requests:
         if any(order.key == (name, type) for order in zone_request.orders):

@@ -82,14 +82,14 @@ class ZoneDnssec(V2View):
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change how a zone is signed.
 
-        Signs the zone, or stops signing it, and sets NSEC or NSEC3 and the CDS and CDNSKEY records. This takes one
-        publication, or two for a change from one NSEC3 chain to another. Needs the right `dnssec`. Fields that the
-        request body omits stay unchanged.
+        Signs the zone, or stops signing it, and sets NSEC or NSEC3 and the CDS and CDNSKEY records. The change takes
+        one publication, or two from one NSEC3 chain to another. Needs the right `dnssec`. Fields that the request body
+        omits stay unchanged.
 
-        The panel refuses NSEC3 and CDS without keys. It also refuses changes after which validating resolvers would
-        reject the zone, judged by the DS records known at the parent zone. Asking the parent to delete its DS needs
-        `confirm`, and is refused while a rollover needs that DS. A zone that is served with the signatures from its
-        source accepts only `{"signed": false}`, which removes the signatures.
+        The panel refuses NSEC3 and CDS without keys. It also refuses a change if validating resolvers that know the
+        parent zone's DS records would then reject the zone. Asking the parent to delete its DS needs `confirm`, and is
+        refused while a rollover needs that DS. A zone that is served with the signatures from its source accepts only
+        `{"signed": false}`, which removes the signatures.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -129,12 +129,12 @@ class BulkDnssec(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Change how zones are signed.
 
-        Does the same as `changeZoneDnssec` for up to 1,000 zones (20 with new RSA keys) in one publication, or for none
-        of them. Needs the right `dnssec` for each zone. Every zone that is refused has an entry in `errors`. With
-        `dry_run` nothing is changed, and `plans` has the outcome for each zone.
+        Does the same as `changeZoneDnssec` for up to 1,000 zones (20 with new RSA keys) in one publication. If one zone
+        is refused, no zone changes. Needs the right `dnssec` for each zone. Every zone that is refused has an entry in
+        `errors`. With `dry_run` nothing is changed, and `plans` has the outcome for each zone.
 
-        A change from one NSEC3 chain to another takes two publications. Zones that are served with the signatures from
-        their source lose them with `{"signed": false}`, if every named zone is of this kind.
+        A change from one NSEC3 chain to another takes two publications. `{"signed": false}` removes the signatures of
+        zones that are served with the signatures from their source. Then all named zones must be of this kind.
         """
         actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
         zones = _zones_named(actor, body["zones"])

@@ -33,7 +33,7 @@ from dnspanel.zones.signing.safety import parent_here
 
 
 class DnssecParent(V2View):
-    """View to read the DS records at the parent zone, or to ask for them again."""
+    """View to read the DS records at the parent zone, or to query the parent again."""
 
     unconditional = True  # it asks again, whatever was found
 
@@ -41,8 +41,8 @@ class DnssecParent(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the DS records at the parent zone.
 
-        Returns the last answers of every name server of the parent zone. The panel asks them once a day, or once an
-        hour while something is wrong. Needs the right `read`.
+        Returns the last answers of every name server of the parent zone. The panel queries these servers once a day, or
+        once an hour while something is wrong. Needs the right `read`.
         """
         actor = actor_in(request)
         return answer(_parent_json(access.zone_for_reading(actor, zone_name), actor))
@@ -90,9 +90,9 @@ class UnprovenZones(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List zones that do not validate on a node.
 
-        Lists zones that stopped validating on a node without a publication as the cause, oldest finding first. The
-        panel sends their changes to that node without the validation check until they validate there again. Needs the
-        permission `read`; only zones that the token can read are listed.
+        Lists zones that stopped validating on a node although no publication caused it, oldest finding first. Until a
+        zone validates on the node again, the panel sends the zone's changes to that node without the validation check.
+        Needs the permission `read`; only zones that the token can read are listed.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)

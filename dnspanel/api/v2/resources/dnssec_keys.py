@@ -179,7 +179,7 @@ def _add_key(zone: Zone, body: dict[str, Any], by: Acting) -> int:
 
 
 def _key(zone: Zone, key_id: int) -> KeyView:
-    """Return the key with this id. Raise KeyUnknown if the zone doesn't have one."""
+    """Return the zone's key with this id. Raise KeyUnknown if the zone doesn't have such a key."""
     found = next((key for key in queries.keys_of(zone) if key.id == key_id), None)
     if found is None:
         raise KeyUnknown(zone.name, key_id)

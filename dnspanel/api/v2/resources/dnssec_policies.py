@@ -149,7 +149,7 @@ class PolicyDueSerializer(serializers.Serializer):
 
 
 class ZonePolicySerializer(serializers.Serializer):
-    """The policy of a zone, and the differences between the two."""
+    """The policy of a zone, and the differences between zone and policy."""
 
     policy = DnssecPolicySerializer(allow_null=True)
     source = serializers.CharField(help_text="From where the zone has it.")
@@ -205,7 +205,7 @@ class OneDnssecPolicy(V2View):
     def get(self, request: Request, policy_id: int) -> HttpResponse:
         """Read a DNSSEC policy.
 
-        Returns its terms and the tags and teams that use it. Needs the permission `read`.
+        Returns the policy's terms, and the tags and teams that use the policy. Needs the permission `read`.
         """
         return answer_with_tag(_json_of(policy_id, actor_in(request)))
 
@@ -269,8 +269,8 @@ class ZonePolicy(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the DNSSEC policy of a zone.
 
-        Returns the policy, its source, how the zone differs from it, and the keys that are due for a rollover. Needs
-        the right `read`.
+        Returns the policy, its source, the differences between zone and policy, and the keys that are due for a
+        rollover. Needs the right `read`.
         """
         actor = actor_in(request)
         return answer_with_tag(zone_policy_json(access.zone_for_reading(actor, zone_name), actor))
@@ -293,8 +293,8 @@ class ZonePolicy(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Detach the zone's own DNSSEC policy.
 
-        After that the zone uses the policy of its tags, of its team, or the default policy. Needs the right `dnssec`.
-        How the zone is signed does not change.
+        After that the zone uses the policy of its tags, else of its team, else the default policy. Needs the right
+        `dnssec`. How the zone is signed does not change.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -304,7 +304,7 @@ class ZonePolicy(V2View):
 
 
 def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
-    """Return the JSON form of a policy. Its tags and teams are None if the actor must not change policies."""
+    """Return the JSON form of a policy. `tags` and `teams` are None if the actor must not change policies."""
     attached = policy_queries.attached_to(policy) if policy_queries.may_change_policies(actor) else None
     values = _values_of(policy)
     return {
@@ -363,7 +363,7 @@ def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
 
 
 def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
-    """Return a policy by the id in the body. Raise PolicyRefused if the actor can't see such a policy."""
+    """Return the policy with the id in the body. Raise PolicyRefused if it is unknown or hidden from the actor."""
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:

@@ -1,4 +1,4 @@
-"""Resources of DNSSEC policy runs, which sign zones as their policies define, or preview that in a dry run."""
+"""Resources of DNSSEC policy runs. A run signs zones as their policies define. A dry run previews the changes."""
 
 from typing import Any
 
@@ -130,7 +130,8 @@ class OnePolicyRun(V2View):
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """Read a run of DNSSEC policies.
 
-        Returns its state, its progress and the number of zones for each act. A token sees the runs that it started.
+        Returns the run's state, its progress and the number of zones for each act. A token sees the runs that it
+        started.
         """
         run = policy_runs.run_for(actor_in(request), run_id)
         return answer(run_json(run), headers={"ETag": tag_of(what_stays(run))})
@@ -139,7 +140,7 @@ class OnePolicyRun(V2View):
     def delete(self, request: Request, run_id: int) -> HttpResponse:
         """Cancel a run of DNSSEC policies.
 
-        Stops a run that isn't finished. Changes that the run has already published stay.
+        Stops an unfinished run. Changes that the run has already published stay.
         """
         actor = actor_in(request)
         run = policy_runs.run_for(actor, run_id)
@@ -159,8 +160,8 @@ class PolicyRunZones(V2View):
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """List the zones of a run of DNSSEC policies.
 
-        Returns the outcome of the run in each zone. It lists the first 100 zones of each act, and the first 1,000 that
-        were refused or need a rollover. The counts of the run include all zones.
+        Returns the outcome of the run in each zone. Lists the first 100 zones for each act, and the first 1,000 zones
+        that were refused or need a rollover. The counts of the run include all zones.
         """
         page, run = page_request(request, int), policy_runs.run_for(actor_in(request), run_id)
         found = PolicyRunZone.objects.filter(run=run)

@@ -1,4 +1,4 @@
-"""Resources of DNSSEC key rollovers: start, read and cancel a zone's rollover, and list those under way."""
+"""Resources of DNSSEC key rollovers: start, read and cancel a zone's rollover, and list rollovers under way."""
 
 from typing import Any
 from uuid import uuid4
@@ -64,8 +64,8 @@ class RolloverKinds(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the kinds of DNSSEC rollovers.
 
-        Returns for each kind whether the zone's keys allow it, and what an emergency rollover would break. Needs the
-        right `read`.
+        For each kind, returns whether the zone's keys allow the rollover, and what an emergency rollover would break.
+        Needs the right `read`.
         """
         page_request(request)
         zone, now = access.zone_for_reading(actor_in(request), zone_name), timezone.now()
@@ -109,9 +109,9 @@ class ZoneRollovers(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Start a DNSSEC rollover.
 
-        Publishes the first step. The panel carries out the other steps automatically. Each step waits until every node
-        serves the previous step, until caches have dropped the older data, and for the DS at the parent zone. Needs the
-        right `dnssec`. Use `getRollover` to see what the rollover waits for.
+        Publishes the first step. The panel carries out the other steps automatically. Before each step, it waits until
+        every node serves the previous step, caches have dropped the older data, and the parent zone has the needed DS.
+        Needs the right `dnssec`. Use `getRollover` to see what the rollover waits for.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -138,8 +138,8 @@ class OneRollover(V2View):
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Read a DNSSEC rollover.
 
-        Returns the step, what it waits for and the earliest time of the next step. Also returns the nodes that are
-        behind, and the DS records to add or remove at the parent. Needs the right `read`.
+        Returns the rollover's step, the cause of its wait and the earliest time of the next step. Also returns the
+        nodes that are behind, and the DS records to add or remove at the parent. Needs the right `read`.
         """
         actor = actor_in(request)
         row = _rollover(access.zone_for_reading(actor, zone_name), rollover_id)
@@ -205,7 +205,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
 def _findable(by: Acting) -> Acting:
     """Return `by` with a form id, so that the publications of the request can be found later.
 
-    A request without an idempotency key gets a random one.
+    Without an idempotency key, the form id is random.
     """
     return by if by.form_id is not None else Acting(by.author, by.channel, by.now, by.reason, uuid4())
 

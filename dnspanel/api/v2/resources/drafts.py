@@ -60,8 +60,8 @@ class DraftDetail(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Read the draft.
 
-        Returns the zones that your draft changes and the number of changed RRsets in each. Each person has one draft.
-        Their tokens and the pages of the panel share it.
+        Returns the zones that your draft changes and the number of changed RRsets in each. Each person has one draft,
+        which the person's tokens and the panel's pages share.
         """
         body = _draft_json(actor_in(request))
         return fresh_enough(request, tag_of(body)) or answer_with_tag(body)
@@ -165,8 +165,8 @@ class DraftPlan(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Review the draft.
 
-        Returns the changes in each zone that publishing the draft would make, the rules that the draft breaks, and its
-        conflicts. Nothing is changed.
+        Returns the changes that publishing the draft would make in each zone, the rules that the draft breaks, and the
+        draft's conflicts. Nothing is changed.
         """
         actor = actor_in(request)
         plans = revision.preview(author=actor, zones=_zones_to_publish(request, actor, None))
@@ -208,8 +208,8 @@ class ConflictResolve(V2View):
     def post(self, request: Request, operation_id: int) -> HttpResponse:
         """Resolve a conflict in the draft.
 
-        A change conflicts if someone else has published a different change to its RRset. `theirs` drops your change,
-        `mine` lets your change replace the published one, and `both` keeps the records of both.
+        A change conflicts if someone else has published a different change to the same RRset. `theirs` drops your
+        change, `mine` lets your change replace the published one, and `both` keeps the records of both changes.
         """
         actor = actor_in(request)
         operation = next((o for o in _operations(actor) if o.pk == operation_id), None)
@@ -280,9 +280,9 @@ def _operations(actor: Actor) -> list[Operation]:
 
 
 def _draft_json(actor: Actor) -> dict[str, Any]:
-    """Return the number of changes in the draft that the actor can see, by zone.
+    """Return, by zone, the number of changes in the draft that the actor can see.
 
-    The member `digest` differs whenever one of these changes differs.
+    The member `digest` changes whenever one of these changes does.
     """
     operations = _operations(actor)
     zones: dict[str, dict[str, Any]] = {}
@@ -310,7 +310,7 @@ def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, 
 
 
 def _read_drafted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
-    """Return the body of a PUT and the RRset that it wants, or None to delete the RRset.
+    """Return the body of a PUT and the RRset in the body. The RRset is None if it should be deleted.
 
     Raise Problem if the body is invalid.
     """
@@ -332,7 +332,7 @@ def _zone_chosen(request: Request, actor: Actor) -> Zone | None:
 
 
 def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | None) -> list[Zone]:
-    """Return the named zones, or all zones in which the draft has changes that the actor can see."""
+    """Return the named zones. Without names, return all zones in which the actor can see changes of the draft."""
     if named is not None:
         return [access.zone_for_editing(actor, name) for name in named]
     chosen = _zone_chosen(request, actor)

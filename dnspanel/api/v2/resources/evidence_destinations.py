@@ -99,8 +99,8 @@ class EvidenceDestinations(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List destinations of the audit log.
 
-        A destination is a system that receives the audit log from the panel. Each has its progress. Needs an
-        administrator's token without limits.
+        A destination is a system that receives the audit log from the panel. Each destination has its progress. Needs
+        an administrator's token without limits.
         """
         verbs.require_operator(actor_in(request))
         page = page_request(request, int)
@@ -141,7 +141,7 @@ class OneEvidenceDestination(V2View):
     def get(self, request: Request, destination_id: int) -> HttpResponse:
         """Read a destination of the audit log.
 
-        Returns its settings and its progress, without its secrets. Needs an administrator's token without limits.
+        Returns the destination's settings and progress, without secrets. Needs an administrator's token without limits.
         """
         return _answer_row(_row_to_change(request, destination_id)[1])
 
@@ -153,8 +153,8 @@ class OneEvidenceDestination(V2View):
     def patch(self, request: Request, destination_id: int) -> HttpResponse:
         """Change a destination of the audit log.
 
-        Changes its settings or its secrets, or switches it on or off. Fields that the request body omits stay
-        unchanged. The kind cannot be changed. Needs an administrator's token without limits.
+        Changes the destination's settings or secrets, or switches the destination on or off. Fields that the request
+        body omits stay unchanged. The kind cannot be changed. Needs an administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
         given, now = read(EvidenceDestinationSerializer, request.data, partial=True), timezone.now()
@@ -180,8 +180,8 @@ class OneEvidenceDestination(V2View):
     def delete(self, request: Request, destination_id: int) -> HttpResponse:
         """Delete a destination of the audit log.
 
-        The panel stops sending. Entries that the other system has received stay there. Needs an administrator's token
-        without limits.
+        The panel stops sending to the destination. Entries that the other system has received stay there. Needs an
+        administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
         with _guard_write(request, destination_id):
@@ -198,7 +198,7 @@ class EvidenceDestinationTest(V2View):
     def post(self, request: Request, destination_id: int) -> HttpResponse:
         """Test a destination of the audit log.
 
-        Sends one message with the action `evidence.test`, which is not part of the log, and returns whether the message
+        Sends one message with the action `evidence.test`, which is not part of the log. Returns whether the message
         arrived. Needs an administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
@@ -257,10 +257,9 @@ def _guard_write(request: Request, destination_id: int) -> AbstractContextManage
 
 
 def _row_to_change(request: Request, destination_id: int) -> tuple[Actor, DestinationRow]:
-    """Return the caller and the destination.
+    """Return the caller and the destination. Raise DestinationUnknown for an unknown id.
 
-    Raise Forbidden or GrantRefused if the caller is not allowed to manage destinations, DestinationUnknown for an
-    unknown id.
+    Raise Forbidden or GrantRefused if the caller is not allowed to manage destinations.
     """
     actor = actor_in(request)
     verbs.require_operator(actor)

@@ -54,8 +54,8 @@ class Expiries(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List RRsets that will be removed.
 
-        Lists RRsets of all zones that have a time of removal, the next one first. If the panel couldn't remove an RRset
-        in time, the RRset has the reason. A page can have fewer items than `limit` although more follow, so read pages
+        Lists RRsets of all zones that have a time of removal, earliest first. If the panel couldn't remove an RRset in
+        time, the RRset has the reason. A page can have fewer items than `limit` although more follow, so read pages
         until `next` is null.
         """
         page, actor = page_request(request, int, int), actor_in(request)

@@ -90,7 +90,7 @@ class Gzip(JSONOnly):
 
 
 class Octets(Gzip):
-    """A renderer that offers the same file as `application/octet-stream`, which every generated client can read."""
+    """A renderer for `application/octet-stream`, so that every generated client can read the export's file."""
 
     media_type = "application/octet-stream"
     format = "bin"
@@ -115,7 +115,7 @@ class Exports(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List exports.
 
-        Lists your own exports, newest first. A token sees those that it created. Needs the permission `read`.
+        Lists your own exports, newest first. A token sees only exports that it created. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -153,7 +153,7 @@ class OneExport(V2View):
     def get(self, request: Request, export_id: int) -> HttpResponse:
         """Read an export.
 
-        Returns its state and progress. Needs the permission `read`.
+        Returns the export's state and progress. Needs the permission `read`.
         """
         return _answer(_job_for(actor_in(request), export_id))
 
@@ -179,8 +179,9 @@ class ExportFile(V2View):
     def get(self, request: Request, export_id: int) -> HttpResponseBase:
         """Download the file of an export.
 
-        Returns a gzip file. It exists for a day after the export is done; before and after that the status is 404.
-        Supports `Range`. Needs the permission `read`, and for a file with private DNSSEC keys the right `export-keys`.
+        Returns a gzip file. The file exists for a day after the export is done; before and after that the status is
+        404. Supports `Range`. Needs the permission `read`, and for a file with private DNSSEC keys the right
+        `export-keys`.
         """
         job = _job_for(actor_in(request), export_id)
         try:
@@ -222,7 +223,7 @@ def export_json(job: ExportJob) -> dict[str, Any]:
 
 
 def _visible_to(actor: Actor) -> "QuerySet[ExportJob]":
-    """Select the actor's own exports; for a token, only those that the token created."""
+    """Select the actor's own exports. For a token, select only exports that the token created."""
     own = ExportJob.objects.filter(author=actor.user)
     return own if actor.token is None else own.filter(token=actor.token)
 

@@ -1,4 +1,4 @@
-"""Resources of fronts: the nodes that a dnsdist asks, its limits, and the current state of each node behind it."""
+"""Resources of fronts: the nodes that a front's dnsdist asks, its limits, and the current state of each node."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -120,7 +120,7 @@ class OneFront(V2View):
 def _front(name: str) -> Node:
     """Return the front with this name.
 
-    Raise UnknownNode if there is no such node, Problem if the node isn't a front.
+    Raise UnknownNode for an unknown name, Problem if the node isn't a front.
     """
     node = node_lifecycle.node_by_name(node_name(name))
     if not node.is_front:

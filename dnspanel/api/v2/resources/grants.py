@@ -63,8 +63,8 @@ class Grants(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List grants.
 
-        Each grant gives a person or a team rights over zones. Needs the permission `people`; without it the list is
-        empty.
+        Each grant gives a person or a team rights over zones. Needs the permission `people`; without this permission
+        the list is empty.
         """
         page, actor = page_request(request, int), actor_in(request)
         found = _visible_to(actor)
@@ -95,8 +95,8 @@ class OneGrant(V2View):
     def get(self, request: Request, grant_id: int) -> HttpResponse:
         """Read a grant.
 
-        Returns its rights, its zones and its person or team. Needs the permission `people`; without it the status is
-        404.
+        Returns the grant's rights, its zones and its person or team. Needs the permission `people`; without it the
+        status is 404.
         """
         actor = actor_in(request)
         return answer_with_tag(grants_json(actor, [_grant_for(actor, grant_id)])[0])
@@ -136,8 +136,8 @@ def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:
 def _visible_to(actor: Actor) -> "QuerySet[GrantRow]":
     """Select the grants that the actor is allowed to see.
 
-    An actor with the permission `people` sees all grants. Without the permission, a person sees their own grants and
-    those of their teams, and a token sees none.
+    An actor with the permission `people` sees all grants. Without the permission, people see their own grants and their
+    teams' grants, and a token sees none.
     """
     rows = GrantRow.objects.select_related("created_by", "user", "team")
     if Permission.PEOPLE in actor.permissions:
