@@ -1,8 +1,8 @@
 """The current conditions, judged from all subjects' inputs, without those that another condition causes. Pure.
 
-A condition is a current problem. Its key doesn't change while the problem lasts, even if its message does: a node that
-was late and is now offline has the same condition, which became worse. If a number decides, an open condition
-(`is_open`) stays until the number is clearly better, so that it doesn't flap around its limit.
+A condition is a current problem. Its key doesn't change while the problem lasts, even if its message does: when a late
+node goes offline, the node's condition stays the same and becomes worse. If a condition depends on a number, an open
+condition (`is_open`) stays until the number is clearly better, so that it doesn't flap around its limit.
 """
 
 from collections.abc import Collection, Iterable
@@ -21,7 +21,7 @@ def conditions(
 ) -> list[Condition]:
     """Return all current conditions except those that another condition causes.
 
-    `is_open` has the keys of the conditions at the last check. `also` are conditions that were found in another way.
+    `is_open` has the keys of the conditions at the last check. `also` are additional conditions from the caller.
     """
     found = list(also)
     for subject in subjects():
@@ -31,7 +31,7 @@ def conditions(
 
 
 def _without_consequences(found: list[Condition], inputs: FleetInputs) -> list[Condition]:
-    """Return one condition for each cause. The message of late publications is added to their cause."""
+    """Return one condition for each cause. A cause of late publications gets their message added to its own."""
     # While a publication waits before the nodes, no node is late for a reason of its own, however short that is.
     waits = {causes.WAITS} if inputs.waiting is not None and inputs.waiting.place in BEFORE_NODES else set()
     ahead = {node.node_id for node in inputs.nodes if node.is_ahead}

@@ -44,7 +44,7 @@ W = TypeVar("W", bound=Wrong)
 def split(
     found: Iterable[W], *, also: Collection[str] = (), ahead: Collection[int] = ()
 ) -> tuple[list[W], list[tuple[str, W]]]:
-    """Split problems into causes, and consequences that are mapped to the kind or key of their cause.
+    """Split problems into causes and consequences. The consequences are mapped to the kind or key of their cause.
 
     `also` are kinds of causes that aren't alerts yet. `ahead` are the ids of nodes that have newer data than the panel.
     """
@@ -62,7 +62,7 @@ def split(
 
 
 def _cause_of(wrong: Wrong, present: Collection[str], ahead: Collection[int]) -> str:
-    """Return the kind or key of the problem's cause, the first in the table that is present, or "" without a cause."""
+    """Return the kind or key of the problem's cause, or "" without one. The first present cause in the table counts."""
     if wrong.kind in OF_NODES_AHEAD and "panel.held" in present and wrong.node_id in ahead:
         return "panel.held"
     return next((cause for cause, kinds in CONSEQUENCES.items() if cause in present and wrong.kind in kinds), "")

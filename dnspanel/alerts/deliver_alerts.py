@@ -1,4 +1,4 @@
-"""Delivery of alerts. Waiting messages of a route are sent as one message and retried until it is accepted. Verbs.
+"""Delivery of alerts. Waiting messages of a route are sent as one message, which is retried until accepted. Verbs.
 
 Delivery is at least once: an attempt is recorded after it was made. If a worker is killed in between, the same message
 is sent again with the same id.
@@ -74,9 +74,9 @@ def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = p
 
 
 def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, now: datetime) -> None:
-    """Record for these messages whether they were accepted, are waiting for another attempt, or are given up.
+    """Record for these messages whether they were accepted, wait for another attempt, or were given up.
 
-    Don't change messages that another worker has recorded.
+    Don't change messages whose outcome another worker has recorded.
     """
     attempts = max(message.attempts for message in group) + 1
     given_up = bool(outcome.error) and (attempts >= MOST_ATTEMPTS or _is_test(group))

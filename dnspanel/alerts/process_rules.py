@@ -109,7 +109,7 @@ def process_conditions(state: ProcessesNow, now: datetime, *, redis_answers: boo
 
 
 def overdue_after(work: PeriodicNow) -> timedelta:
-    """Return the time after its last success when work is overdue: some intervals plus its queue's busy time."""
+    """Return how long after its last success work is overdue: some intervals plus the busy time of its queue."""
     is_daily = work.interval >= timedelta(hours=12)
     after = work.interval * 1.25 if is_daily else work.interval * 3 + timedelta(minutes=1)
     return after + BUSY_FOR[work.queue]
@@ -148,7 +148,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | None:
-    """Return since when no process with this name has worked, or None if one may still be starting."""
+    """Return the time since when no process with this name has worked, or None if a process may still be starting."""
     if silent := [each.at for each in state.processes if each.name == name]:
         return max(silent)
     if (left_at := state.left.get(name)) is not None:

@@ -12,7 +12,7 @@ from dnspanel.texts import gettext
 
 @dataclass(frozen=True, slots=True)
 class AlertSummary:
-    """The numbers of open alerts and of critical ones."""
+    """The number of all open alerts and the number of critical ones."""
 
     open: int
     critical: int
@@ -31,7 +31,7 @@ class AlertSummary:
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route, its number of waiting messages, and the last attempted message (None before the first)."""
+    """A route, its number of waiting messages, and its last attempted message, or None before the first attempt."""
 
     route: Route
     waiting: int

@@ -45,7 +45,7 @@ class NewRoute:
 
 
 def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> NewRoute:
-    """Create a route for all alerts from now on. Raise RouteRefused with the invalid fields."""
+    """Create a route, which gets all alerts from now on. Raise RouteRefused if a field is invalid."""
     _refuse_bad_terms(terms, resolve)
     secret = new_secret() if terms.kind == RouteKind.WEBHOOK else ""
     try:
@@ -60,7 +60,7 @@ def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resol
 
 
 def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> None:
-    """Change the route's terms, except its kind. Raise the errors of `create_route`, and RouteUnknown."""
+    """Change the route's terms, except its kind. Raise RouteUnknown, or RouteRefused if a field is invalid."""
     if terms.kind != route.kind:
         raise RouteRefused({"kind": [gettext("Make a new route for another way of being told.")]})
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)
@@ -118,7 +118,7 @@ def delete_route(*, route: Route, by: Author, now: datetime) -> None:
 
 
 def send_test(*, route: Route, by: Author, now: datetime) -> Message:
-    """Queue a test message, also in quiet hours and for a route that is off. The message records its outcome."""
+    """Queue a test message, even in quiet hours or if the route is off. The queued message records its outcome."""
     with transaction.atomic():
         message = Message.objects.create(route=_lock_route(route), alert=None, due_at=now)
         audit.record(action="route.test", by=by, now=now, target=route.name)
@@ -145,7 +145,7 @@ def _refuse_bad_terms(terms: RouteTerms, resolve: Resolve | None, *, address_che
 
 
 def _fault_of_address(terms: RouteTerms, resolve: Resolve | None) -> str:
-    """Return the reason why nothing can be sent to the address, or ""."""
+    """Return the reason why nothing can be sent to the address, or "" if the address is valid."""
     try:
         if terms.kind == RouteKind.MAIL:
             validate_email(terms.address)

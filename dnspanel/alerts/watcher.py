@@ -66,7 +66,7 @@ class Watcher:
             logger.exception("a look ended unexpectedly")
 
     def _outage(self, now: datetime) -> list[Condition]:
-        """Return PostgreSQL's current or just ended outage as a condition, or [] for a short outage."""
+        """Return PostgreSQL's current or just ended outage as a list of one condition, or [] for a short one."""
         since = self._away_since
         if since is None or now - since < AWAY_FOR:
             return []

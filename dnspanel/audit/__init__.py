@@ -1,1 +1,1 @@
-"""Copies of the audit log outside of the panel. `accounts.audit` writes it, and `zones.audit` verifies it."""
+"""Copies of the audit log outside of the panel. `accounts.audit` writes the log, and `zones.audit` verifies it."""

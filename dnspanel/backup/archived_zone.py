@@ -59,7 +59,7 @@ class ArchivedZone:
 
     @property
     def is_edited_here(self) -> bool:
-        """True if the zone was edited in this panel. It was neither transferred from a primary nor a catalog zone."""
+        """True if the zone was edited in this panel, so it was neither a transferred zone nor a catalog zone."""
         return not self.row.get("transferred_from") and self.row.get("is_catalog") != "t"
 
     @property
@@ -119,7 +119,7 @@ def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
 
 
 def _rows(dump: Path, target: Target, table: str, column: str, value: str) -> Iterator[Row]:
-    """Yield the rows of one table in the dump whose `column` equals `value`, which must have no special characters."""
+    """Yield the dump's rows of one table in which `column` equals `value`, a text without special characters."""
     arguments = ["--data-only", "--no-owner", "--no-privileges", f"--table={table}", "--file=-", str(dump)]
     wanted = value.replace("\\", "\\\\").encode()
     with start("pg_restore", arguments, target, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:

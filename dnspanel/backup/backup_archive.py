@@ -67,9 +67,9 @@ class Manifest:
 
 
 def refuse_another_key(manifest: Manifest, own: Collection[str]) -> None:
-    """Raise WrongKey unless one of these fingerprints is that of the archive's master key.
+    """Raise WrongKey unless one of these fingerprints equals the fingerprint in the archive's manifest.
 
-    The first fingerprint belongs to the key in use.
+    The first given fingerprint belongs to the key in use.
     """
     if manifest.master_key not in own:
         raise WrongKey(archive=manifest.master_key, ours=next(iter(own)))

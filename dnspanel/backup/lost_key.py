@@ -35,7 +35,7 @@ _ZONES = 1000
 
 
 class _Loss(Enum):
-    """What `clear` does with a secret that cannot be read."""
+    """The action of `clear` on a secret that cannot be read."""
 
     DELETE = "deleted"  # the row
     NONE = "emptied"

@@ -44,8 +44,8 @@ def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
 def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: datetime) -> Manifest:
     """Write the archive to `file`, which can be a pipe, and record the time of the backup.
 
-    While it is made, the dump is in a private directory in `beside`, or in the directory for temporary files. The panel
-    can be used during the backup.
+    The dump is first written to a private directory in `beside`, or in the directory for temporary files. The panel can
+    be used during the backup.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=beside) as directory:
@@ -64,7 +64,7 @@ def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: dateti
 
 
 def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
-    """Write the dump and return its manifest. Both are from the same database snapshot."""
+    """Write the dump and return its manifest. The dump and the manifest are from the same database snapshot."""
     with psycopg.connect(**target.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         exported = _row(conn, "SELECT pg_export_snapshot()")[0]

@@ -85,7 +85,7 @@ def restore_zone(
     """Publish the zone in its archived state. Return the publications, or an empty list if nothing differs.
 
     A zone that is created again gets a serial above `serial`, in case secondaries have a higher serial than the
-    archive. Raise BackupError or ZoneError; steps that were not published then change nothing. The actor and the
+    archive. Raise BackupError or ZoneError. A step that fails before its publication changes nothing. The actor and the
     archive are recorded in the audit log.
     """
     plan = plan_restore(archived)

@@ -95,7 +95,7 @@ def sentence(exc: BaseException) -> str:
 
 
 class WritesMiddleware:
-    """Middleware that notes if a request asks for a change, so that a failure after a commit isn't called a refusal."""
+    """Middleware that notes if a request asks for a change. So a failure after a commit isn't called a refusal."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -35,7 +35,7 @@ class ServerHangs(psycopg.OperationalError):
 
 
 class NotSent(ServerHangs):
-    """The server was known to hang before anything was sent, so nothing was done."""
+    """An error before a statement was sent, because the server was known to hang. Nothing was changed."""
 
 
 class StatementLost(psycopg.OperationalError):
@@ -188,7 +188,10 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 def _listening(gen: Any, server: Server, limit: float) -> Generator[Any, Any, Any]:
-    """Run psycopg's generator and watch for silence. Raise ServerHangs, or StatementLost after limit and patience."""
+    """Run psycopg's generator and watch for silence. Raise ServerHangs if the server hangs.
+
+    Raise StatementLost if the server is silent for the statement's time limit plus the patience.
+    """
     silent_since = suspected_at = 0.0
     try:
         wanted = next(gen)

@@ -18,9 +18,9 @@ class SigningKey(models.Model):
 
 
 class SealingKey(models.Model):
-    """A key that encrypts private DNSSEC keys in transit and at rest. The encrypted keys refer to its id.
+    """A key that encrypts private DNSSEC keys in transit and at rest. Each encrypted key names its sealing key's id.
 
-    The key itself is encrypted with PANEL_MASTER_KEY.
+    The sealing key itself is encrypted with PANEL_MASTER_KEY.
     """
 
     id = models.AutoField(primary_key=True)
@@ -57,7 +57,7 @@ class Segment(models.Model):
 
 
 class Stall(models.Model):
-    """The reason why publishing has stopped for a schema. There is no row while it works."""
+    """The reason why publishing has stopped for a schema. While publishing works, the schema has no row."""
 
     schema = models.SmallIntegerField(unique=True)
     sequence = models.BigIntegerField()  # the first one that could not be encoded
@@ -68,7 +68,7 @@ class Stall(models.Model):
 
 
 class PreparedRows(models.Model):
-    """LMDB rows of the zones that a publication creates, made before the publication.
+    """The LMDB rows of zones that a publication will create, compiled before the publication.
 
     They are deleted once every schema has the publication in a segment.
     """
@@ -83,8 +83,8 @@ class PreparedRows(models.Model):
 class Snapshot(models.Model):
     """A whole LMDB of one schema at one position, in chunks, in the `segments` storage.
 
-    For a node without data, the log of an epoch starts with the newest snapshot. The publisher also continues from the
-    snapshot if an epoch or a schema has no segment yet.
+    A node without data starts with the newest snapshot of the epoch. If an epoch or a schema has no segment yet, the
+    publisher also continues from the newest snapshot.
     """
 
     epoch = models.UUIDField()
@@ -104,7 +104,7 @@ class Snapshot(models.Model):
 
 
 class UsedSchema(models.Model):
-    """A PowerDNS schema used by nodes, in addition to those of the settings. The publisher writes segments for it."""
+    """A PowerDNS schema that nodes use although it is not in the settings. The publisher writes segments for it."""
 
     schema = models.SmallIntegerField(primary_key=True)
     since = models.DateTimeField()

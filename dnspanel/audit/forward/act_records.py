@@ -1,6 +1,6 @@
 """The encoding of audit log entries (acts) as syslog messages (RFC 5424) and OpenTelemetry log records. Pure.
 
-Both contain the act's JSON line as in an export, and fields for searches.
+Each form contains the act's JSON line as in an export, and fields for searches.
 
     <PRI>1 TIMESTAMP HOSTNAME dnspanel - ACTION [dnspanel@32473 number="412" hash="…" …] {"action": …}
 
@@ -158,7 +158,7 @@ def _any_value(value: str | int) -> dict[str, str]:
 
 
 def batch(sizes: Iterable[int], most: int) -> int:
-    """Return how many of the first messages fit into `most` bytes. The very first message always counts."""
+    """Return how many of the first messages together fit into `most` bytes, at least 1."""
     total, count = 0, 0
     for size in sizes:
         total += size

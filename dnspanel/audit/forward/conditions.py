@@ -34,7 +34,7 @@ def read_destinations(now: datetime, reading: Reading) -> EvidenceInputs:
 
 
 def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield the problems of destinations. A failing destination is also behind, so yield only the failure.
+    """Yield the problems of destinations. A failing destination is also behind, so only its failure is yielded.
 
     Rejected entries are a separate condition.
     """
@@ -63,7 +63,7 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
 
 
 def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
-    """Return True if an act has waited for BEHIND_FOR, and nothing was sent since then although no attempt failed."""
+    """Return True if an act has waited for BEHIND_FOR, and in that time nothing was sent and no attempt failed."""
     times = (destination.oldest_at, destination.sent_at, destination.begun_at)
     is_slow = all(at is None or now - at >= BEHIND_FOR for at in times)
     return is_slow and destination.oldest_at is not None and destination.failing_since is None

@@ -1,7 +1,8 @@
 """Delivery of the audit log: each destination gets its missing acts in the chain's order, at least once. Verbs.
 
 A destination's position moves when the destination has confirmed a batch, and only if no one has changed the
-destination since. If a worker is killed before that, the same acts are sent again, with the same numbers and hashes.
+destination since. If a worker is killed before the position moves, the same acts are sent again, with the same numbers
+and hashes.
 """
 
 import logging
@@ -99,7 +100,7 @@ def sender() -> Sender:
 
 
 def _record_failure(row: Destination, exc: NotSent, now: datetime) -> None:
-    """Record the failure, and pause the destination: longer after each failure, or as long as it requests."""
+    """Record the failure and pause the destination: longer after each failure, or as long as its answer requests."""
     rest = max(RESTS[min(row.failures, len(RESTS) - 1)], min(timedelta(seconds=exc.retry_after), LONGEST_RETRY_AFTER))
     _as_it_was(row).update(
         failures=F("failures") + 1,
@@ -115,5 +116,5 @@ def _as_it_is(row: Destination) -> "QuerySet[Destination]":
 
 
 def _as_it_was(row: Destination) -> "QuerySet[Destination]":
-    """Return a query for the destination, which finds nothing if the destination or its position has changed."""
+    """Return a query that finds the destination only if it and its position have not changed."""
     return _as_it_is(row).filter(sent_to=row.sent_to)

@@ -13,7 +13,7 @@ from dnspanel.zones.models import AuditLink, Publication
 
 @dataclass(frozen=True, slots=True)
 class DestinationHealth:
-    """The state of an active destination: the acts that it lacks, its last confirmation, and its failure.
+    """The state of an active destination: its number of missing acts, its last confirmation, and its failure.
 
     `begun_at` is the last time that the destination was created, changed or switched on. Nothing could be sent before
     that time.

@@ -78,7 +78,7 @@ def destination_rows() -> list[DestinationRow]:
 
 
 def rows_of(found: Iterable[Destination]) -> list[DestinationRow]:
-    """Return these destinations with their progress. Make one more query than `found` does."""
+    """Return these destinations with their progress. Make one query in addition to the query of `found`."""
     last = last_number()
     return [_row(each, last) for each in found]
 
@@ -166,8 +166,8 @@ def delete_destination(*, destination: Destination, by: Author, now: datetime) -
 def try_destination(*, destination: Destination, by: Author, clock: Callable[[], datetime], send: Send = send) -> None:
     """Send a test message, which isn't an act of the chain. Record the result in the audit log.
 
-    After a success, a destination that was failing gets the waiting acts. Raise Forbidden, GrantRefused, and NotSent
-    with the reason.
+    If a failing destination accepts the message, send its waiting acts. Raise Forbidden, GrantRefused, or NotSent with
+    the reason.
     """
     require_operator(by)
     now, user = clock(), user_of(by)

@@ -59,7 +59,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The result of a batch. `count` is the number of acts that were confirmed, from the first one on.
+    """The result of a batch. `count` is the number of confirmed acts, counted from the first act.
 
     `rejected` is the destination's message about acts that it did not store.
     """
@@ -137,8 +137,9 @@ def _write(stream: ssl.SSLSocket, content: bytes, deadline: float) -> None:
 def _end(stream: ssl.SSLSocket, deadline: float) -> None:
     """Wait until the receiver has read every byte and closed the connection. Raise OSError if it does not.
 
-    1. Send the end of TLS, and wait for the receiver's. An alert instead is an error. Some receivers only close.
-    2. Send the end of the connection, and wait for the receiver's. A receiver with unread bytes resets it instead.
+    1. Send the end of TLS, and wait for the receiver's end of TLS. An alert instead is an error. Some receivers only
+       close the connection.
+    2. Send the end of the connection, and wait for the receiver's end. A receiver with unread bytes resets it instead.
     3. Some receivers close before all bytes have arrived, for example rsyslog with a client without a certificate. Then
        their kernel has not acknowledged the bytes, and resets the connection when they arrive. So wait for that too.
     """

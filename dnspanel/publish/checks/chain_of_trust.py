@@ -57,8 +57,8 @@ def refuse_broken(
 ) -> None:
     """Raise ChainBroken if a zone validates before the range but not after it, unless a person has accepted that.
 
-    This needs a database snapshot. If neither keys nor DS RRsets change, nothing is read. Otherwise a handful of
-    queries is enough for any number of zones.
+    This needs a database snapshot. If neither keys nor DS RRsets change, nothing is read. Otherwise the number of
+    queries is small and doesn't depend on the number of zones.
     """
     suspects = {*_signed_anew(steps, signings), *_delegated_anew(changed)}
     links = _links(conn, span.last, suspects) if suspects else []
@@ -89,7 +89,7 @@ def _delegated_anew(changed: Mapping[int, publication_log.Changes]) -> Iterator[
 
 
 def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list[_Link]:
-    """Return those of the names that are zones at this sequence, each with its closest parent zone if there is one."""
+    """Return a link for each given name that is a zone at this sequence. Names without a zone are skipped."""
     above = {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}
     around = {*zone_names, *(each for chain in above.values() for each in chain)}
     ids: dict[str, int] = dict(conn.execute(_LIVE, (list(around),)).fetchall())

@@ -118,7 +118,7 @@ def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bo
 def helper_bodies(apex: dns.name.Name, name: dns.name.Name, chain: Chain) -> Iterator[tuple[bytes | None, bytes]]:
     """Yield the helper rows between a name and its hash, as pairs of a label and a body.
 
-    The label is that of the hash, or None for the row at the name itself.
+    The label is the hash's label, or None for the row at the name itself.
     """
     hashed = chain.hash(name)
     relative = name.relativize(apex).labels

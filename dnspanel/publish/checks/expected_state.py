@@ -199,7 +199,7 @@ def _has_authority(
 def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> dict[dns.name.Name, bool]:
     """Return the names without records that are above names with records.
 
-    The value is True if a name below the empty name is authoritative.
+    Each is mapped to True if a name below it is authoritative.
     """
     found: dict[dns.name.Name, bool] = {}
     for name, has_authority in authority.items():
@@ -229,7 +229,10 @@ def _body(wires: Iterable[bytes], ttl: int, *, has_authority: bool, has_hash: bo
 
 
 def _in_lower_case(type: int, text: str) -> str:
-    """Return rdata in lowercase for types whose names PowerDNS signs in lowercase, but validators check unchanged."""
+    """Return the rdata, in lowercase if its type contains names that PowerDNS signs in lowercase.
+
+    Validators check such names without changing their case.
+    """
     start, end = _NAMES_AT[type]
     words = text.split(" ")
     return " ".join([*words[:start], *map(str.lower, words[start:end]), *words[end:]])

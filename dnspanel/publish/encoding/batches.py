@@ -96,7 +96,7 @@ def compile_found(
     *,
     before: tuple[bytes, bytes] | None = None,
 ) -> Batch:
-    """Compile the range's effects into rows against the store. This needs the same database snapshot as before.
+    """Compile the range's effects into rows against the store, in the database snapshot in which `found` was read.
 
     `before` are the digests that both files will have before the range, if the store has not reached that state yet.
     """
@@ -119,7 +119,7 @@ def compile_found(
 
 
 def _prepared_puts(span: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
-    """Return the prepared rows of the range if it writes nothing else."""
+    """Return the range's prepared rows if the range writes nothing else."""
     if span.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
     return prepared_puts(span.prepared, [step.zone_id for step in steps])
@@ -146,7 +146,7 @@ def _record_operations(
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
 ) -> tuple[list[Op], list[Op]]:
-    """Return the operations on records, and those that must wait until PowerDNS uses the main file's changes."""
+    """Return the operations on records, and the late ones, which wait until PowerDNS uses the main file's changes."""
     ops: list[Op] = []
     late: list[Op] = []
     for step in steps:

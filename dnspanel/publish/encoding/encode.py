@@ -59,8 +59,8 @@ logger = logging.getLogger(__name__)
 def encode_step(*, now: datetime) -> Position | None:
     """Encode one range for each schema. Return the newest position reached, or None if nothing was left to encode.
 
-    Also return None while another process publishes, and for a schema that has stopped (`stall` has the reason). Raise
-    psycopg.Error and DatabaseError if PostgreSQL is unreachable. Bugs are raised too.
+    Also return None while another process publishes or if every schema has stopped (`stall` has the reason). Raise
+    psycopg.Error or DatabaseError if PostgreSQL is unreachable. Bugs are raised too.
     """
     publisher = this_publisher()
     positions = []
@@ -77,7 +77,7 @@ def encode_step(*, now: datetime) -> Position | None:
 
 
 def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: datetime) -> Position | None:
-    """Encode one range for one schema. An error that stops it is stored as a stall, which pages show."""
+    """Encode one range for one schema. If an error stops the schema, store the error as a stall, which pages show."""
     encoded = None
     try:
         with snapshot(conn):
@@ -168,7 +168,7 @@ def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, n
 
 
 def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:
-    """Store the object, then commit the row that makes it count. Unique constraints let only one publisher do so."""
+    """Store the object, then commit its row, which makes the segment valid. Unique constraints allow one such row."""
     epoch, span = batch.head.position.epoch, batch.range
     name = object_name(schema=schema, epoch=epoch, first=span.first, last=span.last, content=sealed)
     put_object(name, sealed)

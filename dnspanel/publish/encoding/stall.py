@@ -13,7 +13,7 @@ _logged: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only th
 
 
 def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, now: datetime) -> None:
-    """Record that the schema's log stops at `sequence`. Write a log line if that is new. Idempotent."""
+    """Record that the schema's log stops at `sequence`. Write a log line if the stall is new. Idempotent."""
     known = Stall.objects.filter(schema=schema, sequence=sequence, message=message).update(tried_at=now)
     if known:
         return

@@ -69,7 +69,7 @@ def compiled_zones(
 def replace_store(publisher: Publisher, batch: Batch, schema: int, now: datetime) -> None:
     """Write the batch to new files beside the files in use, then replace the files in use.
 
-    A crash in between leaves no files. The next step then makes them again.
+    After a crash during the replacement there are no files, and the next step makes them again.
     """
     in_use = store_path(publisher.directory, schema)
     fresh = in_use.parent.with_name(f"{schema}.new")

@@ -1,6 +1,6 @@
 """Rebuilding of the panel's LMDB, which is a cache of PostgreSQL, with a check by digests.
 
-The rebuilt state is that at the last segment, not the current one, so the digests must equal those in that segment's
+The files are rebuilt as of the last segment, not of the head, so their digests must equal those in the last segment's
 row. They are computed here by a full compile of every zone, whereas segments are made by compiling changes.
 """
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 def rebuild_store(*, schema: int, now: datetime) -> Position | None:
     """Rebuild the schema's LMDB from PostgreSQL at the last segment's position, and replace the files.
 
-    Return that position, or None if nothing was published yet. Raise Diverged, and keep the old files, if the result
+    Return this position, or None if nothing was published yet. Raise Diverged, and keep the old files, if the result
     does not match the last segment's row. Raise Busy while another process publishes.
     """
     publisher = this_publisher()
@@ -67,7 +67,7 @@ def make_anew(
     schema: int,
     now: datetime,
 ) -> Position:
-    """Rebuild the LMDB at the end of the schema's log. If there is no log, start it here with a snapshot.
+    """Rebuild the LMDB at the end of the schema's log. If the schema has no log, start the log with a snapshot.
 
     The caller has the publisher's lock. Return the position. Raise Diverged, and the errors of storing a snapshot.
     """

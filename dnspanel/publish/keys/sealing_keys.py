@@ -49,8 +49,8 @@ def _newest() -> SealingKey | None:
 def _make(now: datetime) -> SealingKey:
     """Create the next sealing key. Its id is the time in Unix seconds.
 
-    So a restored database never reuses an id that nodes know from a key which the database lost. Otherwise nodes would
-    confuse the two keys.
+    A restored database can have lost keys that nodes still know. With the time as id, no id of a lost key is used
+    again, so nodes cannot confuse two keys.
     """
     newest = _newest()
     return SealingKey.objects.create(

@@ -71,8 +71,8 @@ def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
 def retire_former(*, now: datetime, by: Author) -> int:
     """Retire all former keys, so that nodes only accept the key in use. Return the number of retired keys.
 
-    Raise KeyStillNeeded while there is a segment or snapshot that a former key signed, because a node that needs it
-    could not accept it.
+    Raise KeyStillNeeded while a segment or snapshot exists that a former key signed. A node that needs it could not
+    accept it without the key.
     """
     current = ensure_signing_key(now=now)
     assert current.in_use_at is not None
@@ -132,7 +132,7 @@ def keys_generation() -> int:
 def sealed_keyring(known: tuple[bytes, ...]) -> bytes | None:
     """Return the signed list of keys for a node that knows the keys `known`.
 
-    Return None if the node knows none of our keys and must enroll again.
+    Return None if the node knows none of our keys. The node must then enroll again.
     """
     signer = signer_for(known, all_public_keys())
     if signer is None:

@@ -19,10 +19,10 @@ def mark_of(step: ZoneStep) -> ZoneMark:
 
 
 def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> tuple[list[Op], list[Op]]:
-    """Return the operations that remove deleted zones from the list of zones, and those that add new zones.
+    """Return the operations that remove deleted zones from the list of zones, and the operations that add new zones.
 
-    They must be applied in this order, because within one range a zone can be deleted and another zone with the same
-    name created. A name is only added after its zone's object.
+    Removals must be applied first, because a range can delete a zone and then create another zone with the same name. A
+    name is only added after its zone's object.
     """
     gone, coming = [], []
     for step in steps:
@@ -83,7 +83,7 @@ def _compiled_changes(
 
 
 def new_zone_operations(step: ZoneStep, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> Iterator[Op]:
-    """Yield the operations that write all records of a zone that has none yet."""
+    """Yield the operations that write all records of a zone that has no records in the store yet."""
     for relative, type, body in compiled_rows(step, rrsets, nsec3):
         yield _record_operation(step.zone_id, relative, type, body)
 

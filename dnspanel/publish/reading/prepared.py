@@ -44,9 +44,10 @@ class Prepared:
 
 
 def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
-    """Store the PUTs of new zones (pairs of id and `record_puts`). They do not count until `record_prepared`.
+    """Store the PUTs of new zones (pairs of id and `record_puts`). They are not used before `record_prepared` is
+    called.
 
-    `rows` is their number, `digest` the sum of their digests. Raise ValueError unless the ids ascend.
+    `rows` is the number of PUTs, and `digest` the sum of their digests. Raise ValueError unless the ids ascend.
     """
     zone_ids: list[int] = []
     packed = pack_puts(_noting(puts, zone_ids))
@@ -95,7 +96,7 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
 
 
 def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> None:
-    """Delete prepared rows of publications that every one of these schemas has in a segment. Idempotent."""
+    """Delete the prepared rows of publications that are in a segment of every one of these schemas. Idempotent."""
     rows = planned_once(conn).execute(_PREPARED).fetchall()
     if not rows:
         return

@@ -206,8 +206,8 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
     """Return the sequences to encode next: up to the head, or until they reach BATCH_RRSETS.
 
-    A publication with prepared rows has its own range. So does one that changes how zones are signed, because two of
-    these must not be applied at once, unless `together` requests that.
+    A publication with prepared rows has a range of its own. A publication that changes how zones are signed has one
+    too, because two such changes must not be applied at once, unless `together` requests that.
     """
     size = 0
     found: Range | None = None
@@ -271,7 +271,7 @@ def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
 
 
 def changes_in(conn: Connection, span: Range, zone_ids: Sequence[int]) -> dict[int, Changes]:
-    """Return, per zone, the RRsets that the range changed, in their state at its end (None if deleted)."""
+    """Return, per zone, the RRsets that the range changed, in their state at the end of the range (None if deleted)."""
     found: dict[int, Changes] = {zone_id: {} for zone_id in zone_ids}
     if zone_ids:
         for zone_id, name, type, after in conn.execute(_CHANGES, (span.first, span.last, list(zone_ids))):

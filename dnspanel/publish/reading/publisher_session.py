@@ -75,7 +75,7 @@ def reading() -> Iterator[Connection]:
 def planned_once(conn: Connection) -> psycopg.Cursor[tuple[Any, ...]]:
     """Return a cursor for statements that every edit uses, and whose best plan is the same for all parameters.
 
-    The publisher's connection keeps their plans. A connection of `reading` plans each time.
+    The publisher's connection keeps the plans. A connection of `reading` plans each time.
     """
     return psycopg.Cursor(conn)
 

@@ -23,7 +23,7 @@ def use_schema(*, schema: int, now: datetime) -> None:
 
 
 def keep_schemas(*, schemas: Collection[int], now: datetime) -> None:
-    """Write exactly these schemas and those of the settings from now on.
+    """Write only these schemas and the settings' schemas from now on.
 
     Segments of other schemas are kept until they are pruned.
     """
@@ -33,7 +33,7 @@ def keep_schemas(*, schemas: Collection[int], now: datetime) -> None:
 
 
 def schemas_in_use() -> list[int]:
-    """Return the schemas that are written. Those of the settings come first."""
+    """Return the schemas that the publisher writes. The settings' schemas come first."""
     return _with_settings(UsedSchema.objects.values_list("schema", flat=True))
 
 

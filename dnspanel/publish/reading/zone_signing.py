@@ -144,7 +144,7 @@ class _Plan:
     def of(cls, step: ZoneStep, before: SigningState, after: SigningState, schema: Schema) -> "_Plan":
         """Plan the change for one zone.
 
-        A zone has no rows before it is served, and none after it is no longer served.
+        A zone that isn't served, before or after the range, has no rows at that time.
         """
         before = before if step.served_before else UNSIGNED
         return cls(step.name, before, after if step.serial is not None else UNSIGNED, schema)

@@ -1,7 +1,7 @@
 """A bucket of an S3-compatible service as the storage of segments, using django-storages.
 
-A PUT replaces an object in one step, and an object's name contains the hash of its bytes. Storing it again writes the
-same bytes, so no check is needed before or after. All errors of the service are raised as OSError, as for a directory.
+A PUT replaces an object in one step. An object's name contains the hash of its bytes, so storing it again writes the
+same bytes, and no check is needed before or after. All errors of the service are raised as OSError, as for a directory.
 """
 
 import tempfile
@@ -69,7 +69,7 @@ class Bucket(S3Storage):  # type: ignore[misc]
         return modified
 
     def _open(self, name: str, mode: str = "rb") -> "File[bytes]":
-        """Return the complete object, read in one request. So no error can occur later, while it is used."""
+        """Return the complete object, read in one request. So no error can occur later while the object is used."""
         with _as_os_errors(name), ExitStack() as on_error:
             spool = on_error.enter_context(tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))
             answer = self.connection.meta.client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(name))

@@ -48,8 +48,8 @@ class Stored:
 def consolidate(*, up_to: int | None, now: datetime) -> int:
     """Merge runs of small segments of the current epoch. Return the number of segments that were merged.
 
-    Segments after `up_to` are not merged, because some nodes may still have to stop at a sequence between them. Raise
-    StorageUnreachable.
+    Segments after `up_to` are not merged, because some nodes may still have to stop at a sequence between two of them.
+    Raise StorageUnreachable.
     """
     head = LogHead.objects.first()
     if head is None:
@@ -67,7 +67,7 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 
 
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
-    """Merge the segments of first..last in every schema. Return in how many schemas they are a single segment now.
+    """Merge the segments of first..last in every schema. Return the number of schemas in which they are one segment.
 
     No node must have a position inside the range. Nodes after the range do not matter. Idempotent. Raise
     StorageUnreachable.
@@ -188,7 +188,7 @@ def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
 
 
 def _read_segment(row: Stored, keys: Sequence[bytes]) -> wire.Segment:
-    """Return a segment, completely in memory. Raise DamagedObject and StorageUnreachable."""
+    """Return a segment, completely in memory. Raise DamagedObject if it is damaged, or StorageUnreachable."""
     with open_segment_object(row.object_name) as file:
         return open_segment(file.read(), keys)
 

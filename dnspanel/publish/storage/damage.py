@@ -1,6 +1,6 @@
 """Stored objects that are missing or altered: logged once, and bypassed with a snapshot. Verbs.
 
-Segments cannot bring any node past a damaged segment, but a later snapshot can. Once such a snapshot exists, the
+No segment can bring a node past a damaged segment, but a later snapshot can. Once such a snapshot exists, the damaged
 segment is pruned, and the alert ends.
 """
 

@@ -43,7 +43,7 @@ class DurableDirectory(FileSystemStorage):
     """
 
     def put(self, name: str, content: bytes) -> None:
-        """Store the object. If it already exists, check that it is complete. Raise DamagedObject."""
+        """Store the object. If the object exists, check that it is complete. Raise DamagedObject if it is not."""
         if not self.exists(name):
             self.save(name, ContentFile(content))
         if self.size(name) != len(content):

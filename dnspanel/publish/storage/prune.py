@@ -1,7 +1,7 @@
 """Pruning of segments, snapshots and leftovers that are no longer needed, and later of their objects. Verbs.
 
-A row is deleted first, and its object's name becomes garbage, so that a process that read the row just before still
-finds the object. Objects are removed an hour later.
+A row is deleted first, and the name of its object is recorded as garbage. The object is removed an hour later, so a
+process that read the row just before still finds the object.
 """
 
 import logging
@@ -62,9 +62,8 @@ class Pruned:
 def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
     """Delete segments that the newest snapshot includes and no node needs, and all snapshots except the newest two.
 
-    `needed` has the lowest sequence of a node in the current epoch, for each schema. A schema without nodes is missing
-    there. Segments older than LOG_DAYS are always deleted, and so are segments that only lead to a damaged one. A
-    snapshot replaces them.
+    `needed` maps each schema with nodes to the lowest sequence of a node in the current epoch. Segments older than
+    LOG_DAYS are always deleted, and so are segments that only lead to a damaged one. A snapshot replaces them.
     """
     head = LogHead.objects.first()
     if head is None:
@@ -146,7 +145,7 @@ def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
 
 
 def _objects_that_count(names: Sequence[str]) -> set[str]:
-    """Return the names that a row refers to again because the same bytes were stored again."""
+    """Return the names of garbage that a row refers to again because the same bytes were stored again."""
     found: set[str] = set()
     for model in (Segment, Snapshot, PreparedRows):
         found.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))
