@@ -15,7 +15,7 @@ def ask_parent(*, zone: Zone, now: datetime, by: Author) -> None:
     """Request an immediate check of the DS records at the zone's parent. Raise RightMissing or NotSigned.
 
     NotSigned means that the panel doesn't check this zone's parent. If the broker is down, the call takes some seconds
-    longer. PostgreSQL has the check as due, so beat finds it.
+    longer, and beat later finds the due check in PostgreSQL.
     """
     with transaction.atomic(durable=True):
         parent_checks.ask_now(zone=zone, now=now, by=by)

@@ -279,7 +279,7 @@ class Collector:
 
 
 def _clock_offset(status: Status, now: float) -> int:
-    """Return how many seconds the node's clock is ahead of the panel's; 0 within CLOCK_TOLERANCE."""
+    """Return how many seconds the node's clock is ahead of the panel's. Return 0 within CLOCK_TOLERANCE."""
     offset = status.clock - now
     return round(offset) if abs(offset) > CLOCK_TOLERANCE else 0
 

@@ -239,7 +239,7 @@ class EnrolmentCode(models.Model):
 
 
 class Ack(models.Model):
-    """The first time that a node proved a position. Pages show it as "on 3 of 3 nodes after 41 ms"."""
+    """The first time that a node confirmed a position. Pages show the time as "on 3 of 3 nodes after 41 ms"."""
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="acks")
     epoch = models.UUIDField()

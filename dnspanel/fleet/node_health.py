@@ -81,7 +81,7 @@ class Health:
 
 
 def health(inputs: HealthInputs, now: datetime) -> Health:
-    """Return the node's health. A state set by people comes first, then a refusal, then silence, then lag."""
+    """Return the node's health. The first that applies decides: a state set by people, a refusal, silence, or lag."""
     ours = inputs.epoch == inputs.head_epoch
     lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
     behind = _since(inputs.behind_since, now) if lag else timedelta(0)

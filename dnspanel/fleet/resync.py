@@ -21,7 +21,7 @@ _LIFETIME = 60
 
 
 def resync(*, node: Node, now: datetime, by: Author) -> None:
-    """Request a full snapshot for the node. It continues to serve, and writes only differences. Raise WrongState."""
+    """Request a full snapshot. The node continues to serve and writes only differences. Raise WrongState."""
     require_permission(by)
     with transaction.atomic():
         _ask(node, reason=gettext("a person asked for everything anew"), schema=node.schema, now=now)

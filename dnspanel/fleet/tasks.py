@@ -216,7 +216,7 @@ def bootstrap_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_waiting_nodes() -> None:
-    """Wake a worker, in random order, for every node that waits for a snapshot that no worker is sending.
+    """Wake a worker for every node whose requested snapshot no worker is sending, in random order.
 
     Before this, resume nodes whose drain has expired, and request snapshots for nodes that lost data.
     """

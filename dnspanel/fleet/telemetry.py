@@ -74,7 +74,8 @@ class LiveNow:
 
 @cache
 def connection(url: str) -> Any:
-    """Return this process's connection pool for live numbers. If Redis is down, it fails fast, without long retries.
+    """Return this process's connection pool for live numbers. Its commands fail fast, without long retries, without
+    Redis.
 
     The result is untyped because redis-py's return types cover both sync and async clients.
     """
@@ -107,11 +108,11 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
 
 
 def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Return totals by node id, in one round trip. Nodes without totals are missing. Empty while Redis is unreachable.
+    """Return totals by node id, in one round trip. Nodes without totals are missing.
 
-    The counters add up since Redis was last empty, and never decrease while Redis is up: `udp`, `tcp`, `packet_hits`,
-    `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. Values from the newest sample: `uptime`, `latency_us`,
-    `memory_bytes`.
+    The result is empty while Redis is unreachable. These counters add up since Redis was last empty, and never decrease
+    while Redis is up: `udp`, `tcp`, `packet_hits`, `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. Values
+    from the newest sample: `uptime`, `latency_us`, `memory_bytes`.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
@@ -200,9 +201,10 @@ def newest_in(key: str) -> int:
 
 
 def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
-    """Return live numbers by node id, in one round trip. Nodes without samples are missing. Empty without Redis.
+    """Return live numbers by node id, in one round trip. Nodes without samples, and all nodes without Redis, are
+    missing.
 
-    `seconds` limits what is read: 1 is enough if the chart of the last minute isn't shown.
+    `seconds` limits how much is read: 1 is enough if the chart of the last minute isn't shown.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:

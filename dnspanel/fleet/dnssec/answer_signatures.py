@@ -21,13 +21,13 @@ _PROTOCOL = 3
 
 
 class NotSigned(Exception):
-    """Raised if an RRset has no valid signature. The text is a clause."""
+    """Raised if an RRset has no valid signature. The message is a clause that explains why."""
 
 
 def validate(
     section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY], now: float
 ) -> int:
-    """Return when the last valid signature of an RRset in this section expires. Only the given zone keys count.
+    """Return when the last valid signature over the RRset expires. Only signatures by `keys` count.
 
     Raise NotSigned if no signature is valid at this moment.
     """

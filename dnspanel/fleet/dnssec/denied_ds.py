@@ -133,7 +133,10 @@ def _below(encloser: NSEC3, covering: Sequence[NSEC3]) -> Denial | None:
 
 
 def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
-    """Return the proof by the record at the name itself. Raise Unproven if it is the child's (RFC 6840 section 4.4)."""
+    """Return the proof by the record at the name itself.
+
+    Raise Unproven if the record belongs to the child zone (RFC 6840 section 4.4).
+    """
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):
         raise Unproven(

@@ -25,7 +25,7 @@ _NO_ROUTE = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAI
 
 
 class NoAnswer(Exception):
-    """Raised if the address gave no readable answer. The text is a clause."""
+    """Raised if the address gave no readable answer. The message is a clause that explains why."""
 
 
 def exchange(  # noqa: PLR0913  # the parts of a question to a server

@@ -203,7 +203,7 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
 
 
 def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
-    """Return by zone id the revision that every server must have: the step's revision, or that of a later restore."""
+    """Return by zone id the revision that every server must have: the step's, or that of a later restore."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:
@@ -218,7 +218,7 @@ def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
 
 
 def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
-    """Return by zone id the secondaries that don't serve the zone's revision, each with a clause that explains why."""
+    """Return by zone id the secondaries that don't serve the zone's revision. Clauses explain why."""
     found: dict[int, dict[str, str]] = {}
     for _, lacking in transfers_questioned.send(sender=None, steps=steps):
         for zone_id, by_name in lacking.items():  # type: ignore[union-attr]  # what a receiver of this signal returns

@@ -51,7 +51,7 @@ class NodeAnswer:
 
 
 class _Unusable(Exception):
-    """Raised if an answer doesn't count. The text is a clause."""
+    """Raised if an answer doesn't count. The message is a clause that explains why."""
 
 
 def ask_nodes(zone: Zone, *, now: datetime) -> list[NodeAnswer]:

@@ -89,10 +89,10 @@ def admit(*, now: datetime) -> int:
 
 
 def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[Claim]:
-    """Claim due checks, starting with those that have waited longest. `zone_ids` limits them to these zones.
+    """Claim due checks, starting with those that have waited longest. `zone_ids` limits the claims to these zones.
 
     Other workers leave a claimed check alone until LEASE has passed. If several workers compete for a check, the worker
-    that changed its row gets it.
+    that changed the check's row gets it.
     """
     due = ParentCheck.objects.filter(due_at__lte=now, zone__deleted_at=None)
     if zone_ids is not None:

@@ -58,7 +58,7 @@ class Probe:
 
 
 class Unusable(Exception):
-    """Raised if a server's answer doesn't count. The text is a clause."""
+    """Raised if a server's answer doesn't count. The message is a clause that explains why."""
 
 
 def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str], port: int = 53) -> ParentLook:

@@ -1,4 +1,4 @@
-"""The recursive resolvers that the panel uses: those in PANEL_DNS_RESOLVERS, or else those of the system."""
+"""The recursive resolvers that the panel uses: PANEL_DNS_RESOLVERS, or else the system's resolvers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,7 +76,9 @@ class Resolver:
 
 
 def _above(answer: dns.message.Message, name: str) -> str | None:
-    """Return the next name to ask: the apex in the negative answer's SOA if that is above `name`, or the parent."""
+    """Return the next name to ask: the apex in the negative answer's SOA if the apex is above `name`, else the parent
+    name.
+    """
     apexes = [text_of(each.name) for each in answer.authority if each.rdtype == rdtypes.SOA]
     if len(apexes) == 1 and apexes[0] != name and names.is_within(name, apexes[0]):
         return apexes[0]

@@ -36,9 +36,9 @@ class ParentAnswer:
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
     """Return the parents' answers by rollover id, without rollovers whose parent was asked recently.
 
-    For a parent zone in this panel, the nodes' possible answers are known: all its states since the sequence `acked`,
-    which every node has acknowledged. They aren't known if nodes diverge in the zone. The parent's name servers that
-    aren't nodes are asked over DNS, like all servers of parents elsewhere.
+    For a parent zone in this panel, the nodes' possible answers are known: all the zone's states since the sequence
+    `acked`, which every node has acknowledged. The answers aren't known if nodes diverge in the zone. The zone's name
+    servers that aren't nodes are asked over DNS, like all servers of parents elsewhere.
     """
     found: dict[int, ParentAnswer] = {}
     here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}
@@ -84,7 +84,7 @@ def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, 
 
     A server is a node if it has a node's address. It also counts as a node if it is a default name server of new zones
     and zones here contain no public address for it. Behind address translation, a node's public address can differ from
-    its own.
+    the address that the panel knows.
     """
     ours = set(settings.DEFAULT_NAMESERVERS)
     return {

@@ -50,8 +50,8 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
 def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -> bool:
     """Hold publishing if one of these nodes (name, position) has a position unknown to the panel.
 
-    Return True if publishing is held because of one of them. Get the positions before the call: the head is read here,
-    so that a publication made in between doesn't make a node look ahead.
+    Return True if publishing is held because of one of the nodes. Get the positions before the call: the head is read
+    during the call, so a publication made in between doesn't make a node look ahead.
     """
     reported = list(positions)
     head = LogHead.objects.get() if reported else None
@@ -67,7 +67,7 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
 
 
 def report_of_hold(*, now: datetime) -> AheadReport | None:
-    """Return the report about the current hold, and request one if needed. Return None without a hold. Idempotent.
+    """Return the report about the current hold, requesting it if necessary. Return None without a hold. Idempotent.
 
     A hold that began after the last report was requested gets a new report.
     """

@@ -351,7 +351,7 @@ def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
 
 
 def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:
-    """Return the node's RRset with data added that only the panel has: comment, notes and disabled records. Pure."""
+    """Return the node's RRset plus the data that only the panel has: comment, notes and disabled records. Pure."""
     if in_panel is None:
         return on_node
     kept = rdata.not_among(in_panel.type, in_panel.disabled, on_node.rdata if on_node else ())

@@ -1,1 +1,1 @@
-"""Look-ups at other servers for a person who fills in a form, with time limits and guards of outbound connections."""
+"""Look-ups at other servers for a person who fills in a form. Time and the addresses to connect to are limited."""

@@ -46,8 +46,8 @@ class DelegationLook:
     """The state of a delegation in DNS at this moment.
 
     `more` are servers that only the other side has. `fewer` are servers that only the panel's records have. The other
-    side is the zone's servers, or the parent's servers if the delegation `is_own`. Both are None if the other side is
-    unknown.
+    side is the zone's servers, or the parent's servers if the delegation `is_own`. `more` and `fewer` are None if the
+    other side is unknown.
     """
 
     delegation: Delegation
@@ -69,8 +69,8 @@ def look_up_delegations(
 ) -> list[DelegationLook]:
     """Check the first MOST_DELEGATIONS of these delegations, within SECONDS.
 
-    Network errors are never raised. They are among the faults. Only addresses that the panel is allowed to connect to
-    are asked.
+    Network errors are never raised but returned among the faults. Only addresses that the panel is allowed to connect
+    to are asked.
     """
     deadline = time.monotonic() + SECONDS
     looked_at = delegations[:MOST_DELEGATIONS]

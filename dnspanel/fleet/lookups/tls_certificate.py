@@ -18,14 +18,14 @@ _LONGEST_REPLY = 4096
 
 
 class NoCertificate(Exception):
-    """The server sent no certificate, or the panel must not connect to it. The text is for the person who named it."""
+    """The server sent no certificate, or the panel must not connect to it. The message is for the person who asked."""
 
 
 def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: outbound.Resolve | None = None) -> bytes:
     """Return the certificate (DER) of the server at this host and port, within SECONDS. Raise NoCertificate.
 
-    Only addresses that the panel is allowed to connect to are used, and only a greeting is sent. The error is the same
-    if a server doesn't answer and if it refuses.
+    Only addresses that the panel is allowed to connect to are used, and only a greeting is sent. The error doesn't show
+    whether the server refused or didn't answer.
     """
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
         raise NoCertificate(
@@ -56,7 +56,10 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
 
 
 def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
-    """Return the certificate that the server at this address presents. Raise OSError or ValueError."""
+    """Return the certificate that the server at this address presents.
+
+    Raise OSError if the connection fails, and ValueError if the server refuses STARTTLS or sends no certificate.
+    """
     # From any issuer: the certificate is what the record will say, and is not trusted for anything here.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -73,7 +76,7 @@ def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
 
 
 def _start_tls(plain: socket.socket, deadline: float) -> None:
-    """Send STARTTLS to a mail server. Raise OSError or ValueError."""
+    """Send STARTTLS to a mail server. Raise OSError if the connection fails, and ValueError if the server refuses."""
     for command, code in ((b"", b"220"), (b"EHLO dnspanel.invalid\r\n", b"250"), (b"STARTTLS\r\n", b"220")):
         plain.settimeout(_seconds_left(deadline))
         plain.sendall(command)

@@ -1,4 +1,4 @@
-"""The panel's certificate authority, which decides which servers are nodes and which panel can push to them. Verbs.
+"""The panel's certificate authority. Its certificates identify the nodes, and the panel that can push to them. Verbs.
 
 Both sides of the push channel authenticate with a certificate from this authority. The panel's private keys are stored
 encrypted with PANEL_MASTER_KEY. A node's private key never leaves the node.

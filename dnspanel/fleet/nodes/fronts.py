@@ -152,7 +152,7 @@ def report_of(node: Node) -> FrontReport | None:
 
 
 def _has(front: Front, expected: FrontSettings, now: datetime) -> bool:
-    """Return True if no settings must be sent: the agent has these already, or is silent and should be left alone."""
+    """Return True if nothing must be sent, because the agent already has the expected settings or is silent."""
     node = front.node
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN or not node.certificate_sha256:
         return True

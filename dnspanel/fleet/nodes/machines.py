@@ -31,10 +31,10 @@ class Sightings:
     _former: list[float] = field(default_factory=list)
 
     def is_second(self, started_at: float) -> bool:
-        """Return True if this agent runs at the same time as the one seen before it.
+        """Return True if this agent runs at the same time as the agent that answered before.
 
-        Every start has its own time, and an agent that was replaced by a newer one never answers again. If an older one
-        does answer, it runs on another machine, even if this is an exact copy.
+        Every start has its own time, and an agent that was replaced by a newer one never answers again. An older agent
+        that answers after a newer one therefore runs on another machine, even if that machine is an exact copy.
         """
         if started_at == self.latest:
             return False

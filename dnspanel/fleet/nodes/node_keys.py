@@ -2,7 +2,7 @@
 
 A node reports the keys that it accepts. If they differ from `signing.public_keys`, the node gets the list, signed by a
 key that it knows. A new signing key isn't used until every active node accepts it, unless a person forces its use. A
-node gets the keys that seal private DNSSEC keys (`publish.keys.sealing_keys`) when it first meets an unknown one.
+node gets the keys that seal private DNSSEC keys (`publish.keys.sealing_keys`) when data needs a key that it lacks.
 """
 
 import logging

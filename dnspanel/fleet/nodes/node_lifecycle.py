@@ -340,8 +340,8 @@ def resume_due(*, now: datetime) -> int:
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
     """Retire the node for good: it no longer counts, and its codes are void. Raise WrongState or Forbidden.
 
-    A new node can take the name. The retired node's page is then at its slug. The sealing keys are rotated, so that the
-    retired node's disk can't open DNSSEC keys that are published later.
+    A new node can take the name. The retired node's page then has the slug in its URL. The sealing keys are rotated, so
+    that the retired node's disk can't open DNSSEC keys that are published later.
     """
     require_permission(by)
     with transaction.atomic():

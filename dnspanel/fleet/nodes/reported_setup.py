@@ -1,8 +1,8 @@
 """Comparison of a node's reported setup with the panel's records. Pure.
 
 Name, role, schema, addresses and ports are in the panel, and also in the server's own configuration since it joined. If
-the two differ, a node can look healthy and still fail its purpose. For example, a canary on another port is live, but
-signed zones can't be transferred from it.
+panel and server differ, a node can look healthy and still fail its purpose. For example, a canary on another port is
+live, but signed zones can't be transferred from it.
 """
 
 from collections.abc import Iterator

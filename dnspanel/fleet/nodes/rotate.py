@@ -87,7 +87,8 @@ def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
 
 
 def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, now: datetime) -> None:
-    """Allow the agent to present a certificate for this key. Commit this before the agent gets the certificate.
+    """Allow the agent to present a certificate for this key. This must be committed before the agent gets the
+    certificate.
 
     Each key has one certificate: another attempt, parallel or later, sends the same one. Raise WrongState.
     """

@@ -1,7 +1,7 @@
 """Heartbeats of Celery's workers, and the outcomes of their periodic tasks.
 
 A worker is at work while its event loop turns. In a pool with one thread, the loop stops during a task, which can
-legitimately take long. Every loop stops while Redis is unreachable. Neither is a fault of the worker.
+legitimately take long. Every loop also stops while Redis is unreachable. Such a stop isn't a fault of the worker.
 """
 
 import logging

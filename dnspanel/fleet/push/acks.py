@@ -110,8 +110,8 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | 
 def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
     """Record the acks of several nodes by node id. The result omits nodes that didn't move.
 
-    This runs for every edit, so one statement updates the nodes, inserts the acks, and finds out if there is more to
-    push.
+    This runs for every edit, so one statement updates the nodes, inserts the acks, and finds out which data the nodes
+    still lack.
     """
     node_ids = sorted(acks)
     listed = [acks[node_id] for node_id in node_ids]

@@ -44,8 +44,8 @@ class AgentConnection:
     def push(self, attempt: Callable[["AgentConnection"], None]) -> None:
         """Run `attempt`, or leave it to the push that is running. No request for a push is ever lost.
 
-        `_requested` is set before the lock is tried, and read after it was released. A caller that can't get the lock
-        therefore knows that its holder will check once more.
+        `_requested` is set before the lock is tried, and read after the lock was released. A caller that can't get the
+        lock therefore knows that the lock's holder will check once more.
         """
         self._attempt = attempt
         self._requested = True
@@ -59,7 +59,7 @@ class AgentConnection:
     def take(self, attempt: Callable[["AgentConnection"], None]) -> bool:
         """Reserve the connection for a push to several nodes, until `let_go`. Return False if another push is running.
 
-        In this case the running push checks once more, as in `push`, and can run `attempt`.
+        The running push then checks once more, as in `push`, and can run `attempt`.
         """
         self._attempt = attempt
         self._requested = True

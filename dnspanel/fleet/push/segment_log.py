@@ -70,8 +70,8 @@ class _Row(NamedTuple):
 class DatabaseChangeLog:
     """Implementation of `push.ChangeLog` with the rows of `Segment` and their objects.
 
-    With a `limit`, no sequence beyond it is sent. Everything is read again for each step, so that a long push ends at
-    the newest head, not at the head when it started.
+    With a `limit`, no sequence beyond the limit is sent. Everything is read again for each step, so that a long push
+    ends at the newest head, not at the head when the push started.
     """
 
     def __init__(self, schema: int, *, limit: int | None = None) -> None:
@@ -109,7 +109,7 @@ class DatabaseChangeLog:
             rows = self._read(rows[-1].last + 1) if len(rows) == PAGE else []
 
     def check(self, ack: Ack) -> None:
-        """Raise Diverged if the ack is at the end of a segment but has different digests than this segment."""
+        """Raise Diverged if the ack is at the end of a segment but its digests differ from the segment's."""
         found = ack.digest_main + ack.digest_records
         for row in self._rows:
             if ack.position == _end(row) and found != row.digest:

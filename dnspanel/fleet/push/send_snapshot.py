@@ -45,7 +45,8 @@ logger = logging.getLogger(__name__)
 
 
 def send_snapshot(*, lease: Lease) -> bool:
-    """Make the node serve from the requested snapshot. If it doesn't yet, return False; the row contains the reason.
+    """Make the node serve from the requested snapshot. Return False if it doesn't yet; the row then contains the
+    reason.
 
     Raise LeaseLost if another worker has taken over, and DatabaseError.
     """
@@ -118,7 +119,8 @@ def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
 def _least(have: Position | None, way: Way) -> int:
     """Return the lowest sequence that a snapshot for this node can have.
 
-    This is the node's own sequence in the current epoch, so that its answers never go back in time, and 0 in any other.
+    In the current epoch this is the node's own sequence, so that its answers never go back in time. In any other epoch
+    it is 0.
     """
     is_ours = have is not None and way.head is not None and have.epoch == way.head.epoch
     return have.sequence if have is not None and is_ours else 0

@@ -48,12 +48,13 @@ def zone_of(error: NotServed) -> Zone | None:
 
 
 def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool = False) -> bool:
-    """Let the node's pushes continue without proof of this zone, if no publication is the cause.
+    """Let the node's pushes continue without proof of this zone, if no publication is the cause. Return True if they
+    now do.
 
-    Return True if this was done now. One reason is that the node fails for data that no publication since its ack has
-    touched. The other is that the node still fails after all changes by these publications were reverted
-    (`is_exhausted`). It is never done if the publications change how the zone is signed, or create or restore the zone,
-    or if MOST zones are in this state already.
+    No publication is the cause if the node fails for data that no publication since its ack has touched, or if it still
+    fails after all changes by these publications were reverted (`is_exhausted`). Pushes don't continue if the
+    publications change how the zone is signed, or create or restore the zone, or if MOST zones are in this state
+    already.
     """
     zone = zone_of(error)
     if zone is None or _is_signed_anew(node, zone) or brought_by(node, zone) is not None:
@@ -88,7 +89,7 @@ def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
 
 
 def fails_still(*, node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
-    """Return True if the node's answer to the question in its agent's error still fails validation."""
+    """Repeat the question in the agent's error. Return True if the node's answer still fails validation."""
     name, type, *_ = error.question.split()
     return _fails(node, zone, [(name, rdata.type_from_text(type))], now)
 
@@ -131,7 +132,7 @@ def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> N
 
 
 def look(*, now: datetime) -> None:
-    """Clear entries of zones that validate on their nodes again. Each run checks those whose last check is oldest.
+    """Clear entries of zones that validate on their nodes again. Each run checks the entries with the oldest checks.
 
     Entries of zones that are no longer signed or served are cleared too.
     """

@@ -1,10 +1,10 @@
 """The search for a publication that makes ring 0's PowerDNS fail, by queries for each changed RRset.
 
-A server that doesn't answer at all is no evidence, because it can just be down. It must answer for the position zone,
-before and after, and fail twice for an RRset that the publication changed. If only signatures or proofs are invalid, as
-the agent reports after several looks, the cause is a change to the zone's signing. If no publication changed the
-signing and the untouched part of the zone is valid, the cause is a change to its content. In all other cases no
-publication is the cause (`bogus_zones`).
+A server that doesn't answer at all is no evidence, because it can just be down. The server must answer for the position
+zone, before and after, and fail twice for an RRset that the publication changed. If only signatures or proofs are
+invalid, as the agent reports after several looks, the cause is a change to the zone's signing. If no publication
+changed the signing and the untouched part of the zone is valid, the cause is a change to the zone's content. In all
+other cases no publication is the cause (`bogus_zones`).
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Reverts of publications that ring 0 can't serve, so that no other node gets them. Verbs.
 
-The panel reverts such a publication with another publication. Other nodes then get nothing from the failed one on until
-both are merged into one segment, which doesn't contain the failed content.
+The panel reverts such a publication with another publication. From the failed one on, other nodes get no publication
+until it and its revert are merged into one segment, which doesn't contain the failed content.
 """
 
 import logging
