@@ -1,6 +1,6 @@
 """The operations of the OpenAPI document by task, each with its parameters, body and examples. Pure.
 
-Tests check the same document against real answers. Its examples are recorded from those answers.
+Tests check the same document against real answers. The document's examples are recorded from those answers.
 """
 
 import json
@@ -133,7 +133,7 @@ def _operation(document: Document, server: str, path: str, method: str, found: M
 
 
 def _example_answer(answers: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the example JSON of the first successful response that has one, else an empty string."""
+    """Return the example JSON of the first successful response that has an example, else an empty string."""
     return next((text for status, answer in answers.items() if status < "3" and (text := _example(answer))), "")
 
 

@@ -156,7 +156,7 @@ def _search(request: PanelRequest) -> str:
 
 
 def filters_of(search: str) -> Filters:
-    """Return the filters of a search such as `who:` and `from:`. Other words match the action, target or reason."""
+    """Return the filters in a search, such as `who:` and `from:`. Other words match the action, target or reason."""
     named: dict[str, str] = {}
     texts = []
     for word in split_search(search.replace("\0", " ")):
@@ -220,7 +220,7 @@ _WRITERS: Mapping[str, tuple[Callable[[TextIOWrapper, Iterable[Act]], None], str
 
 @dataclass(frozen=True, slots=True)
 class DisplayRRset:
-    """An RRset that a publication changed, as text before and after. Empty means that it didn't exist."""
+    """An RRset that a publication changed, as text before and after the change. An empty text means no RRset."""
 
     name: str
     type: int

@@ -28,7 +28,7 @@ from dnspanel.zones.rights import access
 
 
 class DirectoryForm(PanelForm):
-    """The form of a directory: the rights that its groups give, and the people it is allowed to manage."""
+    """The form of a directory: the rights that its groups give, and the people that the directory can manage."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),

@@ -17,7 +17,7 @@ from dnspanel.web.frame.forms import MONO, PanelForm, split_list
 def attribute_field(
     label: str, initial: str, max_length: int, help_text: str = "", *, required: bool = True
 ) -> forms.CharField:
-    """Return a form field for the provider's name of a person's attribute."""
+    """Return a form field for the name that the provider uses for an attribute of a person."""
     return forms.CharField(
         label=label,
         max_length=max_length,

@@ -18,7 +18,7 @@ from dnspanel.zones.rights import access
 
 
 class RulesForm(PanelForm):
-    """The form for the roles and teams that need a second factor, and for the days that people have to set one up."""
+    """The form for the roles and teams that need a second factor, and for the number of days to set it up."""
 
     roles = forms.MultipleChoiceField(
         label=gettext_lazy("Everybody who is"),

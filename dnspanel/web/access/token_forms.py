@@ -134,7 +134,7 @@ class TokenForm(PanelForm):
 
     @property
     def makes_key(self) -> bool:
-        """True if the form asks for a TSIG key."""
+        """True if the form requests a TSIG key instead of an API token."""
         return bool(self.cleaned_data["kind"] == TokenKind.TSIG)
 
     def clean_networks(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ def tsig_snippets(  # noqa: PLR0913  # the fields of a form
 ) -> tuple[Snippet, ...]:
     """Return a key file and an nsupdate session.
 
-    `zone` and `name` are canonical names, or empty if the key has none.
+    `zone` and `name` are canonical names, or empty if the key isn't limited to a zone or name.
     """
     key_file = f'key "{key_name}" {{\n  algorithm {algorithm};\n  secret "{secret}";\n}};\n'
     change = _change(preset, zone, name)

@@ -49,7 +49,7 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
 def who_is_here(request: PanelRequest) -> HttpResponse:
     """Return the username of the signed-in person as JSON for scripts, or a page for people.
 
-    The page is for a person who signed in again in a second tab and can return to the first.
+    The page is for a person who signed in again in a second tab and can return to the first tab.
     """
     if get_adapter().is_ajax(request):
         return JsonResponse({"user": request.user.username})
@@ -71,7 +71,7 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
     success_url = reverse_lazy("zone-list")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Redirect a person who signs in only by a provider: they have no password to change."""
+        """Redirect people who have no password to change, because they sign in only by a provider."""
         if isinstance(request.user, User) and not request.user.has_usable_password():
             messages.info(request, gettext("You have no password here: you sign in by a provider."))
             return redirect("account-providers")

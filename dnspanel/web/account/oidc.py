@@ -1,4 +1,5 @@
-"""Views of sign-in by a provider: the page that leads there, the OpenID Connect callback, and the account's links.
+"""Views of sign-in by a provider: the page that leads to the provider, the OpenID Connect callback, and linked
+accounts.
 
 The SAML callback is in `web.account.saml`.
 """
@@ -95,7 +96,7 @@ def own_providers(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def link(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Ask for the password, then lead to the provider to link the person's account there to this one."""
+    """Ask for the password, then lead to the provider to link the person's provider account to this account."""
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown

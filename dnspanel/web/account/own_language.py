@@ -48,7 +48,7 @@ class LanguageMiddleware:
 
 @require_POST
 def choose_language(request: HttpRequest) -> HttpResponse:
-    """Save the language for this browser and for the signed-in person, then redirect to the page.
+    """Save the language for this browser and for the signed-in person, then redirect to the page in `next`.
 
     An empty choice means the browser's language. An unknown language changes nothing.
     """

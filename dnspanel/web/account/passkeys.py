@@ -1,4 +1,4 @@
-"""Views of passkeys: add and remove a person's own, and sign in with only a passkey."""
+"""Views of passkeys: add and remove a person's own passkeys, and sign in with only a passkey."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ class CredentialForm(PanelForm):
 
 
 class NewPasskeyForm(CredentialForm):
-    """The form of a new passkey: its name, and whether it can sign in without the password."""
+    """The form of a new passkey: the name, and whether the passkey can sign in without the password."""
 
     name = forms.CharField(
         label=gettext_lazy("What to call it"),
@@ -66,7 +66,7 @@ def options_json(options: dict[str, Any]) -> str:
 @no_store
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_passkey(request: PanelRequest) -> HttpResponse:
-    """Show the page that adds a passkey, after the password. A POST with the browser's response adds the passkey."""
+    """Ask for the password, then show the page that adds a passkey. A POST with the browser's response adds it."""
     if not are_possible():
         raise Http404
     if (question := ask(request, _BEFORE_PASSKEY)) is not None:

@@ -1,4 +1,4 @@
-"""Views of links that set a password: request one by email, and open one that an administrator made."""
+"""Views of password links: request a link by email, and set a password with a link."""
 
 from allauth.core import ratelimit
 from django import forms
@@ -26,7 +26,7 @@ _MAIL_LIFETIME = 600.0  # seconds in which a worker has to take it; no person wa
 
 
 class ForgottenForm(PanelForm):
-    """The form for the email address of an account."""
+    """The form that asks for an account's email address, to send a password link."""
 
     email = forms.EmailField(
         label=gettext_lazy("Mail address"), widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})

@@ -56,7 +56,7 @@ class CodeForm(PanelForm):
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Ask for the second factor of a person whose password was right, and sign them in with it.
+    """Ask a person whose password was right for the second factor, and sign them in.
 
     `leave` cancels the sign-in. The dialog on top of a page gets JSON like allauth's, with the next location or the
     form's errors.
@@ -89,7 +89,9 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
-    """Return True if the person's passkey or code is valid, and use the code up. Else add the reason to the form."""
+    """Return True and use the code up if the passkey or code is valid. Else add the reason to the form and return
+    False.
+    """
     now, field = timezone.now(), next(iter(form.fields))
     sent = form.cleaned_data[field]
     try:
@@ -143,7 +145,9 @@ def end_sessions(request: PanelRequest) -> HttpResponse:
 @sensitive_post_parameters("code", "password", "second_factor")
 @require_http_methods(["GET", "HEAD", "POST"])
 def set_up_app(request: PanelRequest) -> HttpResponse:
-    """Show a new secret, after the password. A POST with a code from the app activates it and shows recovery codes."""
+    """Ask for the password and show a new secret. A POST with a code from the app activates it and shows recovery
+    codes.
+    """
     if second_factors_of(request.user).app:
         return redirect("account-signing-in")
     if (question := ask(request, _BEFORE_APP)) is not None:

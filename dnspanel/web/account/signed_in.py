@@ -118,7 +118,7 @@ _UNKNOWN = (
 
 
 def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -> None:
-    """Record a sign-in in its session, on the signal `user_logged_in`. Warn if a second factor is due."""
+    """Record the time of a sign-in in the session, on the signal `user_logged_in`. Warn if a second factor is due."""
     if request is not None and hasattr(request, "session"):
         note_session(request, time.time())
         due = _look_at_rules(request, user, time.time())
@@ -212,7 +212,7 @@ def _is_of_an_api(request: HttpRequest) -> bool:
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
-    """Note in the session whether the person must set up a second factor now. Return its due date, or None."""
+    """Note in the session whether the person must set up a second factor now. Return the due date, or None."""
     due = second_factor_due(user)
     request.session[_RULES_LOOKED_AT] = int(now)
     if due is not None and due.timestamp() <= now:

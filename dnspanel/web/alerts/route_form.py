@@ -18,7 +18,7 @@ _TIME = {"type": "time", "class": "input"}
 
 
 class RouteForm(PanelForm):
-    """The form of a route: its address, the lowest severity that is sent there, and its quiet hours."""
+    """The form of an alert route: its address, its lowest severity, and its quiet hours."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),

@@ -52,7 +52,7 @@ def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
 
 
 def _sum_by_second(lines: Sequence[Sequence[float | None]]) -> tuple[float | None, ...]:
-    """Return the sum of series, second by second. All series end at the same second. No data in a second gives None."""
+    """Return the sum of series, second by second. All series end at the same second. The sum is None without data."""
     longest = max(map(len, lines), default=0)
     aligned = [[*repeat(None, longest - len(line)), *line] for line in lines]
     columns = [[point for point in column if point is not None] for column in zip(*aligned, strict=True)]

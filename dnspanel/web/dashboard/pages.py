@@ -1,4 +1,4 @@
-"""The view of the dashboard: open problems, the fleet now, recent publications, and the person's own zones."""
+"""The view of the dashboard: open problems, current fleet numbers, recent publications, and the person's own zones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -179,7 +179,7 @@ class DisplayCheck:
 def display_check(
     check: ParentCheck | None, here: ParentHere | None, parent: DisplayParent, now: datetime
 ) -> DisplayCheck:
-    """Return the latest check for display. The text names the parent zone only if `parent` has its name."""
+    """Return the latest check for display. The text names the parent zone only if `parent.name` is set."""
     return DisplayCheck(parent_view(check, here, knows_here=bool(parent.name), now=now))
 
 
@@ -220,7 +220,7 @@ class DisplaySigning:
 def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Sequence[KeyView]) -> DisplayParent:
     """Return the state of the DS at a parent zone in this panel.
 
-    For a parent elsewhere the state is "unknown", and `display_check` returns the result of its check.
+    For a parent elsewhere the state is "unknown". `display_check` returns the result of checking such a parent.
     """
     if parent is None:
         return DisplayParent("unknown", "")
@@ -255,7 +255,7 @@ class SigningSync:
 
 
 def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:
-    """Return the nodes' progress with the publication that last changed the signing. `number` is its revision."""
+    """Return the nodes' progress with the zone's latest signing change. `number` is the revision of this change."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     nodes = [_node(status, publication.sequence) for status in active]
     return SigningSync(publication.sequence, number, sync_of(publication.sequence, statuses), nodes)

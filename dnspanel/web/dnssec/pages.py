@@ -207,7 +207,7 @@ def acting(request: PanelRequest, form: PublishingForm, reason: str = "") -> Act
 
 
 def answer(request: PanelRequest, zone: Zone, form: SigningForm, act: Callable[[], object], done: str) -> HttpResponse:
-    """Call `act` and redirect to the page, or return the page with the form's errors."""
+    """Call `act` and redirect to the DNSSEC page. If the form is invalid or refused, show its errors there."""
     if form.is_valid():
         try:
             act()
@@ -256,7 +256,7 @@ def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Change the CDS and CDNSKEY records of the zone. Confirm first if they ask the parent to delete its DS."""
+    """Change the zone's CDS and CDNSKEY records. Confirm first if the records ask the parent to delete its DS."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     state = dnssec.signing_of(zone)
     form = CdsForm(request.POST, state=state)

@@ -117,7 +117,7 @@ class PolicyForm(KeyChoice, DenialForm):
 
 
 class AttachForm(SigningForm):
-    """The form that attaches a policy to a tag or a team, for all its zones."""
+    """The form that attaches a policy to all zones of a tag or a team."""
 
     name = "attach"
     tag = forms.CharField(
@@ -140,7 +140,7 @@ class AttachForm(SigningForm):
 
 
 class ReplaceForm(SigningForm):
-    """The form for the policy that replaces a deleted one."""
+    """The form that chooses the replacement for a policy before its deletion."""
 
     name = "replace"
     replaced_by = forms.ModelChoiceField(

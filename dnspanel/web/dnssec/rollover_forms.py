@@ -49,7 +49,7 @@ class CancelRolloverForm(SigningForm):
 
 
 class EmergencyForm(SigningForm, TypedNameForm):
-    """The form for the compromised key. The typed zone name confirms that answers will fail for some time."""
+    """The form that chooses the compromised key. The typed zone name confirms that answers will fail for some time."""
 
     name = "emergency"
     kind = forms.ChoiceField(

@@ -54,7 +54,7 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
-    """Change whether the key signs, or whether it is published. Confirm first if the key is taken out of use."""
+    """Change whether the key signs or is published. Ask for confirmation if the key is taken out of use."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form, key = KeyForm(request.POST), _key(zone, key_id)
     if not form.is_valid() or key is None:

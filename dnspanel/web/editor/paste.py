@@ -126,7 +126,7 @@ def _read(text: str, zone: Zone, means: str, mapping: CsvMapping | None) -> list
 def _additions(
     request: PanelRequest, zone: Zone, lines: Iterable[PastedLine]
 ) -> tuple[list[Addition], dict[int, str], dict[int, str]]:
-    """Return the resulting RRsets, and by line number the errors of refused lines and notes on other lines."""
+    """Return the resulting RRsets, the errors of refused lines, and the notes on other lines (both by line number)."""
     by_rrset: dict[tuple[str, int], list[PastedLine]] = {}
     refused: dict[int, str] = {}
     notes: dict[int, str] = {}
@@ -171,7 +171,7 @@ def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added:
 
 
 def _columns(mapping: CsvMapping) -> list[str]:
-    """Return the titles of the table's recognized columns, in their order."""
+    """Return the titles of the recognized columns, in the table's order."""
     found = {field: getattr(mapping, field) for field in TITLES}
     return [TITLES[field] for field in sorted(TITLES, key=lambda each: found[each] or 0) if found[field] is not None]
 

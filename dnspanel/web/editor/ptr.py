@@ -151,7 +151,9 @@ def left_by(request: PanelRequest, rrsets: Iterable[RRset | None]) -> list[Step]
 
 
 def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets: Iterable[RRset | None]) -> None:
-    """Append an offer to delete leftover PTRs of these RRsets, or an empty fragment that clears an older offer."""
+    """Append to the response an offer to delete leftover PTRs of these RRsets, or a fragment that clears an older
+    offer.
+    """
     context = {"zone": zone, "steps": left_by(request, rrsets), "out_of_band": True}
     response.write(render_to_string("editor/_ptr_offer.html", context, request))
 

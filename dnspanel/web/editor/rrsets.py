@@ -167,7 +167,7 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
 
 
 def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RRset | None]:
-    """Return the edited RRset as published and as drafted so far. Return nothing for types without addresses."""
+    """Return the edited RRset as published and as drafted so far. Return an empty list for types without addresses."""
     key = form.replaces if form.is_valid() else None
     if key is None or key[1] not in ADDRESS_TYPES:
         return []

@@ -280,7 +280,7 @@ class Quick:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show how a line is understood. A POST adds its record to the draft."""
+    """Show the meaning of a typed line. A POST adds the line's record to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     quick = _understand(request, zone)
     if request.method != "POST":
@@ -389,7 +389,7 @@ def _added_response(request: PanelRequest, zone: Zone, addition: Addition, follo
 
 
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
-    """Return rows for the table as an htmx out-of-band fragment. `editor.js` inserts each by its sort key."""
+    """Return rows for the table as an htmx out-of-band fragment. `editor.js` inserts each row by its sort key."""
     rows = [rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
     answered = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
     display = with_blocking(request, zone, with_expiries(zone, answered))

@@ -101,7 +101,7 @@ def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
 
 
 def _outside(request: PanelRequest, zone: Zone) -> list[Outside]:
-    """Return the targets of the draft's records that aren't in a zone the person can see, by name.
+    """Return the targets of the draft's records, by name. Targets in zones that the person can see are left out.
 
     This takes a few queries. Targets in the panel's other zones are looked up like external names: they are public in
     DNS.

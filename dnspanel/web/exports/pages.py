@@ -170,7 +170,7 @@ class DisplayExport:
 
 @require_safe
 def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the zone file for copying. If it is long, show only the download link."""
+    """Show the zone file for copying. For a long zone file, show only the download link."""
     zone = access.zone_for_reading(request.user, zone_name)
     text = ""
     if zone.rrset_count <= LONGEST_PREVIEW:

@@ -80,7 +80,7 @@ class DrainForm(PanelForm):
     hours = forms.ChoiceField(label=gettext_lazy("For"), required=False, choices=DRAINS)
 
     def until(self, now: datetime) -> datetime | None:
-        """Return when the drain ends. None means until a person resumes the node."""
+        """Return the time when the drain ends, or None if it ends only when a person resumes the node."""
         hours = int(self.cleaned_data["hours"] or 0)
         return now + timedelta(hours=hours) if hours else None
 

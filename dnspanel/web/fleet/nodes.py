@@ -67,7 +67,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
 def _line(
     request: PanelRequest, statuses: Sequence[NodeStatus], newest: Position, late: Waiting | None
 ) -> HttpResponse:
-    """Return only the line of totals above the table, from each node's latest second."""
+    """Return only the line of totals above the table. The totals are from each node's latest second."""
     rates = telemetry.live_now([status.node.pk for status in statuses], seconds=1)
     line = fleet_line(without_ring0(statuses), rates, newest, late)
     return render(request, "fleet/_fleet_totals.html", {"line": line, "is_table": True})

@@ -1,4 +1,4 @@
-"""The form of a secondary: its server, the networks that it transfers from, and its zones."""
+"""The form of a secondary: its server, the networks that the server uses for transfers, and the zones it gets."""
 
 from typing import Any
 

@@ -303,7 +303,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 
 @require_POST
 def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """Add the changes to the draft that restore the zone to this revision."""
+    """Draft the changes that restore the zone to this revision."""
     zone = access.zone_for_editing(request.user, zone_name)
     return _draft_and_review(
         request,

@@ -180,7 +180,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
 def _publication(request: PanelRequest, sequence: int) -> Publication:
     """Return the publication with this sequence.
 
-    Raise Unknown unless the person is allowed to read at least one of its zones, which can be in the trash.
+    Raise Unknown if the person isn't allowed to read any of the publication's zones. Zones in the trash count too.
     """
     access.require(request.user, Permission.READ)
     found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()

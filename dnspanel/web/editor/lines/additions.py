@@ -15,7 +15,7 @@ ONE_VALUE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA, rdtypes.ALIAS}
 
 
 class Occupied(Exception):
-    """Raised if the RRset exists and can hold only one value. Replacing `now` needs a confirmation."""
+    """Raised if the RRset exists and can hold only one value. Replacing the RRset, in `now`, needs a confirmation."""
 
     def __init__(self, now: RRset) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ class Addition:
 
 
 def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: bool = False) -> Addition:
-    """Return the RRset with the entry's value added. Raise Occupied or BadRRset.
+    """Return the RRset with the entry's value added. Raise Occupied if there is a single value, BadRRset if invalid.
 
     The TTL belongs to the RRset. A line with a TTL sets it for all values, and a line without one keeps the RRset's
     TTL. A new RRset gets the TTL from `$TTL` or the zone's default.
@@ -71,7 +71,7 @@ def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: boo
 
 
 def add_entries(entries: Iterable[Entry], now: RRset | None, default_ttl: int) -> Addition:
-    """Return one RRset with the values of several entries added. Raise Occupied or BadRRset."""
+    """Return one RRset with the values of several entries added. Raise the same errors as `add_entry`."""
     addition: Addition | None = None
     for entry in entries:
         addition = add_entry(entry, addition.rrset if addition else now, default_ttl)

@@ -25,7 +25,7 @@ from replication.errors import BadName
 def mapping_of(text: str, zone: str) -> CsvMapping | None:
     """Return the column mapping of the pasted table, or None if the text is lines of a zone file.
 
-    Zone files contain tabs too, so tabs make a table only if there is a header.
+    Zone files contain tabs too, so a text with tabs is a table only if it has a header.
     """
     lines = list(itertools.islice(io.StringIO(text.lstrip("\ufeff\r\n"), newline=""), HEADER_WITHIN))
     delimiter = sniffed_delimiter(lines)
@@ -44,7 +44,7 @@ def read_table(text: str, zone: str, mapping: CsvMapping) -> list[PastedLine]:
     """Return each row as a line of a zone file, with the number of the row's first line.
 
     Names that end in the zone's name are absolute, as usual in tables. A row of another zone is refused. Raise
-    TooManyLines, before any row is read, if there are more than MOST_LINES.
+    TooManyLines before reading any row if the text has more than MOST_LINES lines.
     """
     reader = RowReader(mapping, default_ttl="")
     begin = len(text) - len(text.lstrip("\ufeff\r\n"))

@@ -1,8 +1,8 @@
 """The parser of lines in zone file syntax, as people type them.
 
-`read_line` turns one line into an `Entry`, or raises with the reason and its column. `read_lines` reads a pasted text.
-Nothing is guessed silently: a name that ends in the zone's name without a dot raises `AmbiguousName`. `Entry.notes`
-lists automatic corrections, such as quotes added to a TXT or a completed relative target.
+`read_line` turns one line into an `Entry`, or raises an error with the reason and column. `read_lines` reads a pasted
+text. Nothing is guessed silently: a name that ends in the zone's name without a final dot raises `AmbiguousName`.
+`Entry.notes` lists automatic corrections, such as quotes added to a TXT or a completed relative target.
 """
 
 import re
@@ -142,7 +142,9 @@ def read_ttl(text: str) -> int:
 
 
 def read_rdata(type: int, text: str, zone: str, *, means: Reading | None = None) -> Value:
-    """Return the canonical rdata that `text` means. Raise Unreadable or AmbiguousName."""
+    """Return the canonical rdata of `text`. Raise Unreadable if it is invalid, AmbiguousName if a name has two
+    readings.
+    """
     tokens = split_text(text) if type in TXT_TYPES else split_fields(text, comments=False)[0]
     return _value(type, tokens, zone, origin=zone, means=means, end=max(len(text), 1))
 

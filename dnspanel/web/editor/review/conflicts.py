@@ -80,7 +80,7 @@ def _first(found: Sequence[tuple[HistoryRow, object]]) -> HistoryRow | None:
 
 
 def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
-    """Return a form to resolve the conflict by hand: my values first, then values that only theirs has."""
+    """Return a form to resolve the conflict by hand: my values, then the values that only the published side has."""
     shape = conflict.change.after or conflict.theirs or conflict.change.before
     assert shape is not None
     initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision, in_lines=False)

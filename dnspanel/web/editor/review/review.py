@@ -76,9 +76,10 @@ class _NotAsSeen(Exception):
 
 
 def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | None = None) -> HttpResponse:
-    """Publish the changes that the person saw. If they changed or are refused, show the review again with the input.
+    """Publish the changes that the person saw. If the changes now differ or are refused, show the review with the
+    input.
 
-    `of` is the draft, if it isn't the person's current draft.
+    `of` is the draft, unless it is the person's current draft.
     """
 
     def consenting(plans: Sequence[ZonePlan]) -> revision.Consent:
@@ -317,7 +318,7 @@ def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
 
 
 def _choice(text: str) -> draft.Choice:
-    """Return the side to take. Typed values count as mine."""
+    """Return the chosen side of the conflict. Typed values count as mine."""
     if text == "theirs":
         return "theirs"
     return "both" if text == "both" else "mine"

@@ -25,7 +25,7 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """The violations with one code and their common checkbox: the first violations, and the number of others."""
+    """The violations with one code, under one checkbox. It lists the first violations and counts the others."""
 
     code: str
     severity: str
@@ -78,7 +78,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class LinkedViolation:
-    """A violation with the zone and the URL query of its row."""
+    """A violation with a link to the RRset's row, as zone and URL query."""
 
     message: str
     zone: str
@@ -119,7 +119,7 @@ def page_of(text: str, total: int) -> Page:
 def displayed_plans(
     plans: Sequence[ZonePlan], page: Page, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool
 ) -> Iterator[DisplayPlan]:
-    """Yield the zones with changes on this page. Conflicts come first, on the first page."""
+    """Yield the zones with changes on this page. The first page also has the zones' conflicts."""
     before = 0
     for plan in plans:
         changes = [*plan.changes, *plan.already_so]

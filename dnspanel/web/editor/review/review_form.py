@@ -73,7 +73,7 @@ class PublishForm(PublishingForm):
 
     @property
     def act(self) -> str:
-        """The clicked button: "publish", "ask" (for approval), "plan" (a time) or "past" (bypass the rules)."""
+        """The clicked button: "publish", "ask" (for approval), "plan" (schedule) or "past" (bypass the rules)."""
         act = self.data.get("act", "")
         return act if act in ("ask", "plan", "past") else "publish"
 

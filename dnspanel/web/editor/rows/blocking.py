@@ -32,7 +32,7 @@ class BlockedRow:
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """Rows that block publishing a zone's draft, and rows with warnings, which don't block it.
+    """Rows that block publishing a zone's draft, and rows that only have warnings.
 
     `is_complete` is False if the draft is too large to check.
     """

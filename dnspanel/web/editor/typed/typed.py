@@ -97,7 +97,7 @@ class Panel:
 
     @property
     def results(self) -> list[tuple[str, str]]:
-        """The rdata that the draft would get. For a text, also its length and how it is split."""
+        """The rdata that the draft would get. For a TXT value, also its length and its strings."""
         if self.rrset is None:
             return []
         return [(each, _sizes(self.rrset.type, each) if self.is_text else "") for each in self.rrset.rdata]
@@ -226,7 +226,7 @@ def _guess_of_line(line: str) -> dict[str, object]:
 
 
 def _in_fields(zone: Zone, form: RRsetForm, text: str) -> Panel:
-    """Return the panel with the text split into fields, or as text if it doesn't fit."""
+    """Return the panel with the text split into fields. If the text doesn't fit the fields, return it as text."""
     layout = _layout_of(form)
     if layout is None:
         return Panel(form)
