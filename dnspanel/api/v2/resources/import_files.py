@@ -1,4 +1,4 @@
-"""Resources of the files of an import, uploaded whole or in chunks. An upload can be resumed hours later."""
+"""Resources of an import's files. A file is uploaded whole or in chunks, and an upload can be resumed hours later."""
 
 from typing import Any
 

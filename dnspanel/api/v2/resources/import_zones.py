@@ -1,4 +1,4 @@
-"""Resources of the zones of an import, the action for each zone, and the errors with their lines."""
+"""Resources of an import's zones, of the action for each zone, and of errors with line numbers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -76,7 +76,7 @@ class FaultSerializer(serializers.Serializer):
 
 
 class ChoicesSerializer(Shape):
-    """A choice for some zones of an import: the named zones, or all that match."""
+    """A choice for some zones of an import: the named zones, or all zones that match the search."""
 
     choice = Choice(choices=CHOICES, help_text="What to do with the zones; `default` follows the options.")
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_CHOSEN)
@@ -137,8 +137,8 @@ class ImportChoices(V2View):
     def post(self, request: Request, import_id: int) -> HttpResponse:
         """Choose what an import does with zones.
 
-        Applies to the named zones, or to the zones that match the search. Run `plan` again after it. Returns the number
-        of zones that changed. Needs the permission `edit`.
+        Applies to the named zones, or to the zones that match the search. Run `plan` again afterwards. Returns the
+        number of zones that changed. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         values = read(ChoicesSerializer, request.data)
@@ -172,7 +172,7 @@ class ImportFaults(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the errors and remarks of an import.
 
-        Lists them in the order of the source, with file, line and column. Needs the permission `edit`.
+        Lists errors and remarks in the order of the source, with file, line and column. Needs the permission `edit`.
         """
         job, requested = job_of(request, import_id), page_request(request, int)
         query = request.query_params

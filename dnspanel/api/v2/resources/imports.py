@@ -1,6 +1,6 @@
 """Resources of imports: create an import, follow its progress, choose zones, publish and undo.
 
-Each step needs a request. Nothing is published before the client has had a chance to review the plan.
+Each step needs a request. So the client can review the plan before anything is published.
 """
 
 from collections.abc import Callable
@@ -128,7 +128,7 @@ class ImportSerializer(Shape):
 class ImportStepSerializer(ImportSerializer):
     """An import after a step.
 
-    After a dry run it has the reasons why the step would need `confirm`.
+    After a dry run, the import has the reasons why the step would need `confirm`.
     """
 
     reasons = serializers.ListField(
@@ -141,7 +141,7 @@ class ImportStepSerializer(ImportSerializer):
 class NewImportSerializer(ImportSerializer):
     """An import to create.
 
-    If the source is a set of files, upload them after that. The panel reads other sources at once.
+    If the source is a set of files, upload the files afterwards. The panel reads other sources at once.
     """
 
     paste = sources.PasteSerializer(write_only=True, required=False)
@@ -206,8 +206,8 @@ class Imports(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List imports.
 
-        A token that can edit every zone sees all imports, other tokens the imports that they created. The newest import
-        comes first. Needs the permission `edit`, and a token that can add whole zones.
+        A token that can edit every zone sees all imports. Other tokens see the imports that they created. The newest
+        import comes first. Needs the permission `edit`, and a token that can add whole zones.
         """
         page, actor = page_request(request, int), require_imports(actor_in(request))
         before = page.after[0] if page.after else None
@@ -218,9 +218,9 @@ class Imports(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an import.
 
-        After that, upload files and run `scan`, or wait while the panel reads the other server. Review the zones, then
-        run `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can
-        add whole zones.
+        Then upload files and run `scan`, or wait while the panel reads the other server. Review the zones, and run
+        `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can add
+        whole zones.
         """
         actor = require_imports(actor_in(request))
         job = _create(request, actor, read(NewImportSerializer, request.data))
@@ -234,7 +234,7 @@ class OneImport(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """Read an import.
 
-        Returns its state, its progress and its numbers. Needs the permission `edit`.
+        Returns the import's state, progress and numbers. Needs the permission `edit`.
         """
         return _answer(job_of(request, import_id))
 
@@ -242,7 +242,8 @@ class OneImport(V2View):
     def patch(self, request: Request, import_id: int) -> HttpResponse:
         """Change the options of an import.
 
-        Works while the import waits for choices or for `apply`. Run `plan` again after it. Needs the permission `edit`.
+        Works while the import waits for choices or for `apply`. Run `plan` again afterwards. Needs the permission
+        `edit`.
         """
         job = job_of(request, import_id)
         values = read(ChangeImportSerializer, request.data)
@@ -298,7 +299,7 @@ class ImportAct(V2View):
 
 
 def require_imports(actor: Actor) -> Actor:
-    """Return the actor. Raise Forbidden if it is not allowed to import.
+    """Return the actor. Raise Forbidden if the actor is not allowed to import.
 
     An import adds whole zones, so a token that is limited to some names or types can't import.
     """
@@ -309,7 +310,7 @@ def require_imports(actor: Actor) -> Actor:
 
 
 def job_of(request: Request, import_id: int) -> ImportJob:
-    """Return the import with this id. Raise Forbidden or Unknown."""
+    """Return the import with this id. Raise Forbidden if the actor can't import, Unknown if the import is hidden."""
     return queries.job_for(require_imports(actor_in(request)), import_id)
 
 

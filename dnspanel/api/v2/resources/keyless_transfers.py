@@ -73,8 +73,8 @@ class KeylessTransfers(V2View):
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set transfers without a key.
 
-        Replaces both lists. API v1 shows them as the metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the right
-        `settings`, and a token that can read the whole zone.
+        Replaces the networks and the addresses. API v1 shows them as the metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`.
+        Needs the right `settings`, and a token that can read the whole zone.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         values = read(KeylessTransfersSerializer, request.data)

@@ -96,7 +96,7 @@ class LdapProviders(V2View):
         """Create an LDAP server.
 
         Lets people sign in with their LDAP passwords. The panel first signs in to the server and searches the base. If
-        that fails, the status is 422. Needs the permission `people`.
+        the panel fails to do so, the status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -115,7 +115,7 @@ class OneLdapProvider(V2View):
     def get(self, request: Request, provider_id: int) -> HttpResponse:
         """Read an LDAP server.
 
-        Returns its settings and rules, without its secret. Needs the permission `people`.
+        Returns the server's settings and rules, without the secret. Needs the permission `people`.
         """
         return answer_with_tag(ldap_json(provider_to_change(request, provider_id, ProviderKind.LDAP)[1]))
 
@@ -123,8 +123,9 @@ class OneLdapProvider(V2View):
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
         """Change an LDAP server.
 
-        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged, including
-        single attributes. A new address, name or certificate needs the secret again. Needs the permission `people`.
+        Changes the server's settings, or switches the server on or off. Fields that the request body omits stay
+        unchanged, including single attributes. A new address, name or certificate needs the secret again. Needs the
+        permission `people`.
         """
         actor, _ = provider_to_change(request, provider_id, ProviderKind.LDAP)
         values = read(LdapProviderSerializer, request.data, partial=True)
@@ -142,7 +143,7 @@ class OneLdapProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete an LDAP server.
 
-        Also deletes the server's links to accounts and the rights that its rules gave. Accounts stay. Needs the
+        Also deletes the server's links to accounts and the rights from the server's rules. Accounts stay. Needs the
         permission `people`.
         """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.LDAP)
@@ -153,7 +154,7 @@ class OneLdapProvider(V2View):
 
 @contextmanager
 def _pointing() -> Iterator[None]:
-    """Add the path `attributes/` to errors of attributes, so that they point at their place in the body."""
+    """Add the path `attributes/` to errors about attributes, so that an error points at its attribute in the body."""
     try:
         yield
     except ProviderRefused as exc:

@@ -26,7 +26,7 @@ from replication.errors import BadName, BadRdata
 
 
 class NewLockSerializer(Shape):
-    """A new lock of a zone, a name in the zone, or an RRset."""
+    """A new lock on a zone, on a name in the zone, or on an RRset."""
 
     name = Text(
         default="",
@@ -42,7 +42,7 @@ class NewLockSerializer(Shape):
 
 
 class LockSerializer(Shape):
-    """A lock of a zone, a name in the zone, or an RRset."""
+    """A lock on a zone, on a name in the zone, or on an RRset."""
 
     id = serializers.IntegerField()
     name = serializers.CharField(allow_null=True, help_text="Null: the whole zone.")
@@ -104,7 +104,7 @@ class ZoneLock(V2View):
     def get(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
         """Read a lock.
 
-        Returns its zone, name or RRset, its reason and its manager. Needs the right `settings`.
+        Returns the locked zone, name or RRset, and the lock's reason and manager. Needs the right `settings`.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
         return answer_with_tag(_json(lock_in(zone, lock_id)))

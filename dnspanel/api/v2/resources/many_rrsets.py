@@ -105,7 +105,7 @@ class ManyRRsets(V2View):
 def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> WideOutcome:
     """Return the changes that the act would make to the RRsets.
 
-    Raise Problem if the search finds too many, SearchTooGeneral if the search is too general.
+    Raise SearchTooGeneral if the search is too general, Problem if the search finds too many RRsets.
     """
     try:
         with searching_for(selection.search):
@@ -123,7 +123,7 @@ def _selection(body: Mapping[str, Any]) -> WideSelection:
 
 
 def search_in(text: str) -> str:
-    """Return the search in `q`. Raise Problem if it is empty or can't be parsed."""
+    """Return the search in `q`. Raise Problem if the search is empty or can't be parsed."""
     if unclear := unclear_in(text):
         raise bad_value("/q", unclear)
     if not text.strip():

@@ -112,7 +112,10 @@ def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:
 
 
 def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> ZonesOutcome:
-    """Return the outcome that the act would have. Without `marks`, the act deletes the zones. Raise Problem."""
+    """Return the outcome that the act would have. Without `marks`, the act deletes the zones.
+
+    Raise Problem if the search in the selection is invalid or finds too many zones.
+    """
     try:
         with searching_for(selection.search):
             if marks is None:

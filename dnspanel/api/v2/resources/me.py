@@ -1,4 +1,4 @@
-"""The resource of the caller's own token: the first call of every client, and the check that a token works."""
+"""The resource of the caller's own token. Clients call it first, to check that their token works."""
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema

@@ -1,4 +1,4 @@
-"""Resources of name server sets: the NS records of zones, the names in their SOA, and the set that a zone follows."""
+"""Resources of name server sets. A set has the NS records of zones and the names in their SOA. Zones follow a set."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -93,7 +93,7 @@ class NameServerSetSerializer(Shape):
 
 
 class FollowedSetSerializer(Shape):
-    """The set of name servers that a zone follows, and the differences between the two."""
+    """The set of name servers that a zone follows, and the differences between zone and set."""
 
     set = serializers.IntegerField(allow_null=True, help_text="null: it follows none, or none that you see.")
     version = serializers.IntegerField(allow_null=True, help_text="That the zone was brought to.")
@@ -151,7 +151,7 @@ class OneNameServerSet(V2View):
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """Read a set of name servers.
 
-        Returns its name servers, its SOA values and its version. Needs the permission `read`.
+        Returns the set's name servers, SOA values and version. Needs the permission `read`.
         """
         return answer_with_tag(set_json(_door(request, set_id)))
 
@@ -200,8 +200,8 @@ class ZoneNameServers(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the set of name servers of a zone.
 
-        Returns the set that the zone follows, and how the zone differs from the set. `applyTemplate` with the id of the
-        set removes the differences. Needs the right `read`.
+        Returns the set that the zone follows, and the differences between zone and set. To remove the differences, use
+        `applyTemplate` with the id of the set. Needs the right `read`.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)

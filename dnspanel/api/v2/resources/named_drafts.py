@@ -1,7 +1,7 @@
 """Resources of saved drafts: list, save the current draft, review, publish, resume, release and delete.
 
-A token sees the saved drafts of its owner, and those shared with its owner, if its scope covers at least one change in
-the draft.
+A token sees saved drafts that belong to its owner or are shared with its owner. The token's scope must cover at least
+one change in the draft.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class NewNamedDraftSerializer(Shape):
 class TakeUpSerializer(Shape):
     """The choice for unnamed changes in the current draft.
 
-    They are saved under a name, or moved into the resumed draft.
+    The changes are saved under a name, or moved into the resumed draft.
     """
 
     aside = Text(
@@ -124,7 +124,7 @@ class OneNamedDraft(V2View):
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Read a saved draft.
 
-        Returns its name, its owner and the number of its changes. Needs the permission `read`.
+        Returns the draft's name, owner and number of changes. Needs the permission `read`.
         """
         return answer_with_tag(_json(_visible_draft(actor_in(request), key)))
 
@@ -149,8 +149,8 @@ class NamedDraftPlan(V2View):
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Review a saved draft.
 
-        Returns the changes in each zone that publishing the draft would make, the rules that the draft breaks, and its
-        conflicts. Nothing is changed. Needs the permission `read`.
+        Returns the changes that publishing the draft would make in each zone, the rules that the draft breaks, and the
+        draft's conflicts. Nothing is changed. Needs the permission `read`.
         """
         actor = actor_in(request)
         plans = revision.preview(author=actor, of=_visible_draft(actor, key))
@@ -193,9 +193,9 @@ class NamedDraftTakeUp(V2View):
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Resume a saved draft.
 
-        Makes it your current draft, at `/draft`. Needs the permission `edit`. If you were working in another saved
-        draft, that draft is released. If your current draft has unnamed changes, the body must either save them under a
-        name (`aside`) or move them into this draft (`merge`).
+        Makes the saved draft your current draft, at `/draft`. Needs the permission `edit`. If you were working in
+        another saved draft, the other draft is released. If your current draft has unnamed changes, the body must
+        either save them under a name (`aside`) or move them into the resumed draft (`merge`).
         """
         actor = actor_in(request)
         named = _to_change(actor, key)
@@ -228,7 +228,7 @@ class NamedDraftPutBack(V2View):
 
 
 def _visible_draft(actor: Actor, key: UUID) -> NamedDraft:
-    """Return the saved draft. Raise DraftUnknown if the token can't see any of its changes."""
+    """Return the saved draft. Raise DraftUnknown if the token can't see any change in the draft."""
     access.require(actor, Permission.READ)
     named = named_drafts.named_draft(actor, key)
     if not named.changes:
@@ -237,7 +237,7 @@ def _visible_draft(actor: Actor, key: UUID) -> NamedDraft:
 
 
 def _to_change(actor: Actor, key: UUID) -> NamedDraft:
-    """Return the saved draft for an actor with the permission `edit`. Raise Forbidden or DraftUnknown."""
+    """Return the saved draft. Raise Forbidden without the permission `edit`, DraftUnknown if the draft is hidden."""
     named = _visible_draft(actor, key)
     access.require(actor, Permission.EDIT)
     return named

@@ -189,13 +189,13 @@ class Nodes(V2View):
 
 
 class OneNode(V2View):
-    """View to read a node, and to change or delete one that has not joined."""
+    """View to read a node, and to change or delete a node that has not joined."""
 
     @extend_schema(operation_id="getNode", responses=NodeSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read a node.
 
-        Returns its state, its position and its live statistics. Needs the permission `fleet`.
+        Returns the node's state, position and live statistics. Needs the permission `fleet`.
         """
         access.require(actor_in(request), Permission.FLEET)
         return _answer(_node_json(name))
@@ -204,8 +204,8 @@ class OneNode(V2View):
     def patch(self, request: Request, name: str) -> HttpResponse:
         """Change a node that has not joined.
 
-        Changes its name, addresses, group or tags. An unused enrollment code becomes invalid. Returns 409 for a node
-        that has joined. Needs the permission `nodes`.
+        Changes the node's name, addresses, group or tags. An unused enrollment code becomes invalid. Returns 409 for a
+        node that has joined. Needs the permission `nodes`.
         """
         actor, node = _to_change(request, name)
         values = read(NodePatchSerializer, request.data)
@@ -276,7 +276,7 @@ class NodeAct(V2View):
         `fingerprint` that the agent printed. A drained node gets no changes and keeps serving its current data until
         `resume`.
 
-        `resync` sends a whole snapshot. `check` makes the node read and compare every row. `revoke` makes its
+        `resync` sends a whole snapshot. `check` makes the node read and compare every row. `revoke` makes the node's
         certificate invalid. `retire` removes the node for good.
         """
         actor, node = _to_change(request, name)
@@ -302,7 +302,10 @@ def node_name(name: str) -> str:
 
 
 def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
-    """Return the caller and the node. Raise UnknownNode or Forbidden."""
+    """Return the caller and the node. Raise UnknownNode for an unknown name.
+
+    Raise Forbidden without the permissions `fleet` and `nodes`.
+    """
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
     node = node_lifecycle.node_by_name(node_name(name))
@@ -311,7 +314,7 @@ def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
 
 
 def _group(name: str | None) -> NodeGroup | None:
-    """Return the node group with this name. Raise Problem if it is unknown."""
+    """Return the node group with this name, or None if `name` is None. Raise Problem for an unknown group."""
     if name is None:
         return None
     group = NodeGroup.objects.filter(name=name).first()

@@ -39,5 +39,5 @@ class OpenApi(V2View):
 
 @cache
 def _document() -> dict[str, object]:
-    """Return the OpenAPI document, built once in each process. It depends only on the code."""
+    """Return the OpenAPI document, built once in each process. The document depends only on the code."""
     return document()

@@ -137,7 +137,7 @@ class TransferNowSerializer(Shape):
 
 
 class TransferredZones(V2View):
-    """View to list zones with other primaries, and to create one. The list includes zones that were taken over."""
+    """View to list zones with other primaries, including zones that were taken over, and to create a zone."""
 
     unconditional = True
 
@@ -149,8 +149,8 @@ class TransferredZones(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List zones from other primaries.
 
-        Each zone has its last transfer, and the reason if the transfer failed. Only zones whose settings the token can
-        change are listed.
+        Each zone has the result of its last transfer, with the reason for a failure. Only zones whose settings the
+        token can change are listed.
         """
         page = page_request(request, int)
         found = _rows_of(actor_in(request))
@@ -191,8 +191,8 @@ class ZonePrimaries(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the primaries of a zone.
 
-        Returns the addresses of its primaries, its timers and its last transfer. The status is 404 for a zone that is
-        edited here. Needs the right `settings`.
+        Returns the addresses of the primaries, the zone's timers and its last transfer. The status is 404 for a zone
+        that is edited here. Needs the right `settings`.
         """
         return _answer_primaries(_zone(request, zone_name))
 
@@ -270,7 +270,7 @@ class ZoneTakeOver(V2View):
 
 
 class ZoneGivenBack(V2View):
-    """View to give a zone that was taken over back to its primaries."""
+    """View to return a taken-over zone to its primaries."""
 
     @extend_schema(
         operation_id="giveBackZone",
@@ -333,7 +333,7 @@ def _terms_json(row: TransferredZone) -> dict[str, Any]:
 
 
 def _acting(request: Request, actor: Actor) -> dict[str, Any]:
-    """Return the author, the reason, and whether to skip rules. The request body is optional."""
+    """Return the author, the reason, and a flag to skip rules, as keyword arguments. The request body is optional."""
     said = read(PastRulesSerializer, request.data)
     acting = Acting(actor, Channel.API, timezone.now(), said.get("reason", ""))
     return {"acting": acting, "past_rules": said.get("past_rules", False)}
@@ -349,7 +349,7 @@ def _zone(request: Request, zone_name: str) -> Zone:
 
 
 def _guard_write(request: Request, zone: Zone) -> Any:
-    """Return the `conditional_write` for the zone's primaries, which locks them and checks If-Match.
+    """Return the `conditional_write` for the zone's primaries, which locks the primaries and checks If-Match.
 
     The ETag also covers whether the zone is transferred at all.
     """

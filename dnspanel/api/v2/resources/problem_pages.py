@@ -69,8 +69,8 @@ class KindDetail(KindView):
     def get(self, request: Request, code: str) -> HttpResponse:
         """Read a kind of problem.
 
-        Returns what the code means and what to do. The `type` of a problem is the URL of this resource. No token is
-        needed.
+        Returns the meaning of the problem's code, and what to do. The `type` of a problem is the URL of this resource.
+        No token is needed.
         """
         kind = PROBLEM_TYPES.get(code)
         if kind is None:
