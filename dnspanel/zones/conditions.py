@@ -52,7 +52,9 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class HookInputs:
-    """A publish hook that does not respond: the start of its outage, and whether it blocks its zones' publications."""
+    """A publish hook that does not respond: the start of the outage, and whether the hook blocks its zones'
+    publications.
+    """
 
     hook_id: int
     called: str

@@ -1,8 +1,8 @@
 """The current content of acts, for the chain: audit entries, and publications with the changes of each zone.
 
 The digests of a publication's revisions are in `parts` as {zone id: digest}, and under `created` as the number of
-created zones. When a zone is deleted permanently, its revisions are deleted too. The digest noted earlier then replaces
-them.
+created zones. When a zone is deleted permanently, its revisions are deleted too, and the earlier digest takes their
+place.
 """
 
 from collections.abc import Collection, Mapping
@@ -50,7 +50,7 @@ def entry_contents(ids: Collection[int]) -> dict[int, ActContent]:
 def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] | None = None) -> dict[int, ActContent]:
     """Return the contents of these publications. Skip deleted publications.
 
-    `noted` maps sequences to parts noted earlier. These replace the parts of permanently deleted zones.
+    `noted` has earlier parts by sequence, for zones that have been deleted permanently since.
     """
     parts = _parts_of(sequences)
     if noted:

@@ -1,10 +1,9 @@
 """The links of the audit log's chain. A worker links acts after their commit, so that no act waits for it. Verbs.
 
 Transactions do not commit in the order of their entry ids, and an act must not wait for the end of the chain. So one
-worker at a time extends the chain afterwards. It gives the next numbers to the committed acts that it finds.
-Publications are linked in the order of their sequences, which have no gaps. Entries are linked if their ids are above
-`floor` and they don't have a link yet. `floor` rises to an id only after every transaction has ended that was running
-when that id was the newest.
+worker at a time extends the chain afterwards. The worker gives the next numbers to the committed acts. Publications are
+linked in the order of their sequences, which have no gaps. Entries without a link are linked if their ids are above
+`floor`. `floor` rises to an id only after every transaction has ended that was running when that id was the newest.
 """
 
 import logging
@@ -33,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def link_new_acts() -> int:
-    """Link all committed acts to the chain. Return their number, or 0 if another worker is already linking."""
+    """Link all committed acts to the chain. Return the number of acts, or 0 if another worker is already linking."""
     linked = 0
     with hold_lock(Lock.AUDIT_CHAIN) as is_mine:
         for _ in range(MOST_BATCHES if is_mine else 0):
@@ -49,7 +48,7 @@ def link_new_acts() -> int:
 
 
 def ask_for_check(*, by: Author, now: datetime) -> None:
-    """Request a check of the whole chain, which runs later. Raise Forbidden without the permission."""
+    """Request a check of the whole chain, which runs later. Raise Forbidden if the person lacks the permission."""
     if by is not None:
         access.require(by, Permission.AUDIT)
     with transaction.atomic():

@@ -70,7 +70,7 @@ class Act:
 
     @property
     def actor(self) -> dict[str, Any]:
-        """The actor in the API's format. An act with an address but without a person is a visitor's."""
+        """The actor in the API's format. An act with an address but no person was done by a visitor."""
         token = None if self.token_id is None else token_form_of(self.token_id, self.token_prefix, self.token)
         return actor_form(self.user, token, is_anonymous=self.kind == ENTRY and bool(self.address))
 
@@ -126,7 +126,7 @@ class Filters:
 def acts_page(
     actor: Actor, *, filters: Filters, after: Place = BEGINNING, limit: int = 50
 ) -> tuple[list[Act], Place | None]:
-    """Return the acts after the place `after`, and the start of the next page (None at the end).
+    """Return the acts after the place `after`, and the place where the next page starts (None at the end).
 
     People without the permission see only their own acts.
     """
@@ -175,7 +175,8 @@ def document_of(act: Act) -> dict[str, Any]:
 def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
     """Return the acts whose chain numbers follow `after`, in chain order. Rights are not checked.
 
-    An act that was deleted from the tables has the action GONE and the time `now`. Its number and hash still exist.
+    An act that was deleted from the tables has the action GONE and the time `now`. The chain still has the act's number
+    and hash.
     """
     links = list(AuditLink.objects.filter(number__gt=after).order_by("number")[:limit])
     entries = AuditEntry.objects.select_related("user", "token")
@@ -295,8 +296,8 @@ def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Pub
 def _changed_zones(word: str) -> Q:
     """Select publications that changed a zone with this word in its stored or displayed name.
 
-    If few zones match, look up their revisions. If many match, read publications backwards, because matches are
-    frequent.
+    If few zones match, look up the zones' revisions. If many zones match, read publications backwards, because matching
+    publications are frequent.
     """
     by_name = in_zone_name(word)
     few = list(Zone.objects.filter(by_name).values_list("pk", flat=True)[: _FEW_ZONES + 1])

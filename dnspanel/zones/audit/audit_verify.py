@@ -92,7 +92,7 @@ def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | N
 
 
 def _left_out() -> Iterator[str]:
-    """Yield faults for acts without a link that should have one. They were inserted behind the end of the chain."""
+    """Yield a fault for each act that was inserted behind the end of the chain, so that it lacks a link."""
     chain = AuditChain.objects.filter(pk=1).first()
     if chain is None:
         return

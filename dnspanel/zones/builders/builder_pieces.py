@@ -59,11 +59,11 @@ class Builder(Protocol):
         """Return the field values found in the present records. Omit fields that no record mentions."""
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces made from the field values. Raise BadFields."""
+        """Return the pieces made from the field values. Raise BadFields if a value is invalid."""
 
 
 def build_rrsets(builder: Builder, owner: str, values: Values, present: Present, default_ttl: int) -> list[RRset]:
-    """Return the RRsets that the builder would change. Raise BadFields with the fault of each field."""
+    """Return the RRsets that the builder would change. Raise BadFields with a message for each invalid field."""
     faults = {}
     for field in builder.fields:
         try:
@@ -108,7 +108,7 @@ def texts_that(current: RRset | None, begins: Callable[[str], bool]) -> list[str
 
 
 def begins_with(prefix: str) -> Callable[[str], bool]:
-    """Return a test that a text begins with a prefix such as `v=DMARC1`, ignoring case and spaces."""
+    """Return a test for texts that begin with a prefix such as `v=DMARC1`, ignoring case and spaces."""
     lowered = prefix.lower()
     return lambda text: text.lower().replace(" ", "").startswith(lowered)
 
@@ -119,7 +119,7 @@ def of_records(begins: Callable[[str], bool]) -> Callable[[str], bool]:
 
 
 def tags_of(text: str) -> dict[str, str]:
-    """Parse the tags of a text such as `v=DMARC1; p=none`. Tag names become lowercase, and the order stays."""
+    """Parse the tags of a text such as `v=DMARC1; p=none`, in order. Tag names become lowercase."""
     pairs = (part.partition("=") for part in text.split(";") if part.strip())
     return {tag.strip().lower(): value.strip() for tag, _, value in pairs}
 

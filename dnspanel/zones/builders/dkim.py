@@ -73,7 +73,7 @@ class DkimBuilder:
 
 
 def read_key(typed: str) -> tuple[str, str]:
-    """Return the type and the Base64 text of a pasted public key, as DKIM records have them. Raise BadFields."""
+    """Return a pasted public key's type and its Base64 text, as in DKIM records. Raise BadFields if it is invalid."""
     if "PRIVATE KEY" in typed:
         raise _bad(gettext("This is a private key, which belongs to the mail server alone. Paste the public one."))
     text = key_text(typed)
@@ -102,7 +102,7 @@ def read_key(typed: str) -> tuple[str, str]:
 
 
 def about_key(typed: str) -> str:
-    """Describe a public key's type and size in a sentence. Raise BadFields."""
+    """Describe a public key's type and size in a sentence. Raise BadFields if the key is invalid."""
     kind, text = read_key(typed)
     key = load_der_public_key(base64.b64decode(text)) if kind == "rsa" else None
     if not isinstance(key, RSAPublicKey):

@@ -58,7 +58,7 @@ class Provider:
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces made from the field values. Raise BadFields."""
+        """Return the pieces made from the field values. Raise BadFields if a value is invalid."""
         known = _variables(self.more, owner, values)
         pieces = [Piece(owner, rdtypes.MX, tuple(text.format(**known) for text in self.mx))]
         pieces.append(self._texts(owner, known, present))
@@ -101,7 +101,7 @@ class NoMail:
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces made from the field values. Raise BadFields."""
+        """Return the pieces made from the field values. Raise BadFields if a value is invalid."""
         reports = report_address(values.get("rua", ""))
         tags = (("v", "DMARC1"), ("p", "reject"), ("sp", "reject"), ("rua", reports), ("adkim", "s"), ("aspf", "s"))
         return [

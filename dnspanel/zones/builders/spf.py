@@ -54,7 +54,7 @@ class Term:
 
     @property
     def looks_up(self) -> bool:
-        """True if the term costs receivers DNS lookups. They make at most ten."""
+        """True if receivers need DNS lookups for the term. They make at most ten for a record."""
         return bool(spf_lookups(f"v=spf1 {self.text}"))
 
     @property
@@ -80,7 +80,7 @@ def is_spf(text: str) -> bool:
 
 
 def terms_of(text: str) -> list[Term]:
-    """Return the terms of a record, without its version."""
+    """Return the terms of an SPF record, without the record's version."""
     return [_term(word) for word in text.split()[1:]]
 
 
@@ -182,7 +182,7 @@ class SpfBuilder:
         return [spf_piece(owner, self.text(values))]
 
     def text(self, values: Values) -> str:
-        """Return the text of the SPF record made from the field values. Raise BadFields."""
+        """Return the text of the SPF record made from the field values. Raise BadFields if a value is invalid."""
         _check(values)
         terms = [name for name in ("mx", "a") if values.get(name)]
         terms += [f"{kind}:{item}" for kind in ("ip4", "ip6", "include") for item in items_of(values.get(kind, ""))]

@@ -35,9 +35,10 @@ class Piece:
 
 
 def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Key, int], str]]:
-    """Return the worst complaint by zone id, then by RRset and the other zone that the complaint is about (or OWN).
+    """Return the worst complaint for each RRset, by zone id, then by the RRset's key and another zone's id.
 
-    Each zone has one piece. The number of queries does not depend on the number of zones.
+    The other zone is the one that the complaint is about, or OWN. Each zone has one piece. The number of queries does
+    not depend on the number of zones.
     """
     found: dict[int, dict[tuple[Key, int], str]] = {piece.zone.pk: {} for piece in pieces}
     edits = {piece.zone.pk: edits_adding(piece.rrsets) for piece in pieces}
@@ -68,7 +69,7 @@ def messages_of(
     now: datetime,
     author: Author,
 ) -> dict[int, dict[Key, str]]:
-    """Return the worst complaint about each added RRset by zone id. Ignore notes.
+    """Return the worst complaint about each added RRset by zone id, then by RRset. Ignore notes.
 
     Names not in `around` count as empty. Signatures imported with a zone don't cause complaints.
     """

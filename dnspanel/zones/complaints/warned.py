@@ -2,7 +2,7 @@
 
 Complaints about a record depend on other records, so they are not stored with the record. The review's checks run on a
 limited number of records per page, in table order, as if these records were just added. So a page costs the same in a
-zone of any size. The page contains the name of the last record that was checked.
+zone of any size. The page also has the name of the last checked record.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,8 @@ class WarnedPage:
 def warned_rrset_page(
     *, zone: Zone, author: User, filters: RRsetFilter, now: datetime, after: str = "", limit: int = 100
 ) -> WarnedPage:
-    """Return rows that match the other search terms and have a warning or an error. For `-has:warning`, invert this.
+    """Return rows that match the other search terms and have a warning or an error. For `-has:warning`, return those
+    without.
 
     At most 25 queries. At most MOST_CHECKED RRsets are checked, and the page has the last name checked.
     """

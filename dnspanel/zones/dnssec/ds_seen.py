@@ -12,7 +12,7 @@ from dnspanel.zones.models import Zone, ZoneKey
 def note_ds(*, found: Mapping[int, Collection[Collection[str]]], now: datetime) -> int:
     """Store for each key whether all servers of the parent have its DS, or none has it any longer.
 
-    `found` has, by zone id, the DS RRset of each server that answered. Return the number of changed keys. Two queries
+    Return the number of changed keys. `found` has, by zone id, the DS RRset of each server that answered. Two queries
     if nothing changes. A DS on only some servers changes nothing, because the servers are not in sync yet.
     """
     looks = {zone_id: sets for zone_id, sets in found.items() if sets}

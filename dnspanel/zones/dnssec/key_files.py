@@ -43,7 +43,7 @@ class PublicKey:
 
 
 def read_public(text: str) -> PublicKey:
-    """Parse a `.key` file: one DNSKEY record with its owner, and comments. Raise BadPublicKey."""
+    """Parse a `.key` file: one DNSKEY record with its owner, and comments. Raise BadPublicKey if it is invalid."""
     if len(text) > MOST_TEXT:
         raise BadPublicKey(gettext("It is too long for a DNSKEY record."))
     lines = [line.partition(";")[0] for line in text.splitlines()]
@@ -92,7 +92,9 @@ def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
 
 
 def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
-    """Find the private-key text and the public text (or None) among one or two texts. Raise BadKey."""
+    """Return the private-key text and the public text (or None) from one or two texts. Raise BadKey without one private
+    key.
+    """
     private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
     others = [text for text in texts if text not in private]
     if len(private) != 1 or len(others) > 1:

@@ -53,7 +53,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class KeyHistory:
-    """A current or former key of a zone, with its past events, oldest first, and the expected ones."""
+    """A current or former key of a zone, with the past events, oldest first, and the expected events."""
 
     id: int
     tag: int

@@ -7,7 +7,7 @@ A private key has the form in which PowerDNS and BIND write it ("private-key tex
     PrivateKey: <Base64>                              ECDSA: the number; EdDSA: the seed
     Modulus, PublicExponent, PrivateExponent, …       RSA: eight numbers, Base64, big endian
 
-The DNSKEY's public key is derived from it: RFC 3110 (RSA), RFC 6605 (ECDSA), RFC 8080 (EdDSA).
+The DNSKEY's public key is derived from the private key: RFC 3110 (RSA), RFC 6605 (ECDSA), RFC 8080 (EdDSA).
 """
 
 import base64
@@ -112,7 +112,7 @@ def generate(algorithm: int, bits: int | None = None) -> KeyPair:
 def read(text: str) -> KeyPair:
     """Parse a private-key text in the form of PowerDNS's `export-zone-key` or of BIND's `.private` file.
 
-    Raise BadKey. Its message quotes only field names from the text, so it contains no secrets.
+    Raise BadKey if the text is invalid. The message quotes only field names from the text, so it contains no secrets.
     """
     fields = _fields(text)
     word = fields.get("algorithm", "").split(" ", 1)[0]
@@ -237,7 +237,7 @@ def ds_text(zone: str, flags: int, algorithm: int, public: bytes, digest_type: i
 
 
 def is_named_by(zone: str, flags: int, algorithm: int, public: bytes, ds: Iterable[str]) -> bool:
-    """Return True if one of these DS matches the key."""
+    """Return True if one of these DS records matches the key."""
     good = {ds_text(zone, flags, algorithm, public, digest) for digest in EVERY_DIGEST}
     return any(text.lower() in good for text in ds)
 

@@ -1,8 +1,8 @@
 """Keys of a zone's other signers (RFC 8901 section 2.1.2, model 2). Pure.
 
-Their DNSKEY records are in the zone. Nodes answer with them and with the DNSKEY records of the panel's own keys, which
-PowerDNS makes (`direct-dnskey`). The zone also has CDS and CDNSKEY records of the keys that the parent's DS may name:
-parents that follow CDS must find the same records at every name server (RFC 7344 section 5).
+The zone contains DNSKEY records of these keys. Nodes answer with them and with DNSKEY records of the panel's own keys,
+which PowerDNS generates (`direct-dnskey`). The zone also has CDS and CDNSKEY records of the keys that the parent's DS
+may name: parents that follow CDS must find the same records at every name server (RFC 7344 section 5).
 """
 
 import base64
@@ -63,7 +63,7 @@ class OtherKey:
 
 
 def read_dnskey(text: str) -> OtherKey:
-    """Parse the rdata of a DNSKEY: flags, 3, algorithm, Base64. Raise BadPublicKey."""
+    """Parse the rdata of a DNSKEY: flags, 3, algorithm, Base64. Raise BadPublicKey if it is invalid."""
     flags, _, algorithm, *parts = text.split()
     try:
         return OtherKey(int(flags), int(algorithm), base64.b64decode("".join(parts), validate=True))
@@ -105,7 +105,7 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
 def in_one_piece(text: str) -> str:
     """Join the Base64 or hexadecimal digits of a DNSKEY, CDNSKEY, DS or CDS into one word.
 
-    Canonical rdata splits them.
+    Canonical rdata has spaces between these digits.
     """
     words = text.split()
     return " ".join((*words[:3], "".join(words[3:])))

@@ -94,7 +94,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Keys beyond their lifetime, the end of that lifetime, and the kind of rollover that replaces the keys."""
+    """Keys of one kind beyond their lifetime, the time when it ended, and the kind of rollover they need."""
 
     kind: Kind
     key_ids: tuple[int, ...]
@@ -103,7 +103,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The attachment of a policy (by id) to a zone (by id), a tag, or a team (by id, with its name)."""
+    """The attachment of a policy (by id) to a zone (by id), to a tag, or to a team (by id, with the team's name)."""
 
     policy_id: int
     zone_id: int | None = None
@@ -115,7 +115,7 @@ class Attachment:
 def choose(
     *, zone_id: int, tags: Collection[str], team_id: int | None, attachments: Sequence[Attachment], default: int | None
 ) -> tuple[int, str] | None:
-    """Return the id of a zone's policy and its origin, or None.
+    """Return the id of a zone's policy and the policy's origin, or None if no policy applies.
 
     The zone's own policy has precedence, then its first tag's policy, its team's policy, and the default.
     """
@@ -137,7 +137,7 @@ def differences(
 ) -> list[Difference]:
     """Return the differences between a zone and its policy.
 
-    If the act of a difference is REFUSED, the zone does not change, and the message has the reason. `is_rolling`: a
+    If a difference has the act REFUSED, the zone does not change, and the message has the reason. `is_rolling`: a
     rollover of the zone's keys is in progress, and the policy waits for it. `awaits_ds`: the policy will set the first
     DS automatically but has not begun.
     """
@@ -164,7 +164,7 @@ def with_denial_and_cds(terms: Terms, state: SigningState) -> SigningState:
 
 
 def lifetime(terms: Terms, role: KeyRole) -> timedelta | None:
-    """Return the maximum age of a key with this role, or None."""
+    """Return the maximum age of a key with this role, or None if the policy sets none."""
     days = terms.zsk_days if role is KeyRole.ZSK else terms.ksk_days
     return None if days is None else timedelta(days=days)
 

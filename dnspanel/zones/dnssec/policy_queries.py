@@ -69,7 +69,7 @@ def policy_for(person: Person, pk: int) -> DnssecPolicy:
 
 
 def policy_by_id(pk: int) -> DnssecPolicy:
-    """Return the policy with this id, without a check of rights. Raise PolicyUnknown."""
+    """Return the policy with this id, without a check of rights. Raise PolicyUnknown if it does not exist."""
     policy = DnssecPolicy.objects.filter(pk=pk).first()
     if policy is None:
         raise PolicyUnknown
@@ -102,7 +102,7 @@ def nsec3_of(stored: "list[object] | None") -> Nsec3 | None:
 
 
 def applied_to(zone: Zone) -> Applied | None:
-    """Return the policy of a zone, or None."""
+    """Return the policy of a zone, or None if no policy applies to it."""
     return applied_to_zones([zone]).get(zone.pk)
 
 
@@ -174,7 +174,7 @@ def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
 
 
 def fingerprint() -> str:
-    """Return a hash of all policies with their tags and teams. It changes whenever any of these changes."""
+    """Return a hash of all policies with their tags and teams. Every change to one of them changes the hash."""
     stored = [
         list(DnssecPolicy.objects.order_by("pk").values_list()),
         list(PolicyAttachment.objects.filter(zone=None).order_by("pk").values_list("policy_id", "tag", "team_id")),

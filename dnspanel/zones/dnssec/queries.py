@@ -23,7 +23,7 @@ def signing_of(zone: Zone) -> SigningState:
 
 
 def loaded_signing_of(zone: Zone) -> SigningState:
-    """Return the zone's signing at the time when the zone was read. No query if it was loaded with the zone."""
+    """Return the zone's signing as of the zone's load. Needs no query if the signing was loaded with the zone."""
     try:
         return SigningState.from_json(zone.signing.state)
     except Signing.DoesNotExist:
@@ -89,7 +89,7 @@ def last_change_of(zone: Zone) -> Revision | None:
 
 
 def private_text(*, zone: Zone, key_id: int, person: Person) -> str:
-    """Return the private-key text of a key of the zone. Raise RightMissing or KeyUnknown.
+    """Return the private-key text of a key of the zone. Raise RightMissing, or KeyUnknown if there is no such key.
 
     The caller must record the export in the audit log, as `sign.export_key` does.
     """

@@ -3,8 +3,8 @@
 A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage defines how the old and the new
 keys are used. It ends when all of these conditions are met:
 
-1. Every node answers with the publication that began the stage, and so does every secondary that transfers the zone
-   from here. This has been true for as long as caches keep older answers. An emergency waits for no secondary.
+1. Every node, and every secondary that transfers the zone from here, answers with the publication that began the
+   stage. They have done so for as long as caches keep older answers. An emergency waits for no secondary.
 2. Every server of the parent has the required DS records, and has had them for as long as caches keep others.
 3. Before old keys become unused in a zone with other signers, every name server of the zone has the new keys in its
    DNSKEY RRset, and has had them for as long as caches keep others (RFC 8901 section 6.1).
@@ -92,7 +92,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A step to take: publish `state` unless the zone is already in this state. The rollover is then at `step`."""
+    """A step to take: publish `state` unless the zone is already in this state. Then the rollover is at `step`."""
 
     state: SigningState
     step: Step
@@ -100,7 +100,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class AskForDs:
-    """A requested change at the parent: all of its servers must have the DS `add`, and none the DS `remove`."""
+    """A requested change at the parent: each server must have the DS records `add`, and no DS records `remove`."""
 
     add: tuple[str, ...]
     remove: tuple[str, ...]
@@ -156,7 +156,7 @@ def advance(inputs: Inputs) -> Outcome:
 
 
 def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
-    """Return the first step back: the state to publish, and the step where `advance` continues.
+    """Return the first step of a cancellation: the state to publish, and the step where `advance` continues.
 
     Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent, because no program
     can know that.
@@ -286,9 +286,9 @@ def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: 
 def goals_since(
     before: Mapping[Goal, datetime], met: Collection[Goal], now: datetime, last: datetime | None
 ) -> dict[Goal, datetime]:
-    """Return the start times of the met goals after a check at `now`. `last` is the time of the previous check.
+    """Return the time since when each met goal has been met, after a check at `now`. The previous check was at `last`.
 
-    A goal keeps its earlier start time unless the checks were more than LONGEST_GAP apart.
+    A goal keeps its earlier time unless the checks were more than LONGEST_GAP apart.
     """
     known = last is not None and now - last <= LONGEST_GAP
     return {goal: before[goal] if known and goal in before else now for goal in met}
@@ -320,7 +320,7 @@ def _use(key: KeyState | None) -> Use:
 
 
 def _differing(inputs: Inputs, stage: Stage) -> str:
-    """Return the comma-separated ids of keys that aren't used as the stage requires, or ""."""
+    """Return the comma-separated ids of keys whose use differs from the stage, or "" if all keys agree with it."""
     expected = [*((id, stage.old) for id in inputs.old), *((id, stage.new) for id in inputs.new)]
     found = [id for id, use in expected if _use(inputs.state.key(id)) is not use]
     return ", ".join(map(str, found))

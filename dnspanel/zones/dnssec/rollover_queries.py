@@ -11,7 +11,7 @@ from dnspanel.zones.rights import access
 
 
 def newest(zone: Zone) -> Rollover | None:
-    """Return the zone's current rollover, or its last one."""
+    """Return the zone's current rollover, or else the last one. Return None if there was never one."""
     return Rollover.objects.filter(zone=zone).select_related("started_by", "zone").order_by("-pk").first()
 
 
@@ -55,7 +55,7 @@ def steps_of(row: Rollover) -> list[tuple[Step, str]]:
 
 
 def kinds_of(state: SigningState) -> dict[Kind, str]:
-    """Return for each kind of rollover the reason why the zone's keys don't allow it, or ""."""
+    """Return, for each kind of rollover, the reason why the zone's keys don't allow it, or "" if they do."""
     found: dict[Kind, str] = {}
     for kind in Kind:
         old = keys_to_replace(kind, state)

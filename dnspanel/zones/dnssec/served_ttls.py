@@ -1,4 +1,4 @@
-"""The TTLs of a zone's recent answers. After a change, caches may hold an old answer for this long."""
+"""The TTLs of a zone's recent answers. After a change, caches may hold old answers until these TTLs end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

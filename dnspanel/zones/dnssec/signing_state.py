@@ -61,8 +61,8 @@ class SigningState:
     through NSEC. Until it ends, `due_nsec3` is the new chain (`due_denial`). The signer of a presigned zone may have
     made several chains: PowerDNS serves the one in `nsec3`; `other_nsec3` are only in transfers of the whole zone.
 
-    `cds` lists the digest types of the CDS records; it is empty if the zone has none. DELETE asks the parent to delete
-    its DS (RFC 8078); CDNSKEY then asks for the same.
+    `cds` lists the digest types of the CDS records, and is empty without CDS records. DELETE means CDS and CDNSKEY
+    records that ask the parent to delete its DS (RFC 8078).
     """
 
     keys: tuple[KeyState, ...] = ()
@@ -161,7 +161,7 @@ class SigningState:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None) -> "SigningState":
-        """Read a state from the form that `to_json` returns. None means a zone that was never signed."""
+        """Read a state from the result of `to_json`. None means a zone that was never signed."""
         if not stored:
             return UNSIGNED
         keys = tuple(KeyState(*each) for each in stored["keys"])

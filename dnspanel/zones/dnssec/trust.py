@@ -13,8 +13,8 @@ from dnspanel.zones.models import Signing, Zone, ZoneKey
 def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the zones of this panel that do not validate with the given DS records: name → reason.
 
-    A zone needs a key that signs its DNSKEY RRset, is in that RRset, and matches a DS; keys of other signers count.
-    Without any DS a zone is insecure, never broken. One query if none of the names is a zone, otherwise at most four.
+    A zone needs a key that signs its DNSKEY RRset, is in that RRset, and matches a DS. Keys of other signers count. A
+    zone without any DS is insecure, never broken. One query if none of the names is a zone, otherwise at most four.
     """
     wanted = [name for name, texts in ds.items() if texts]
     zones = {zone.pk: zone for zone in Zone.objects.filter(name__in=wanted, deleted_at=None)} if wanted else {}
@@ -54,7 +54,7 @@ def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
 def reason_against(
     zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
 ) -> str:
-    """Return why a zone with this signing does not validate with the DS records, as half a sentence, or "".
+    """Return half a sentence: why a zone with this signing does not validate with the DS records, or "" if it does.
 
     `public` has the public parts of the zone's keys by id. `others` are keys of other signers, or of a presigned zone.
     """
@@ -71,7 +71,7 @@ def reason_against(
 
 
 def newly_broken(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the zones that the DS records `after` break and `before` did not, in the form of `broken_by`."""
+    """Return the zones that the DS records `after` break but `before` did not: name → reason."""
     broken = broken_by(after)
     already = broken_by({name: before.get(name, ()) for name in broken}) if broken else {}
     return {name: reason for name, reason in broken.items() if name not in already}

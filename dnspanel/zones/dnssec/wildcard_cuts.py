@@ -29,7 +29,7 @@ def violation_of(name: str) -> Violation:
 
 
 def wildcard_cuts(zone_ids: Collection[int]) -> dict[int, str]:
-    """Return one delegated wildcard for each zone that has any, by zone id. One query."""
+    """Return one delegated wildcard for each zone that has one, by zone id. One query."""
     rows = StoredRRset.objects.filter(zone__in=zone_ids, type=rdtypes.NS, name__startswith="*.")
     return {row.zone_id: row.name for row in rows.order_by("name") if len(row.disabled) < len(row.rdata)}
 
@@ -46,7 +46,9 @@ def refuse_to_sign(zone: Zone, wildcards: Mapping[int, str] | None = None) -> No
 
 
 def refuse_wildcard_cuts(wildcards: Iterable[str]) -> None:
-    """Raise RuleViolations if any wildcard is given: zones that are signed from the start must not delegate them."""
+    """Raise RuleViolations if any wildcard is given, because zones that are signed from the start must not delegate
+    one.
+    """
     violations = [violation_of(name) for name in wildcards]
     if violations:
         raise RuleViolations(violations)

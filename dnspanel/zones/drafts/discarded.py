@@ -20,7 +20,7 @@ MOST_KEPT = 5  # of a person; the oldest goes
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """Changes that a person discarded together, and the time until which they can be restored."""
+    """Changes that a person discarded together. They can be restored until the given time."""
 
     id: int
     at: datetime
@@ -34,7 +34,7 @@ class Discarded:
 
 
 def discard(*, author: Drafter, now: datetime, zone: Zone | None = None) -> int:
-    """Discard the author's draft, or only its changes to `zone`. Return the number of operations.
+    """Discard the author's draft, or only its changes to `zone`. Return the number of discarded operations.
 
     `take_back` can restore the changes.
     """

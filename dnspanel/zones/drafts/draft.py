@@ -125,7 +125,7 @@ def operations_of(author: Drafter) -> "QuerySet[Operation]":
 
 
 def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool:
-    """Remove the operation on this RRset from the author's draft. Return True if there was one."""
+    """Remove the operation on this RRset from the author's draft. Return False if there was no such operation."""
     dropped, _ = operations_of(author).filter(zone=zone, name=name, type=type).delete()
     return dropped > 0
 
@@ -159,7 +159,8 @@ def draft_changes(
 ) -> Draft:
     """Add changes to the author's draft.
 
-    Raise CannotUndo if the draft already changes one of the RRsets, and QuotaExceeded if the draft would be too large.
+    Raise CannotUndo if the draft already changes one of the RRsets, and QuotaExceeded if the draft would become too
+    large.
     """
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
@@ -179,7 +180,7 @@ def draft_changes(
 
 
 def open_draft(author: Drafter, now: datetime) -> Draft:
-    """Return the author's draft, and create it if necessary. It is locked until the transaction ends."""
+    """Return the author's draft, and create it if necessary. The draft is locked until the transaction ends."""
     return Draft.objects.bulk_create(
         [Draft(author=person(author), changed_at=now)],
         update_conflicts=True,
@@ -235,7 +236,8 @@ def _write_rrsets(
 ) -> tuple[Draft, dict[KeyInZone, _New], dict[KeyInZone, int]]:
     """Write RRsets into the author's draft (None deletes an RRset) and remove operations without effect.
 
-    Return the draft, the new operations and their ids. `base_revision` applies only if there is one zone.
+    Return the draft, the new operations and the ids of the new operations. `base_revision` applies only if there is one
+    zone.
     """
     owners = {zone.pk: (zone.name, {name for name, _ in of_zone}) for zone, of_zone in afters.items()}
     for zone_name, owner_names in owners.values():
@@ -301,7 +303,7 @@ def _store(
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:
-    """Return the RRsets among `keys` that changed after revision `number`, as of revision `number`."""
+    """Return the RRsets among `keys` that changed after revision `number`. Their contents are as of that revision."""
     first: dict[Key, RRset | None] = {}
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
     for change in since.order_by("revision__number"):

@@ -140,7 +140,7 @@ def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: C
 def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
     """Close the draft for its owner or the person who works in it. Delete the draft if it is empty.
 
-    Raise DraftUnknown if the person is neither of these two, or if the draft was deleted.
+    Raise DraftUnknown for any other person, or if the draft was deleted.
     """
     with _moving():
         draft = _lock_draft(named.draft)
@@ -186,7 +186,7 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 
 
 def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
-    """Rename the person's named draft. Raise DraftRefused (invalid name) or DraftUnknown (another's draft)."""
+    """Rename the person's named draft. Raise DraftRefused for an invalid name, DraftUnknown for another's draft."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         before, draft.name = draft.name, _clean(name)
@@ -318,7 +318,7 @@ def forget_if_empty(draft: Draft) -> None:
 
 
 def people_known_to(sharer: Drafter) -> QuerySet[User]:
-    """Select the people to share with: everyone if the sharer sees all zones, else members of their teams."""
+    """Select the people to share with: everyone if the sharer sees all zones, else members of the sharer's teams."""
     people = User.objects.filter(is_active=True).exclude(pk=person(sharer).pk).order_by("username")
     return (
         people if _knows_everybody(sharer) else people.filter(memberships__team__in=teams_known_to(sharer)).distinct()
@@ -395,7 +395,7 @@ def _refuse_while_in_hand(draft: Draft, user: User) -> None:
 
 @contextmanager
 def _moving() -> Iterator[None]:
-    """Open a transaction, and raise DraftRefused if another transaction created the same name or author first."""
+    """Open a transaction. Raise DraftRefused if another one first created a draft with the same name or author."""
     try:
         with transaction.atomic(durable=True):
             yield
@@ -446,7 +446,7 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """Move operations and their editors to the draft. Raise DraftRefused if both change the same RRset."""
+    """Move operations and their editors to the draft. Raise DraftRefused if it already changes one of the RRsets."""
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))
@@ -479,7 +479,7 @@ def _put_back_if_not_allowed(draft: Draft) -> None:
 
 
 def _clean(name: str) -> str:
-    """Normalize the spaces of a name. Raise DraftRefused if it is empty, too long or not printable."""
+    """Normalize the spaces of a name. Raise DraftRefused if the name is empty, too long or not printable."""
     text = " ".join(name.split())
     if not text:
         raise DraftRefused(gettext("A draft that is put aside needs a name."))

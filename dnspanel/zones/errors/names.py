@@ -52,7 +52,7 @@ class ReverseName(NameRefused):
 
 
 class NameOfOthers(NameRefused):
-    """The name is `side` ("below" or "above") a zone in which the author is not allowed to change every record.
+    """The name is below or above (`side`) a zone in which the author is not allowed to change every record.
 
     `other` is that zone, or "" if the author is not allowed to see it.
     """
@@ -81,7 +81,7 @@ class NameOfOthers(NameRefused):
 
 
 class SignedAtParent(NameRefused):
-    """The zone above has a DS for this zone, which would not be signed."""
+    """The zone above has a DS for this zone, but this zone would not be signed."""
 
     def __init__(self, name: str, parent: str) -> None:
         super().__init__(
@@ -109,7 +109,7 @@ class BreaksBelow(NameRefused):
 
 
 class NamesRefused(ZoneError):
-    """Zones cannot have some of the names. `refusals` has the reason for each. No zone was created."""
+    """Zones cannot have some of the names. `refusals` has the reason for each such name. No zone was created."""
 
     def __init__(self, refusals: Mapping[str, NameRefused]) -> None:
         self.refusals = dict(refusals)

@@ -84,7 +84,7 @@ class GuardHolds(PublishRefused):
 
 
 class MassDeletion(PublishRefused):
-    """A deletion of many zones in a short time, which waits until a person confirms the number."""
+    """A deletion of many zones in a short time, which waits until a person confirms the number of zones."""
 
     def __init__(  # noqa: PLR0913  # the numbers of the message
         self,
@@ -115,7 +115,7 @@ class MassDeletion(PublishRefused):
 
     @property
     def total(self) -> int:
-        """The number of zones deleted by this act and shortly before. A person types it to confirm."""
+        """The number of zones deleted by this act and shortly before. A person types this number to confirm the act."""
         return self.count + self.lately
 
 
@@ -140,7 +140,7 @@ class QuotaExceeded(PublishRefused):
 
 
 class PublishingOnHold(PublishRefused):
-    """Nothing can be published until a person has chosen between the nodes' content and the panel's."""
+    """Nothing can be published until a person has chosen between the nodes' content and the panel's content."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -47,7 +47,7 @@ class RightMissing(Forbidden):
 
 
 class Locked(RightMissing):
-    """A lock protects the zone, or one of its RRsets. Only people who manage the lock can change them."""
+    """A lock protects the zone or one of its RRsets from people who do not manage the lock."""
 
     def __init__(self, zone_name: str, lock: "Lock", name: str = "", type: int = 0) -> None:
         super().__init__(Right.CHANGE, zone_name, name, type)

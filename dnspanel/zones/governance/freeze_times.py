@@ -17,7 +17,7 @@ LONGEST_RULE = 200
 
 
 def fault_of(repeats: str) -> str:
-    """Return a sentence that describes the fault of a repeat rule, or "" if the rule is valid and quick to compute."""
+    """Return a sentence that describes a repeat rule's fault, or "" if the rule is valid and quick to compute."""
     if len(repeats) > LONGEST_RULE or not repeats.isascii():
         return gettext("A rule has at most {longest_rule} characters of ASCII.").format(longest_rule=LONGEST_RULE)
     parts: dict[str, str] = {}
@@ -69,7 +69,7 @@ def frozen_until(freeze: Freeze, now: datetime) -> datetime | None:
 
 
 def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
-    """Return the next start of the freeze after `now`, in UTC, or None."""
+    """Return the next start of the freeze after `now`, in UTC, or None if it does not start again."""
     if not freeze.repeats:
         return freeze.starts_at.astimezone(UTC) if freeze.starts_at > now else None
     place = ZoneInfo(freeze.time_zone)
@@ -78,7 +78,7 @@ def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
 
 
 def _begin_before(freeze: Freeze, now: datetime) -> datetime | None:
-    """Return the last start of the freeze up to `now`, in UTC, or None."""
+    """Return the last start of the freeze up to `now`, in UTC, or None if it has not started yet."""
     if not freeze.repeats:
         return freeze.starts_at.astimezone(UTC) if freeze.starts_at <= now else None
     place = ZoneInfo(freeze.time_zone)

@@ -73,7 +73,7 @@ def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = Fal
 def troubled_hooks() -> list[PublishHook]:
     """Return hooks that failed to answer TROUBLE_FROM times or more in a row.
 
-    Hooks that block publications while they are silent come first.
+    Hooks whose silence blocks publications come first.
     """
     found = PublishHook.objects.filter(failures__gte=TROUBLE_FROM).select_related("zone", "team")
     return list(found.order_by("-when_silent", "pk"))

@@ -30,7 +30,7 @@ MOST_CHARACTERS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to one hook: the JSON in `body`, and its zones (id → name)."""
+    """A question to one hook: the JSON in `body`, and the zones that the question is about (id → name)."""
 
     hook: PublishHook
     digest: str
@@ -67,7 +67,7 @@ class Publisher:
 
 
 def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher: Publisher) -> Question:
-    """Return the question to a hook about parts of a publication. The hook must cover their zones."""
+    """Return the question to a hook about parts of a publication. The hook must cover all zones of these parts."""
     told: list[dict[str, Any]] = []
     full = sha256()
     full.update(_json([publisher.actor, publisher.channel, publisher.reason]).encode())

@@ -160,9 +160,9 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
     """Check the rules. Return the refusals that the author bypasses, and the hooks' answers.
 
     Raise ApprovalNeeded or Frozen if a rule blocks the publication, HookRefused if a hook does, and HookUnasked if a
-    hook was not asked about exactly these changes. Bypassing rules needs a reason, and the right GOVERN over each zone,
-    else raise RightMissing. No one can bypass a hook. For a zone that goes live, the rules of the closest zone above
-    apply too, so Locked is possible.
+    hook was not asked about exactly these changes. Bypassing rules needs a reason and the right GOVERN over each zone.
+    Raise RightMissing without them. No one can bypass a hook. For a zone that goes live, the rules of the closest zone
+    above apply too, so Locked is possible.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
     over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
@@ -200,10 +200,10 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
 def reasons_over(
     zones_coming: Iterable[Zone], *, author: Author, reason: str, now: datetime, own: Collection[int] = ()
 ) -> dict[str, str]:
-    """Return, by zone name, why rules of the closest zones above prevent the author from creating or restoring a zone.
+    """Return why rules of the closest zones above prevent the author from creating or restoring zones, by zone name.
 
-    New zones have no id yet. `own` are the ids of further zones of the same act. Used by verbs that skip such zones.
-    Hooks are not asked.
+    New zones have no id yet. `own` are the ids of further zones of the same act. Verbs that skip such zones call this
+    function. Hooks are not asked.
     """
     coming = {zone.name: zone for zone in zones_coming}
     above = nesting.zones_above(list(coming)) if coming else {}
@@ -241,7 +241,8 @@ def _refusals_over(
 def _is_delegated(zone: Zone, above: Zone) -> bool:
     """Return True if the zone above delegates the zone to exactly the name servers in the zone's own NS records.
 
-    Such a delegation was published under the rules of the zone above. Other servers would be another decision.
+    Such a delegation was published under the rules of the zone above. A delegation to other servers would be another
+    decision.
     """
     if zone.pk is None:
         return False
@@ -285,7 +286,7 @@ def refused_zones(
     now: datetime,
     under: SystemRight | None = None,
 ) -> set[int]:
-    """Return the ids of the zones that rules prevent the author from changing, for callers that skip such zones."""
+    """Return the ids of zones that the author cannot change because of rules. Used by callers that skip such zones."""
     if passes_rules(under):
         return set()
     return set(reasons_against(zones, parts, author=author, reason=reason, now=now))
@@ -294,7 +295,7 @@ def refused_zones(
 def reasons_against(
     zones: Collection[Zone], parts: Mapping[int, Part], *, author: Author, reason: str, now: datetime
 ) -> dict[int, str]:
-    """Return, by zone id, why rules prevent the author from making the change in `parts`."""
+    """Return, by zone id, why rules do not allow the author to make the changes in `parts`."""
     rules = rules_about(zones)
     if not rules:
         return {}

@@ -1,7 +1,7 @@
-"""Questions to publish hooks about exactly the changes that a transaction will publish, asked before it. Verbs.
+"""Questions to publish hooks about exactly the changes that a transaction will publish. Verbs.
 
-`refuse` runs in that transaction, and raises HookUnasked with the questions if a hook did not answer about exactly
-these changes. After the rollback, `after_hooks` asks the questions and runs the transaction again. If the zones changed
+`refuse` runs in that transaction. It raises HookUnasked with the questions if a hook did not answer about exactly these
+changes. After the rollback, `after_hooks` asks the questions and runs the transaction again. If the zones changed
 since, the digest differs, and the hook is asked again. Answers are kept until the act ends.
 """
 
@@ -112,7 +112,7 @@ def refuse(
 
 
 def record_answers(given: Sequence[Given], *, target: str, author: Author, now: datetime) -> None:
-    """Record the hooks' answers in the audit log, in the transaction of the act that they were asked about."""
+    """Record the hooks' answers about an act in the audit log, in the same transaction as the act."""
     if given:
         audit.record(
             action="publication.hooks",
@@ -125,7 +125,7 @@ def record_answers(given: Sequence[Given], *, target: str, author: Author, now: 
 
 @contextmanager
 def _refusals_told() -> Iterator[None]:
-    """Record a refusal by a rule in the audit log, if the block is the outermost act.
+    """Record a rule's refusal in the audit log when the outermost act ends.
 
     Refusals of the panel's own acts are not recorded, because the panel retries.
     """

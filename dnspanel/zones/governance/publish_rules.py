@@ -1,7 +1,7 @@
 """The approval rules and freezes that people who govern zones add and remove. Verbs.
 
-A person who is allowed to remove a rule can bypass it as well. So both are one right, which editors of all zones do not
-get automatically.
+A person who is allowed to remove a rule can bypass it as well. So the same right covers the removal and the bypass.
+Editors of all zones do not get this right automatically.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -81,7 +81,7 @@ def add_approval_rule(
 ) -> ApprovalRule:
     """Require approval, or a ticket, for changes to zones. The rule also applies to existing drafts and requests.
 
-    Raise RightMissing, and RuleRefused for invalid terms or more than MOST rules.
+    Raise RightMissing without the right to govern the zones, and RuleRefused for invalid terms or more than MOST rules.
     """
     _refuse_terms(terms)
     with transaction.atomic():
@@ -104,7 +104,8 @@ def add_approval_rule(
 def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author, now: datetime) -> Freeze:
     """Block publications of zones during the given times.
 
-    Raise RightMissing, and RuleRefused for invalid times or more than MOST freezes.
+    Raise RightMissing without the right to govern the zones, and RuleRefused for invalid times or more than MOST
+    freezes.
     """
     _refuse_times(times, now)
     with transaction.atomic():
@@ -143,7 +144,7 @@ def freezes(person: Person) -> list[Freeze]:
 
 
 def rule_with_id(rules: Iterable[AnyRule], pk: int) -> AnyRule:
-    """Return the rule with this id from a list. Raise RuleUnknown."""
+    """Return the rule with this id from a list. Raise RuleUnknown if the list lacks it."""
     for rule in rules:
         if rule.pk == pk:
             return rule

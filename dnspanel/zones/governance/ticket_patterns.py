@@ -1,7 +1,6 @@
 """Ticket patterns of rules: plain text where `#` matches a number. Pure.
 
-Regular expressions could be slow for text that other people write. Matching a pattern reads each character of each word
-once.
+Regular expressions could be slow on text that other people write. This matcher reads each character of each word once.
 """
 
 from itertools import pairwise
@@ -13,7 +12,7 @@ _AROUND = "()[]{}<>,.;:!?\"'`"
 
 
 def fault_of(pattern: str) -> str:
-    """Return a sentence that describes the fault of a pattern, or ""."""
+    """Return a sentence that describes the fault of a pattern, or "" if the pattern is valid."""
     if len(pattern) > LONGEST or not pattern.isprintable() or any(map(str.isspace, pattern)):
         return gettext("Use up to {longest} characters without spaces.").format(longest=LONGEST)
     if "#" not in pattern:
@@ -24,7 +23,7 @@ def fault_of(pattern: str) -> str:
 
 
 def ticket_in(text: str, pattern: str) -> str:
-    """Return the first word of the text that matches the pattern, without surrounding punctuation, or ""."""
+    """Return the first word that matches the pattern, without surrounding punctuation, or "" if no word matches."""
     words = (word.strip(_AROUND) for word in text.split())
     return next((word for word in words if _fits(word, pattern)), "")
 

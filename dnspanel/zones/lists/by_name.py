@@ -2,7 +2,8 @@
 
 At each name, SOA and NS come first. A small zone is sorted in full. In a large zone, the names are read in the order of
 their stored places (`display_order`), and names that changed since the places were written are merged in. If a filter
-finds few RRsets, these are sorted; if it finds many, it is applied to a bounded number of names for each page.
+finds few RRsets, all of them are sorted. If a filter finds many, it is applied to a bounded number of names for each
+page.
 """
 
 from collections.abc import Iterable
@@ -45,7 +46,7 @@ class Found:
 
 
 def place_of(key: StoredKey) -> Place:
-    """Return the key that sorts RRsets as an editor shows them."""
+    """Return the sort key of an RRset in the order of an editor."""
     owner_key, type_ = key
     return Place(natural_key(owner_key), owner_key, display_rank(type_))
 
@@ -75,14 +76,16 @@ def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The stored order of a large zone's names. `changed` are names that may have been added since it was written."""
+    """The stored order of a large zone's names. `changed` are names that may have been added since the order was
+    written.
+    """
 
     zone: Zone
     changed: frozenset[bytes]
 
     @classmethod
     def of(cls, zone: Zone) -> "Places | None":
-        """Return the places of the zone, or None if they are missing or the zone has changed too much since.
+        """Return the zone's stored order, or None if it is missing or the zone has changed too much since.
 
         Up to four queries.
         """
@@ -172,7 +175,9 @@ class _Names:
 def _rows_before_or_after(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
-    """Select the rows before or after the name `at`, including it with `itself`. The first condition uses the index."""
+    """Select the rows before or after the name `at`. Include `at` if `itself` is True. The first condition uses the
+    index.
+    """
     place, owner_key = at
     rows = rows.filter(**{f"place__{'lte' if before else 'gte'}": place})
     other_way = f"owner_key__{'gt' if before else 'lt'}{'' if itself else 'e'}"

@@ -1,7 +1,7 @@
 """The search for a text in a zone's RRsets, with a bounded number of comparisons for each page.
 
 No index finds parts of names or rdata, because a trigram index makes every write three times as slow. So RRsets are
-compared in order, and the answer has the place where the next page continues. Each page costs the same in a large zone.
+compared in order, and each page has the place where the next page continues. Each page costs the same in a large zone.
 """
 
 from typing import Any
@@ -56,7 +56,7 @@ def in_display_order(
     """Return the first rows after `start` (None: the beginning) up to the name of `last`, in the order of an editor.
 
     Rows are read along the primary key: only the few RRsets of one name are sorted. Set `are_few` if the rows have few
-    names: then all rows are sorted, because PostgreSQL would search the zone's whole primary key for them.
+    names. Then all rows are sorted, because PostgreSQL would otherwise search the zone's whole primary key.
     """
     whens = [When(type=type, then=Value(rank)) for type, rank in _FIRST.items()]
     rank = Case(*whens, default=F("type") + len(_FIRST), output_field=IntegerField())

@@ -125,11 +125,11 @@ def zone_page(
 
 
 def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:
-    """Return the order in which a search can list zones.
+    """Return the given order, or the order of names if the search can only use that.
 
     A search for the content of zones is always in order of name.
 
-    The number of zones that such a search must examine is unknown beforehand.
+    It is unknown beforehand how many zones such a search must examine.
     """
     return BY_NAME if zone_conditions.terms_inside(searched) else order
 
@@ -188,7 +188,7 @@ def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
 def history_page(
     *, zone: Zone, before: int | None = None, limit: int = 50, filters: HistoryFilters = EVERY_REVISION
 ) -> HistoryPage:
-    """Return revisions, newest first. `before` is the number below which the page begins (the cursor as an int).
+    """Return revisions with numbers below `before` (the cursor as an int), newest first.
 
     With filters, a bounded number of revisions is examined, and the page has the number of the last one.
     """

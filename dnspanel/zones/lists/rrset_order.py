@@ -4,8 +4,8 @@ RRsets with the same value are sorted by name: in canonical order along the prim
 sort names in a small one.
 
 These orders have no index, because each index would make publications and imports slower for all zones. The first
-RRsets are selected from all RRsets of the zone. A bound on its size keeps this within 0.2 s; a larger zone is sorted
-only after a search has narrowed it.
+RRsets are selected from all RRsets of the zone. A bound on the zone's size keeps this within 0.2 s. A larger zone is
+sorted only if a search selects few of its RRsets.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -160,7 +160,7 @@ def sorted_cursor(place: SortedKey) -> str:
 
 
 def sorted_place(after: str, order: RRsetOrder) -> SortedKey | None:
-    """Parse a cursor. Return None, which means the beginning, if it is invalid."""
+    """Parse a cursor. Return None, which means the beginning, if the cursor is invalid."""
     by, point, key = after[:_LONGEST_CURSOR].partition(".")
     owner_key, dash, type_ = key.partition("-")
     if not (point and dash):
@@ -199,7 +199,7 @@ def _in_blocks(
     start: SortedKey | None,
     limit: int,
 ) -> list[SortedKey] | None:
-    """Return rows value by value, reading only blocks that contain the value. Return None if that is too much work.
+    """Return rows value by value, reading only blocks that contain the value. Return None if too many must be read.
 
     Each of these blocks has an RRset with the value, unless that RRset is in a draft.
     """
