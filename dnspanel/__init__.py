@@ -1,4 +1,4 @@
-"""The panel: all code that needs PostgreSQL or a browser. Only the package `cli`, the command line, needs neither."""
+"""The panel: all code that needs PostgreSQL or a browser. The package `cli`, the command-line client, needs neither."""
 
 from replication import __version__
 

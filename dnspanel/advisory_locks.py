@@ -25,7 +25,7 @@ WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid::bigint = A
 
 
 class Lock(IntEnum):
-    """The first halves of two-part lock keys. The second half is an id of the panel, or 0."""
+    """The first numbers of two-part lock keys. The second number of a key is an id in the panel's tables, or 0."""
 
     PUBLISHER = 1
     SIGNING_KEY = 2
@@ -132,7 +132,7 @@ def release(conn: Any, lock: Lock, key: int = 0) -> None:
 
 
 def locked_keys(*locks: Lock) -> list[tuple[Lock, int]]:
-    """Return the locks among these that any session holds, with the second halves of their keys."""
+    """Return the given locks that any session holds, with the second numbers of their keys."""
     with connection.cursor() as cursor:
         cursor.execute(_LOCKED, [list(map(int, locks))])
         return [(Lock(kind), key) for kind, key in cursor.fetchall()]

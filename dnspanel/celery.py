@@ -102,7 +102,7 @@ def while_postgresql_answers() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """The PostgreSQL error that ended a task without being raised: over its time limit, or no connection."""
+    """The PostgreSQL error that ended a task without an exception: a statement over its limit, or no connection."""
 
     error: BaseException | None
     was_away: bool

@@ -1,4 +1,4 @@
-"""The command line as a single file, which matches this panel's version and needs only Python."""
+"""The command-line client as a single file, which matches this panel's version and needs only Python."""
 
 import io
 import zipfile
@@ -43,7 +43,7 @@ class NotPure(Exception):
 
 @lru_cache(maxsize=2)
 def command_line(panel_url: str) -> bytes:
-    """Return the command line as one executable file. By default, it connects to the panel at this URL.
+    """Return the command-line client as one executable file. By default, it connects to the panel at this URL.
 
     The file contains no secret. Raise NotPure if a required package has compiled code.
     """
@@ -56,7 +56,7 @@ def command_line(panel_url: str) -> bytes:
 
 
 def _files(panel_url: str) -> dict[str, bytes]:
-    """Return the contents of the archive, keyed by file name."""
+    """Return the contents of the client's archive, keyed by file name."""
     found = {
         "__main__.py": _MAIN.encode(),
         "dnspanel/__init__.py": _INIT.format(version=__version__).encode(),

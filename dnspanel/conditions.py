@@ -37,7 +37,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class NamedZones:
-    """The zones with the same condition: their number, and the first few by duration, each with its start."""
+    """The zones with the same condition: their number, and the zones with the longest duration, each with its start."""
 
     count: int = 0
     first: tuple[tuple[str, datetime], ...] = ()
@@ -92,7 +92,7 @@ class Subject(Generic[Inputs]):
     """The conditions that one app watches: their kinds, and the functions that read and judge their inputs.
 
     `read` also gets the inputs that subjects of lower apps have read. `zones` are SELECTs of (zone_id, kind, since,
-    nodes) with the parameters `times`. The SELECTs of all subjects are joined with `UNION ALL` into one query.
+    nodes) with the parameters `times`. `UNION ALL` joins the SELECTs of all subjects into one query.
     """
 
     inputs: type[Inputs]

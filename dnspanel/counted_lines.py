@@ -17,7 +17,7 @@ _Line = TypeVar("_Line")
 
 
 class TooManyLines(ValueError):
-    """The text has more lines than allowed. The message has both numbers."""
+    """The text has more lines than allowed. The message has the number of lines and the limit."""
 
     def __init__(self, count: int, most: int) -> None:
         super().__init__(gettext("At most {most:,} lines; these are {count:,}.").format(count=count, most=most))
@@ -40,9 +40,9 @@ def counted_lines(text: str, most: int) -> list[tuple[int, str]]:
 
 
 def limit_lines(lines: Iterable[_Line], text: str, most: int) -> list[_Line]:
-    """Return the items of a line iterator. Raise TooManyLines if there are more than `most`.
+    """Return the items of a line iterator. Raise TooManyLines as soon as there are more than `most`.
 
-    Stop as soon as there are too many. Blank lines cost time too, so the lines of `text` are limited as well.
+    Blank lines cost time too, so the lines of `text` are limited as well.
     """
     in_all = text.strip().count("\n") + 1
     if in_all > most * _WITH_EMPTY_LINES:

@@ -43,7 +43,7 @@ def envnetworks(name: str, default: str) -> list[str]:
 
 
 def envquotas(name: str, default: str) -> dict[Kind, int | None]:
-    """Return the default quotas, overridden by those in the variable."""
+    """Return the default quotas, overridden by the quotas in the variable."""
     try:
         return parse_quotas(envstr(name, ""), parse_quotas(default, {}))
     except ValueError as exc:
@@ -51,7 +51,7 @@ def envquotas(name: str, default: str) -> dict[Kind, int | None]:
 
 
 def envseconds(name: str, default: str) -> dict[str, float]:
-    """Return the default seconds of each kind, overridden by those in the variable."""
+    """Return the default seconds of each kind, overridden by the seconds in the variable."""
     seconds = dict(_kind_and_seconds(name, item) for item in default.split(","))
     for kind, value in (_kind_and_seconds(name, item) for item in envlist(name, "")):
         if kind not in seconds:

@@ -75,8 +75,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def _problem(status: int, reason: str, fault: str) -> bytes:
-    """Return a complete HTTP response in the format of `api.v2.http.problems`. Clients of API v1 read its member
-    `error`.
+    """Return a complete HTTP response in the format of `api.v2.http.problems`.
+
+    The problem also has the member `error`, which clients of API v1 read.
     """
     detail = f"The request is not valid HTTP: {fault[:_LONGEST_DETAIL]}"
     problem = {

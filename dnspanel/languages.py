@@ -1,7 +1,7 @@
 """The languages of pages. Pure.
 
-English is the language of the source. Each other language has a catalog in `locale/`. A test checks that it is
-complete.
+English is the language of the source. Each other language has a catalog in `locale/`. A test checks that each catalog
+is complete.
 """
 
 # By the code of the catalog, as BCP 47 writes it. Each has its own name for itself, which its speakers can read.

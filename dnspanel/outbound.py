@@ -97,8 +97,8 @@ def canonical_host(host: str) -> str:
 def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve: Resolve | None = None) -> list[str]:
     """Return the host's addresses if the panel is allowed to connect to all of them.
 
-    Raise NotAllowed if one is not allowed, and NoAddress if there are none. Both have the same message. Otherwise, the
-    message would reveal which names the panel's own name server knows.
+    Raise NotAllowed if one is not allowed, and NoAddress if there are none. The two errors have the same message,
+    because different ones would reveal which names the panel's own name server knows.
     """
     try:
         found = (resolve or resolve_host)(host, port)

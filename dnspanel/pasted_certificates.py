@@ -13,7 +13,7 @@ NO_CERTIFICATE = gettext_noop("This is no certificate in PEM, which begins with 
 
 
 def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]:
-    """Return the certificates in the text, in order. An empty text has none.
+    """Return the certificates in the text, in order. Return an empty result for an empty text.
 
     Raise ValueError with a message for people. If the text contains a private key, the message is `beside_key`.
     """

@@ -56,9 +56,7 @@ def note(*notes: object) -> None:
 
 
 def hold(refusal: Exception) -> None:
-    """Raise this refusal, which a person can override. In a rehearsal, note it and continue, so that all refusals are
-    found.
-    """
+    """Raise this refusal, which a person can override. In a rehearsal, note it and continue, to find all refusals."""
     if _under_way.get() is None:
         raise refusal
     note(refusal)

@@ -55,7 +55,7 @@ def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answe
 
 
 class _NotKept(Exception):
-    """An exception with a result that must not be cached, because `lru_cache` caches every returned value."""
+    """An exception that carries a result around `lru_cache`, which caches every returned value."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

@@ -1,7 +1,7 @@
 """Names that must not be zones, in the format of the Public Suffix List (https://publicsuffix.org).
 
-The holder of `com.` would answer for every name below it. A rule is a name (`co.uk`), a wildcard for all names directly
-below a name (`*.ck`), or an exception of a wildcard (`!www.ck`). A line that begins with `//` is a comment.
+The holder of the zone `com.` would answer for every name below it. A rule is a name (`co.uk`), a wildcard for all names
+directly below a name (`*.ck`), or an exception to a wildcard (`!www.ck`). A line that begins with `//` is a comment.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,10 @@ from replication.errors import BadName
 
 @dataclass(frozen=True, slots=True)
 class Suffixes:
-    """Canonical names that must not be zones: `exact`, and all directly below `parents` except `exceptions`."""
+    """Canonical names that must not be zones: the names in `exact`, and all names directly below a name in `parents`.
+
+    Names in `exceptions` are allowed.
+    """
 
     exact: frozenset[str]
     parents: frozenset[str]

@@ -1,8 +1,8 @@
 """Columns for texts that workers and requests store, and that pages show to readers of other languages.
 
 A stored text has no language (`replication.message_texts.format_text`). It is translated when it is read. Strings that
-are not `Text`, such as values stored before `Text` existed, do not change. The columns are those of Django's own
-fields, so no migration is needed. Code that writes SQL statements must call `format_text` and `parse_text` itself.
+are not `Text`, such as values stored before `Text` existed, do not change. The database columns have the same types as
+Django's own fields, so no migration is needed. Code that writes SQL must call `format_text` and `parse_text` itself.
 """
 
 from collections.abc import Callable

@@ -142,7 +142,7 @@ def _become(name: str, command: Sequence[str]) -> int:
 
 
 def _start_watcher(name: str, pid: int, path: Path) -> None:
-    """Start the watcher, but not as a child of this process, because some programs fail with unknown children."""
+    """Start the watcher, but not as a child of this process, because some programs fail with unexpected children."""
     process = os.pidfd_open(pid)
     between = os.fork()
     if between == 0:

@@ -74,7 +74,7 @@ _rates = Rates()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A received message with its signature and origin."""
+    """A received message with its signature, transport and sender."""
 
     wire: bytes
     message: dns.message.Message
@@ -93,7 +93,7 @@ class Query:
 def answers(
     wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the messages that answer a message: none unless it is a question, and several for a zone transfer."""
+    """Yield the messages that answer a message. Yield none if it isn't a question, and several for a zone transfer."""
     if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: answering answers would make two servers talk for ever
         return
     try:
@@ -219,7 +219,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """Answer from a zone that the client is allowed to read, or else from public facts (`_answer_discovery`)."""
+    """Answer from a zone that the client is allowed to read, otherwise from public facts (`_answer_discovery`)."""
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))
@@ -243,7 +243,7 @@ def _lookup(query: Query) -> Reply:
 
 
 def _answer_discovery(name: str, type_: int) -> Reply:
-    """Return the SOA or NS of a zone. For a name inside a zone, return its SOA in the authority section."""
+    """Return the SOA or NS of a zone. For a name inside a zone, return the zone's SOA in the authority section."""
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     zone = zone_discovery.zone_around(name)
@@ -259,7 +259,7 @@ def _answer_discovery(name: str, type_: int) -> Reply:
 
 
 def _is_of_messages(type_: int) -> bool:
-    """Return True if the type occurs only in messages and never in a zone (RFC 6895 section 3.1)."""
+    """Return True if the type occurs only in DNS messages and never as a record of a zone (RFC 6895 section 3.1)."""
     return type_ == 0 or dns.rdatatype.is_metatype(dns.rdatatype.RdataType.make(type_))
 
 

@@ -42,7 +42,7 @@ Row = tuple[str, int, int, list[str], list[str]]  # name, type, TTL, rdata, disa
 
 @contextmanager
 def a_turn() -> Iterator[None]:
-    """Hold one of the few places for simultaneous transfers. Raise MessageRefused if all places are taken."""
+    """Hold one of the limited places for transfers during the block. Raise MessageRefused if all places are taken."""
     if not _at_once.acquire(blocking=False):
         raise MessageRefused(dns.rcode.SERVFAIL, gettext("too many transfers at once"))
     try:
@@ -86,7 +86,7 @@ def soa_records(zone: Zone) -> list[bytes]:
 
 
 def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterator[bytes]:
-    """Yield all records of an AXFR with the SOA first and last, in the transaction that read the SOA."""
+    """Yield the records of an AXFR after its first SOA, up to the final SOA, in the transaction that read the SOA."""
     yield soa
     with connection.chunked_cursor() as cursor:
         cursor.execute(_OTHERS, [zone.pk])

@@ -28,7 +28,7 @@ class TlsRefused(GatewayError):
 class TsigRefused(GatewayError):
     """The signature of a message is not valid. If `key` is given, the answer must still be signed with it.
 
-    If the message names a secondary's key, `secondary_id` is the id of this secondary.
+    If the message names a secondary's key, `secondary_id` is the secondary's id.
     """
 
     def __init__(

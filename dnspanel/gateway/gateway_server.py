@@ -64,7 +64,10 @@ class Gateway:
         self._contexts = Contexts()
 
     async def start(self) -> None:
-        """Listen on the host's ports, and store the chosen port if it was 0. Raise OSError."""
+        """Listen on the host's ports. If a configured port is 0, store the port that the system chose.
+
+        Raise OSError if a port cannot be opened.
+        """
         loop = asyncio.get_running_loop()
         self._tcp = await asyncio.start_server(self._serve_connection, self.host, self.port, backlog=128)
         self.port = self._tcp.sockets[0].getsockname()[1]
@@ -163,7 +166,7 @@ class Gateway:
     # TLS
 
     async def _accept_tls(self, listening: socket.socket) -> None:
-        """Accept TLS connections until the gateway stops. Each connection gets the TLS context that is current then."""
+        """Accept TLS connections until the gateway stops. Each connection gets the TLS context of its start."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -193,7 +196,10 @@ class Gateway:
     async def _handshake(
         self, connection: socket.socket, address: str, context: ssl.SSLContext
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
-        """Return the streams of an accepted client. Note a refused client and return None. Raise OSError."""
+        """Return the streams of an accepted client. Note a refused client and return None.
+
+        Raise OSError if the connection breaks.
+        """
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(loop=loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
@@ -257,7 +263,7 @@ class Gateway:
     def _work(
         self, wire: bytes, address: str, send: Callable[[bytes], None], tls: OverTls | None, *, over_tcp: bool
     ) -> None:
-        """Compute the answer and send it. Runs in a thread. After an unexpected error only this answer is missing."""
+        """Compute the answer and send it. Runs in a thread. An unexpected error only leaves this message unanswered."""
         close_old_connections()
         try:
             # Closed here and now, because a transfer that breaks off must end its transaction in this thread.

@@ -30,7 +30,7 @@ _GIVEN_UP = ("TLSV1_ALERT", "SSLV3_ALERT", "TLSV13_ALERT", "UNEXPECTED_EOF")
 
 @dataclass(frozen=True, slots=True)
 class OverTls:
-    """An accepted TLS connection: the fingerprint of the client's certificate ("" without a certificate)."""
+    """The facts about an accepted TLS client: the fingerprint of its certificate, or "" without a certificate."""
 
     certificate: str
 
@@ -44,7 +44,7 @@ class Contexts:
         self._context: ssl.SSLContext | None = None
 
     def current(self, now: datetime) -> ssl.SSLContext:
-        """Return the current context. Reads the database. Raise CertificateRefused, and OSError for unusable files."""
+        """Return the current context. Reads the database. Raise CertificateRefused, or OSError for unreadable files."""
         made_of = server_identity(now=now), certificates_in_use()
         with self._lock:
             if self._context is None or self._made_of != made_of:
@@ -79,7 +79,7 @@ def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
 
 
 def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> None:
-    """Log a refused client with the reason, and note it for each secondary that transfers from this address."""
+    """Log the refused client with the reason. Record it for each secondary that transfers from this address."""
     logger.info("refused tls from=%s: %s", address, refusal)
     for pk in secondaries_at(address):
         record.note_refusal(

@@ -63,7 +63,7 @@ class _Difference:
 def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None) -> Iterator[Transfer]:
     """Provide the transfer from this serial (None: from nothing) to the current state, inside a transaction.
 
-    A client that sees only a part of the zone always gets this whole part, because a difference can be about hidden
+    If a client sees only a part of the zone, always send this whole part, because the difference could contain hidden
     records. Raise Unknown for a deleted zone.
     """
     with transaction.atomic():
@@ -101,7 +101,7 @@ def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[
 
 
 def serial_in(soa: bytes) -> int:
-    """Return the serial in a SOA record. It is the first of the record's last five numbers."""
+    """Return the serial in a SOA record. It is the first of the five numbers at the end of the record."""
     return int.from_bytes(soa[-_TIMERS_SIZE : 4 - _TIMERS_SIZE], "big")
 
 
@@ -138,8 +138,8 @@ def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
 def _is_signed_otherwise(zone: Zone, number: int) -> bool:
     """Return True if the signing of the zone changed after this revision.
 
-    The secondary may have signatures, keys and a denial chain of that revision. These are not RRsets of the zone here,
-    so no difference could delete them.
+    The secondary may have signatures, keys and a denial chain of that revision. The panel doesn't store them as RRsets
+    of the zone, so no difference could delete them.
     """
     return SigningChange.objects.filter(zone=zone, revision_number__gt=number).exists()
 

@@ -2,7 +2,7 @@
 
 The steps have the same order as in PowerDNS on the nodes: a delegation, the name itself, a DNAME above it, a wildcard,
 and then "no such name". See RFC 1034 section 4.3.2, RFC 4592 and RFC 6672. `tests/oracle/test_gateway_answers.py`
-compares both.
+compares the answers of this module and of PowerDNS.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -37,19 +37,19 @@ class Found:
 
     @property
     def is_authoritative(self) -> bool:
-        """True if the answer is authoritative. A referral isn't, unless an alias precedes it."""
+        """True if the answer is authoritative. A referral isn't authoritative, unless it follows an alias."""
         return bool(self.answer) or not self.is_referral
 
 
 class Computed(Exception):
-    """Only PowerDNS can compute this answer (ALIAS, LUA). The published records don't contain it."""
+    """A signal that only PowerDNS can compute this answer (ALIAS, LUA), which the published records don't contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
     """The RRsets of a zone at a name, at the names above it, and at their wildcards (the names in `names_near`).
 
-    `rrsets` contains only served RRsets. `with_below` contains the names with served RRsets at or below them.
+    `rrsets` contains only served RRsets. `with_below` has each of these names with a served RRset at or below it.
     """
 
     zone: str
@@ -167,7 +167,7 @@ def cut_of(near: Near, name: str, type: int) -> RRset | None:
 
 
 def _from_rrsets(near: Near, name: str, here: Mapping[int, RRset], type: int) -> _Step:
-    """Answer from the RRsets at a name, or from those of a matching wildcard."""
+    """Answer from the RRsets at a name, or from the RRsets of a matching wildcard."""
     if rdtypes.LUA in here or (rdtypes.ALIAS in here and type in (*ADDRESSES, ANY)):
         raise Computed
     alias = here.get(rdtypes.CNAME)

@@ -51,9 +51,10 @@ def row_for(message: dns.message.Message) -> TransferredZone | None:
 def take_notice(
     message: dns.message.Message, *, address: str, signed_for: TransferredZone | None, now: datetime
 ) -> None:
-    """Make the zone due for a refresh immediately. Raise MessageRefused, and count the refusal for a transferred zone.
+    """Make the zone due for a refresh immediately. Raise MessageRefused if the NOTIFY isn't acceptable.
 
-    `signed_for` has the zone's primaries if the message was signed with their key.
+    Refusals for a transferred zone are counted. `signed_for` has the zone's primaries if the message was signed with
+    their key.
     """
     if len(message.question) != 1 or message.question[0].rdtype != dns.rdatatype.SOA:
         raise MessageRefused(dns.rcode.FORMERR, gettext("a NOTIFY is about the SOA of one zone"))

@@ -1,8 +1,8 @@
 """Replay protection: each signed message is accepted once, even with several gateways and across restarts. Verbs.
 
 An attacker with a captured message can send it again while its signature is valid. Without protection, an update that
-was undone would be made again, or the attacker would get a zone transfer. The table only contains messages from that
-period, with a valid signature and within a token's rate.
+was undone would be made again, or the attacker would get a zone transfer. The table only contains messages that could
+still be replayed. Each has a valid signature and was within a token's rate.
 """
 
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ def id_of(signed: Signed | SignedBySecondary, message_id: int) -> UUID:
 
 
 def take(*, id: UUID, time_signed: int, now: datetime) -> TakenMessage | None:
-    """Store the message. Return its earlier row if it was accepted before, otherwise None."""
+    """Store the message and return None. If it was accepted before, return its earlier row instead."""
     _forgetting.forget_old(now)
     until = datetime.fromtimestamp(time_signed, tz=now.tzinfo) + timedelta(seconds=FUDGE)
     taken, is_first = TakenMessage.objects.get_or_create(id=id, defaults={"until": until})

@@ -65,7 +65,7 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
 
 
 def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
-    """Return ring 0, its records of the zone after the SOA, and the SOA. Wait until its serial is the published one.
+    """Return ring 0, its records of the zone after the SOA, and the SOA, once ring 0 has the published serial.
 
     Raise MessageRefused after PATIENCE.
     """
@@ -75,7 +75,8 @@ def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 def patiently(attempt: Callable[[], T]) -> T:
     """Call `attempt` until it no longer raises MessageRefused, for at most PATIENCE seconds. Return its result.
 
-    Raise immediately if enough other threads already wait, because no thread would be left to answer.
+    If many other threads are waiting already, raise MessageRefused immediately, so that some threads stay free to
+    answer.
     """
     waits = False
     until = time.monotonic() + PATIENCE
@@ -113,7 +114,7 @@ def _reason_against(zone: Zone, serial: int, node: Node) -> str:
     """Return why ring 0's zone with this serial must not be forwarded, or "". `node` was read before the request.
 
     Ring 0's agent commits records and their serial before keys and metadata. In between, PowerDNS would sign with the
-    old keys or not at all. From the serial, a rollover would then conclude that the secondary has the new keys.
+    old keys or not at all. A rollover would conclude from the serial that the secondary has the new keys.
     """
     if Serial(serial) < Serial(zone.serial):
         return gettext("ring 0 has {name} at {serial} in place of {expected}").format(
@@ -171,7 +172,7 @@ def _all(soa: bytes, records: Iterator[Record], zone: Zone) -> Iterator[bytes]:
 def _refusals(zone: Zone) -> Iterator[None]:
     """Convert ring 0's refusals to MessageRefused.
 
-    In the middle of a transfer this ends the transfer, and the client discards it.
+    A refusal in the middle of a transfer ends the transfer, and the client discards what it received.
     """
     try:
         yield

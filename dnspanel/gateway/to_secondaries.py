@@ -51,7 +51,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
     """Yield the unsigned messages of the transfer. Raise MessageRefused.
 
     Over UDP, an IXFR is answered with only the SOA, so that the client asks over TCP (RFC 1995 section 2). A complete
-    transfer is recorded outside the transaction that read it.
+    transfer is recorded after the transaction in which the zone was read.
     """
     since = serial_known(message)
     try:
@@ -110,8 +110,8 @@ def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
 def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = None) -> Iterator[ixfr_out.Transfer]:
     """Provide the transfer of a zone or of its visible part, signed if the nodes sign the zone.
 
-    All transfers of zones use this function. Raise MessageRefused if signing isn't possible, as for a part of a signed
-    zone, and Unknown for a deleted zone.
+    All transfers of zones use this function. Raise MessageRefused if signing isn't possible, for example for a part of
+    a signed zone. Raise Unknown for a deleted zone.
     """
     if not loaded_signing_of(zone).is_signed:
         with ixfr_out.transfer_of(zone, since=since, sees=sees) as transfer:
@@ -128,7 +128,7 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
 
 
 def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
-    """Return a context manager that holds one of the few places for transfers. Small zones and catalogs need none."""
+    """Return a context manager that holds one of the limited transfer places. Small zones and catalogs need none."""
     return axfr_out.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
 
 
@@ -137,8 +137,8 @@ def _transfer_of(
 ) -> AbstractContextManager[ixfr_out.Transfer]:
     """Provide the transfer of a zone, or of the catalog if `zone` is None.
 
-    If the secondary's answers differ from the zone, send the whole zone, because a difference between two serials would
-    not correct the wrong records.
+    If the secondary was seen to answer with other records than the zone's, send the whole zone. A difference between
+    two serials would not correct wrong records.
     """
     if zone is None:
         return ixfr_out.transfer_of_catalog(secondary, since=since)

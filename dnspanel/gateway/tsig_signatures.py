@@ -174,7 +174,7 @@ def _refusing(
 
 
 def _signing_key(candidates: Sequence[dns.tsig.Key], tsig: TSIG, wire: bytes, now: datetime) -> dns.tsig.Key:
-    """Return the first key that signed the message. If none did, raise the error for the last key."""
+    """Return the first key that signed the message. If none of the keys did, raise the error of the last one."""
     *older, last = candidates
     for key in older:
         try:

@@ -36,7 +36,7 @@ from replication.dns.rrset import RRset
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The client that asks a question, with its key and address."""
+    """The client that asks a question, with the key of its message and its address."""
 
     signed: Signature | None
     address: str
@@ -45,7 +45,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question that the client is allowed to ask about this zone. `sees` is the part that its key sees."""
+    """A question that the client is allowed to ask about this zone. `sees` is the zone's part that the key sees."""
 
     asker: Asker
     name: str
@@ -111,7 +111,7 @@ class Reading:
         return found.zone
 
     def _seen_part(self, found: Found) -> Found | None:
-        """Return the part of an answer that the key sees, or None if the part alone would have another meaning."""
+        """Return the part of an answer that the key sees. Return None if this part alone would have another meaning."""
         if self.sees is None:
             return found
         answer = tuple(rrset for rrset in found.answer if self.sees(rrset.name, rrset.type))
@@ -165,7 +165,7 @@ class Reading:
     def _reading_of_target(self, name: str) -> "Reading | None":
         """Return the question for an alias's target, or None if the client can't read all of the target's zone.
 
-        In the zone of the question itself, a part is enough.
+        If the target is in the zone of the question itself, reading a part of the zone is enough.
         """
         found = reading_of(self.asker, name, self.type)
         if found is None or not found.zone.is_transferable:
@@ -174,10 +174,10 @@ class Reading:
 
 
 def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
-    """Return the client's question, or None if it isn't allowed to transfer or update a zone that contains the name.
+    """Return the client's question, or None if it has no access to a zone that contains the name.
 
-    If the client has no access to the closest zone, a zone above that delegates the name answers, as on other name
-    servers.
+    Access means that the client is allowed to transfer or update the zone. Without access to the closest zone, a zone
+    above that delegates the name answers, as on other name servers.
     """
     zones = zone_discovery.zones_around(name)
     if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)

@@ -220,7 +220,7 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
-    """Yield the time and the delay of the oldest publication that some nodes do not answer with yet."""
+    """Yield the time and the delay of the oldest publication that some nodes do not serve yet."""
     oldest = _gauge(
         "oldest_unproved_publication_timestamp_seconds",
         "When the oldest publication was published that the last nodes do not answer with",
@@ -242,7 +242,7 @@ def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
 
 
 def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
-    """Yield metrics of each periodic task, and of the panel's processes with all instances of a name together."""
+    """Yield metrics of each periodic task and of the panel's processes, which are added up by name."""
     state = fleet.processes
     assert state is not None
     newest = {name: fleet.heartbeats[name] for name in (COLLECTOR, WATCH) if name in fleet.heartbeats}

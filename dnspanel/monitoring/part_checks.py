@@ -12,7 +12,7 @@ NO_ANSWER = f"did not answer within {PATIENCE_SECONDS:g} s"
 
 
 class State(StrEnum):
-    """The state of a part. A part that cannot be checked, because another part is away, is unknown and not a fault."""
+    """The state of a part. If a part cannot be checked because another part is away, it is unknown and not faulty."""
 
     OK, FAULT, UNKNOWN = "ok", "fault", "unknown"
 
@@ -53,7 +53,7 @@ class Check:
             return run
 
     def wait_for_answer(self) -> Found:
-        """Return the fresh or next result. Without a result in time, return the states in `silence`."""
+        """Return the fresh or next result. If none arrives in time, return the states in `silence`."""
         run = self.begin()
         # From its start: a later caller, while the same question hangs, does not wait again.
         if run.ended.wait(max(0.0, run.began_at + PATIENCE_SECONDS - time.monotonic())):

@@ -65,7 +65,8 @@ def delivery_for(person: Person, pk: int) -> Delivery:
 def require_webhooks(person: Person) -> Actor:
     """Return the actor if it is allowed to have webhooks, else raise Forbidden.
 
-    A token that is limited to some names or types isn't allowed to, because an event describes a whole zone.
+    A token that is limited to some names or types isn't allowed to have webhooks, because an event describes a whole
+    zone.
     """
     actor = actor_of(person)
     if actor is None or not {Permission.READ, Permission.FLEET} & actor.permissions:
@@ -78,7 +79,7 @@ def require_webhooks(person: Person) -> Actor:
 def listener(webhook: Webhook, *, now: datetime) -> Actor:
     """Return the actor whose rights a webhook has: its owner, or the token that created it or that token's successor.
 
-    Raise TokenDead, with a reason to show, if that account is closed or the token is dead.
+    Raise TokenDead if the owner's account is closed or the token is dead. The error has a reason to show.
     """
     token = webhook.token
     if token is None:
@@ -104,7 +105,7 @@ def _sees_like_a_person(actor: Actor) -> bool:
 
 
 def _with_predecessors(token: Token) -> list[int]:
-    """Return the ids of the token and of the tokens that were rotated to it."""
+    """Return the ids of the token and of all tokens that this token replaced by rotation."""
     found, newer = [token.pk], [token.pk]
     while newer:
         newer = list(Token.objects.filter(rotated_to__in=newer).values_list("pk", flat=True))

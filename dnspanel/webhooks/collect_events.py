@@ -199,8 +199,8 @@ def _taken_back(watch: Watch) -> list[Event]:
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
     """Return a function that maps a sequence to the time when this node first proved it. One query.
 
-    `publications` must be consecutive. Then each of them is first proved by one of the node's next positions, one for
-    each publication and one more, so only these are read.
+    `publications` must be consecutive. Only as many of the node's later positions are read as there are publications,
+    plus one, because these contain the first proof of each publication.
     """
     if not publications or node.epoch is None:
         return lambda sequence: None

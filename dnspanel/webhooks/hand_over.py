@@ -1,6 +1,7 @@
 """Handing over tokens, webhooks, drafts and publish hooks of a person who leaves. Verbs.
 
-It is in this layer because webhooks depend on tokens and drafts, and neither of these depends on webhooks.
+This module is in `webhooks`, because webhooks depend on tokens and drafts, while tokens and drafts don't depend on
+webhooks.
 """
 
 from collections.abc import Collection

@@ -52,8 +52,8 @@ OVERLAP = timedelta(hours=24)
 class WebhookTerms:
     """The terms of a webhook: its events, its URL and its format, from a form or the API.
 
-    With zones, tags or teams (ids), the webhook gets only publications that change a zone with one of these names, tags
-    or teams.
+    With zones, tags or teams (ids), the webhook gets a publication only if it changes one of these zones, or a zone
+    with one of these tags or teams.
     """
 
     url: str
@@ -81,8 +81,8 @@ def create_webhook(
 ) -> NewWebhook:
     """Create a webhook that gets its events from now on. A form that is sent twice creates only one webhook.
 
-    Raise Forbidden, or WebhookRefused with the invalid fields: a URL that isn't allowed, an event that is unknown or
-    that the creator isn't allowed to see, too many webhooks.
+    Raise Forbidden, or WebhookRefused with the invalid fields: a URL that isn't allowed, an unknown event, an event
+    that the creator isn't allowed to see, or too many webhooks.
     """
     actor = require_webhooks(by)
     if first := _webhook_of_form(form_id, actor):
@@ -221,7 +221,7 @@ def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Deliver
 
 
 def stop_key(webhook: Webhook) -> str:
-    """Return the key for the link in a mail that stops such mails. The key is good for nothing else."""
+    """Return the key for the link in a mail that stops such mails. The key permits nothing else."""
     return _stop_signer().sign(str(webhook.pk))
 
 

@@ -44,7 +44,7 @@ class Listener:
 
     @property
     def hears_of_every_zone(self) -> bool:
-        """True if the listener gets every publication."""
+        """True if the listener gets the publications of all zones."""
         return not self.is_narrow and _sees_every_zone(self.actor)
 
     @property
@@ -59,7 +59,7 @@ def listener_of(webhook: Webhook, actor: Actor) -> Listener:
 
 
 def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
-    """Return the body for this listener, or None if it isn't allowed to see any of the event.
+    """Return the body for this listener, or None if it isn't allowed to see any part of the event.
 
     `number` is the number of the delivery.
     """
@@ -107,7 +107,7 @@ def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], act
 
 
 def contents(event: Event, listener: Listener) -> dict[str, Any] | None:
-    """Return the body's `data` with the facts that this listener can see, or None if it can see none of the event."""
+    """Return the body's `data` with the facts that this listener can see, or None if it can see none of them."""
     if event.kind == EventKind.PING:
         return {"message": gettext("Somebody asked for this test.")}
     if not told_of(listener, [event]):

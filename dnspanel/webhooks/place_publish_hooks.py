@@ -55,7 +55,7 @@ class NewHook:
 def add_hook(
     *, scope: Scope, terms: HookTerms, reason: str, author: Author, now: datetime, resolve: Resolve | None = None
 ) -> NewHook:
-    """Add a hook. From now on, its zones are published only if the hook allows exactly that publication.
+    """Add a hook. From now on, each publication of its zones needs the hook's permission for exactly this publication.
 
     Raise RightMissing, and RuleRefused for invalid terms or more than MOST hooks.
     """
@@ -152,7 +152,7 @@ def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> 
 def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
     """Send an example question to hooks that weren't asked recently or didn't answer. Return their number.
 
-    So an alert is raised for a hook that is down before a person publishes, and it ends when the hook answers again.
+    So the alert for a hook that is down is raised before a person publishes, and ends when the hook answers again.
     """
     now = clock()
     quiet = Q(questioned_at=None) | Q(questioned_at__lte=now - QUIET_FOR)

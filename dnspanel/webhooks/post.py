@@ -27,7 +27,7 @@ _MOST_ADDRESSES = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The receiver's response: its status, the beginning of its body, and after how many seconds it wants a retry."""
+    """The receiver's response: its status, the beginning of its body, and the seconds until a requested retry."""
 
     status: int
     text: str

@@ -63,7 +63,7 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
 
 
 def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
-    """Return True if an act has waited for BEHIND_FOR, and in that time nothing was sent and no attempt failed."""
+    """Return True if the destination isn't failing, but an act waits and nothing was sent for BEHIND_FOR."""
     times = (destination.oldest_at, destination.sent_at, destination.begun_at)
     is_slow = all(at is None or now - at >= BEHIND_FOR for at in times)
     return is_slow and destination.oldest_at is not None and destination.failing_since is None

@@ -166,8 +166,8 @@ def delete_destination(*, destination: Destination, by: Author, now: datetime) -
 def try_destination(*, destination: Destination, by: Author, clock: Callable[[], datetime], send: Send = send) -> None:
     """Send a test message, which isn't an act of the chain. Record the result in the audit log.
 
-    If a failing destination accepts the message, send its waiting acts. Raise Forbidden, GrantRefused, or NotSent with
-    the reason.
+    After a success, end the destination's pause, so that its waiting acts are sent. Raise Forbidden, GrantRefused, or
+    NotSent with the reason.
     """
     require_operator(by)
     now, user = clock(), user_of(by)

@@ -1,4 +1,4 @@
-"""The process that collects the nodes' live numbers and watches the nodes. Both must work without a broker."""
+"""The process that collects the nodes' live numbers and watches the nodes, without needing a broker."""
 
 import signal
 import threading
