@@ -98,7 +98,7 @@ class CatalogTakeOutSerializer(Shape):
 
 
 class CatalogMovesSerializer(serializers.Serializer):
-    """The number of zones that were added to a catalog or removed from it."""
+    """The number of zones that were added to or removed from a catalog."""
 
     moved = serializers.IntegerField(help_text="How many of them were not so already.")
 
@@ -147,7 +147,7 @@ class OneProducedCatalog(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a produced catalog.
 
-        Returns its serial, its groups and its number of members. Needs the right `read`.
+        Returns the catalog's serial, groups and number of members. Needs the right `read`.
         """
         return _answer_catalog(actor_in(request), zone_name)
 
@@ -172,8 +172,8 @@ class OneProducedCatalog(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a produced catalog.
 
-        Moves the catalog to the trash for 30 days. Its member zones stay, and are members again if the catalog is
-        restored. The catalog counts toward the number of zones that a person deletes within ten minutes. Needs the
+        Moves the catalog to the trash for 30 days. The member zones stay, and are members again if the catalog is
+        restored. The deletion counts toward the limit on zones that a person deletes within ten minutes. Needs the
         right `delete-zone`.
         """
         actor, terms = actor_in(request), terms_of_query(request)
@@ -195,7 +195,8 @@ class CatalogMembers(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the members of a produced catalog.
 
-        Lists zones that the token can read, each with its label and its group. Zones in the trash are marked.
+        Lists zones that the token can read, each with its label and group in the catalog. Zones in the trash are
+        marked.
         """
         actor, page = actor_in(request), page_request(request, int)
         catalog = access.producer_for(actor, zone_name)
@@ -219,11 +220,11 @@ class CatalogPutIn(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add zones to a produced catalog.
 
-        Chooses zones by name, tag or team, if the token can change their settings. Zones that get the tag later are not
-        added. The catalog lists the new members within seconds. Needs the right `settings` for the catalog.
+        Chooses zones by name, tag or team, if the token can change the zones' settings. Zones that get the tag later
+        are not added. The catalog lists the new members within seconds. Needs the right `settings` for the catalog.
 
-        A zone that is in another catalog moves with its label. For an hour the old catalog points to the new one, and
-        the new catalog lists the zone after a minute.
+        A zone that is in another catalog keeps its label when it moves. For an hour the old catalog points to the new
+        one. The new catalog lists the zone after a minute.
         """
         actor, catalog = _to_change(request, zone_name)
         chosen = producer.Chosen(**read(CatalogPutInSerializer, request.data))

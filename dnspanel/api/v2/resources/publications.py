@@ -69,11 +69,12 @@ class PublicationList(V2View):
         """List publications.
 
         Lists publications in zones that the token can read, newest first. To use the list as a feed of changes, request
-        `?order=asc&after=SEQUENCE&expand=zones&wait=30`, and then again with `after` set to the `up_to` of the
+        `?order=asc&after=SEQUENCE&expand=zones&wait=30`. Then repeat the request with `after` set to the `up_to` of the
         response.
 
-        The feed has no gaps, even for a token that sees only some zones. No publication up to `up_to` appears later. If
-        `epoch` changes, the panel was restored from a backup, so read all zones again.
+        The feed has no gaps, even for a token that sees only some zones. After a response, no new publication appears
+        with a sequence up to `up_to`. If `epoch` changes, the panel was restored from a backup, so read all zones
+        again.
         """
         page, actor = page_request(request, int), actor_in(request)
         after, is_ascending, with_zones = _after(request), _is_ascending(request), _expands_zones(request)
@@ -109,8 +110,8 @@ class PublicationZones(V2View):
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """List the zones of a publication.
 
-        Lists by name all zones that the publication changed and the token can read. Each has its new revision and
-        serial.
+        Lists the zones that the publication changed, by name, if the token can read them. Each zone has its new
+        revision and serial.
         """
         actor, page = actor_in(request), page_request(request, str, int)
         revisions = visible_revisions(publication_for(actor, sequence), actor)
@@ -132,10 +133,10 @@ class PublicationDetail(V2View):
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """Read a publication.
 
-        Returns its state on every node. With `wait`, the response comes when all nodes have the publication, or when
-        the time has passed. With `wait_for=all`, the request also waits for secondaries. If the publication was taken
-        back, `wait` returns 422 with the reason. `shadowed` lists RRsets that nodes don't serve, because the nodes
-        answer these names from another zone.
+        Returns the publication's state on every node. With `wait`, the response comes when all nodes have the
+        publication, or when the time has passed. With `wait_for=all`, the request also waits for secondaries. If the
+        publication was taken back, `wait` returns 422 with the reason. `shadowed` lists RRsets that nodes don't serve,
+        because the nodes answer these names from another zone.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)

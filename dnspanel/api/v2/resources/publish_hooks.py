@@ -1,6 +1,6 @@
-"""Resources of publish hooks, for callers with the right `govern` over the zones of a hook.
+"""Resources of publish hooks: list, create, change, test and delete hooks.
 
-List, create, change, test and delete hooks.
+Callers need the right `govern` over the zones of a hook.
 """
 
 from contextlib import AbstractContextManager
@@ -94,13 +94,13 @@ class HookReplySerializer(serializers.Serializer):
 
 
 class HookHealthAndRepliesSerializer(HookHealthSerializer):
-    """The health of a publish hook, with its last replies, newest first."""
+    """The health of a publish hook, and the hook's last replies, newest first."""
 
     replies = HookReplySerializer(many=True)
 
 
 class HookTestSerializer(serializers.Serializer):
-    """The reply of a publish hook to an example."""
+    """The publish hook's reply to an example question."""
 
     answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="What it answered.")
     reason = serializers.CharField(help_text="The hook's own reason; without an answer, what is wrong.")
@@ -145,9 +145,9 @@ class PublishHooks(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a publish hook.
 
-        From then on the panel asks this URL before each publication of these zones. It publishes a change only after a
-        signed approval of exactly that change. Needs the right `govern`. The response has the secret, which is shown
-        only once.
+        From then on, before each publication in these zones, the panel sends a question to this URL. The panel
+        publishes a change only after a signed approval of exactly that change. Needs the right `govern`. The response
+        has the secret, which is shown only once.
         """
         actor = actor_in(request)
         values = read(NewPublishHookSerializer, request.data)
@@ -169,7 +169,7 @@ class OnePublishHook(V2View):
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read a publish hook.
 
-        Returns its zones, its URL and its terms, without the secret. Needs the right `govern`.
+        Returns the hook's zones, URL and terms, without the secret. Needs the right `govern`.
         """
         return answer_with_tag(_hook(place_publish_hooks.hook_for(actor_in(request), hook_id)))
 
@@ -182,8 +182,8 @@ class OnePublishHook(V2View):
     def patch(self, request: Request, hook_id: int) -> HttpResponse:
         """Change a publish hook.
 
-        Fields that the request body omits stay unchanged, and so does the secret. Earlier replies of the hook no longer
-        count. Needs the right `govern`.
+        Fields that the request body omits and the secret stay unchanged. Earlier replies of the hook no longer count.
+        Needs the right `govern`.
         """
         actor = actor_in(request)
         hook = place_publish_hooks.hook_for(actor, hook_id)

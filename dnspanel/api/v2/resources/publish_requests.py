@@ -1,6 +1,6 @@
-"""Resources of requests, which are drafts that wait for approval or for a scheduled time.
+"""Resources of publish requests: create, list, read, approve, decline and publish them.
 
-Create, list, read, approve, decline and publish requests.
+A request is a draft that waits for approval or for a scheduled time.
 """
 
 from collections.abc import Callable, Mapping
@@ -89,7 +89,7 @@ class RequestNoteSerializer(Shape):
 
 
 class DemandSerializer(Shape):
-    """The approvals that one rule needs, and the people who have approved."""
+    """The approvals that one rule requires, and the people who have approved."""
 
     rule = serializers.IntegerField(help_text="Id of the approval rule.")
     reason = serializers.CharField(help_text="Reason of the rule.")
@@ -208,7 +208,7 @@ class OneRequest(V2View):
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Read an approval request.
 
-        Returns its state, its approvals and its comments. An open request also has its changes and their `digest`,
+        Returns the request's state, approvals and comments. An open request also has its changes and their `digest`,
         which `approve` needs.
         """
         return answer_with_tag(_json(actor_in(request), key))

@@ -1,6 +1,6 @@
-"""Resources of approval rules and freezes, for callers with the right `govern` over the zones of a rule.
+"""Resources of approval rules and freezes: list, create and delete them.
 
-List, create and delete approval rules and freezes.
+Callers need the right `govern` over the zones of a rule or freeze.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -231,8 +231,8 @@ class Freezes(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Freeze zones for a time.
 
-        During that time no change to these zones is published, from any part of the panel. Maintenance of DNSSEC keys
-        and signatures continues. Needs the right `govern`.
+        During that time no part of the panel can publish a change to these zones. Maintenance of DNSSEC keys and
+        signatures continues. Needs the right `govern`.
         """
         actor = actor_in(request)
         values = read(NewFreezeSerializer, request.data)
@@ -253,7 +253,7 @@ class OneFreeze(V2View):
     def get(self, request: Request, freeze_id: int) -> HttpResponse:
         """Read a freeze.
 
-        Returns its zones and times. Needs the right `govern`.
+        Returns the freeze's zones and times. Needs the right `govern`.
         """
         return answer_with_tag(_freeze(_freeze_of(actor_in(request), freeze_id)))
 
@@ -281,7 +281,7 @@ def _freeze_of(actor: Actor, freeze_id: int) -> Freeze:
 def page_of_rules(
     request: Request, rules: Iterable[AnyRule], json: Callable[[AnyRule], dict[str, Any]]
 ) -> HttpResponse:
-    """Return a page of rules, newest first, as the response. The rules are already in memory."""
+    """Return the response with a page of these rules, newest first. The rules are already in memory."""
     page = page_request(request, int)
     rows, more = cut([rule for rule in rules if not page.after or rule.pk < page.after[0]], page.limit)
     return page_answer(request, [json(rule) for rule in rows], (rows[-1].pk,) if more else None)

@@ -1,6 +1,6 @@
 """Helpers that publish the changes in a request with `zone_patches.publish_patches`.
 
-They read the author, the reason and the terms from the request.
+The helpers read the author, the reason and the terms from the request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,7 +78,10 @@ def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
 
 
 def terms_of_query(request: Request) -> Terms:
-    """Return the terms in the query string, for writes whose body is the resource itself. Raise Problem."""
+    """Return the terms in the query string, for writes whose body is the resource itself.
+
+    Raise Problem if a parameter is invalid.
+    """
     reason = text_parameter(request.query_params, "reason", longest=MOST_REASON)
     return Terms(
         reason,

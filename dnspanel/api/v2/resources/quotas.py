@@ -1,4 +1,4 @@
-"""Resources of quotas: how much a person or a team uses, and the limits.
+"""Resources of quotas: the usage and the limits of a person or a team.
 
 Administrators set limits for teams here and on the pages, and limits for people on the pages only.
 """
@@ -76,7 +76,7 @@ class TeamQuotas(V2View):
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read the quotas of a team.
 
-        Returns how much of each quota the team uses, and the limit. A team's usage is its zones, and the tokens and
+        Returns how much of each quota the team uses, and the limit. The team's usage is its zones, and the tokens and
         imports of its members. Without the permission `people`, only for teams of the token's owner.
         """
         return answer_with_tag(_quotas_json(holder_of(team_for(actor_in(request), team_id))))

@@ -56,8 +56,8 @@ class Restorations(V2View):
         """Restore zones.
 
         Restores the zones that match all given conditions, with higher serials. Needs the right `delete-zone` for each
-        zone. Up to 1,000 zones are restored in one publication. More zones take several, and `publications` lists all
-        of them.
+        zone. Up to 1,000 zones are restored in one publication. A larger restoration takes several publications, which
+        `publications` lists.
 
         A zone that cannot be restored stays in the trash and is listed in `outcome` with the reason; the others are
         restored. With `dry_run` nothing is restored. To restore exactly the zones of a dry run, send its `ETag` as
@@ -86,7 +86,7 @@ class Restorations(V2View):
 
 
 def selection_in(body: Mapping[str, Any]) -> TrashSelection:
-    """Return the selection of zones in the body. Raise Problem if the body selects none."""
+    """Return the body's selection of zones. Raise Problem if the selection is empty."""
     if not any(name in body for name in _SELECTING):
         raise bad_value("/q", f"Send one of {', '.join(_SELECTING)}.", "required")
     return TrashSelection(
@@ -112,7 +112,7 @@ def answer_restored(
 ) -> HttpResponse:
     """Return the response with the restored zones and the refused ones.
 
-    `before` is the publication of the record changes that the same write made first.
+    If the same write changed records first, `before` is the publication of these changes.
     """
     last = done.last or before
     zones = [] if last is None else moved_by(last, actor_in(request))
@@ -121,7 +121,7 @@ def answer_restored(
 
 
 def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
-    """Return the zones that a publication deleted and that have left the trash for good.
+    """Return zones deleted by a publication that have left the trash for good, each with the reason.
 
     The result is empty unless the actor can read every zone.
     """
@@ -131,7 +131,7 @@ def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
 
 
 def _unknown(body: Mapping[str, Any], zones: Sequence[Zone], actor: Actor) -> Refusals:
-    """Return the named zones that aren't in the trash, except those that exist again."""
+    """Return the named zones that aren't in the trash. Omit zones that exist again."""
     missing = set(body.get("zones", ())) - {zone.name for zone in zones}
     live = access.zones_visible_to(actor).filter(name__in=missing).values_list("name", flat=True) if missing else ()
     lost = set(body.get("ids", ())) - {zone.pk for zone in zones}

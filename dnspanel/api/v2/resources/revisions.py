@@ -64,8 +64,8 @@ class RevisionList(V2View):
         """List revisions.
 
         Lists the revisions of a zone, newest first, with time, author and number of RRsets. Needs the right `read`.
-        With `name`, lists only revisions that changed this name. A token that sees only part of the zone can use `name`
-        if it sees everything at that name.
+        With `name`, lists only revisions that changed this name. A token that sees only part of the zone needs `name`,
+        and must see everything at that name.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -131,9 +131,9 @@ class RevisionUndo(V2View):
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Undo a revision.
 
-        Publishes the RRsets as they were before the revision, as one new revision. Needs the rights `add`, `change` or
-        `remove`. Returns 409 `changed-by-others` if the same RRsets were changed since. `into: draft` puts the changes
-        into your draft instead.
+        Publishes one new revision with the RRsets as they were before the undone revision. Needs the rights `add`,
+        `change` or `remove`. Returns 409 `changed-by-others` if the same RRsets were changed since. `into: draft` puts
+        the changes into your draft instead.
         """
         zone = access.zone_for_editing(actor_in(request), zone_name)
         found = revision_of(zone, number)
@@ -155,8 +155,8 @@ class PublicationUndo(V2View):
         """Undo a publication.
 
         Reverts the changes of the publication, in all its zones or in none. If a write was published in several
-        publications, undoing any of them undoes them all. Needs the rights `add`, `change` or `remove` in each zone.
-        `into: draft` puts the changes into your draft instead, zone by zone.
+        publications, undoing any of them undoes the whole write. Needs the rights `add`, `change` or `remove` in each
+        zone. `into: draft` puts the changes into your draft instead, zone by zone.
 
         Zones that the publication deleted are restored, as by `restoreZones`. A zone that cannot be restored is listed
         in `outcome`.
@@ -197,9 +197,9 @@ class ZoneRestoreTo(V2View):
 
 
 def _filters(request: Request, zone: Zone, actor: Actor) -> history.HistoryFilters | None:
-    """Return the filters in the query. Raise Problem for an invalid name.
+    """Return the filters in the query, or None if the actor can't see all changes at the given name.
 
-    Return None if the actor is not allowed to see all changes at that name.
+    Raise Problem for an invalid name.
     """
     if not (text := text_parameter(request.query_params, "name", longest=1100)):
         return history.EVERY_REVISION
@@ -216,7 +216,7 @@ def _filters(request: Request, zone: Zone, actor: Actor) -> history.HistoryFilte
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
-    """Return the zone's revision with this number. Raise Problem (404) if there is none."""
+    """Return the zone's revision with this number. Raise Problem (404) if the zone has no such revision."""
     revisions = Revision.objects.select_related("publication__author", "zone").filter(zone=zone)
     found = revisions.filter(number=number).first() if number < 2**31 else None
     if found is None:
@@ -225,7 +225,10 @@ def revision_of(zone: Zone, number: int) -> Revision:
 
 
 def patches_of_undo(actor: Actor, revisions: Iterable[Revision]) -> list[Patch]:
-    """Return a patch for each zone that undoes its revisions. Revisions must be sorted by zone, then by number."""
+    """Return a patch for each zone that undoes the zone's revisions.
+
+    The revisions must be sorted by zone, then by number.
+    """
     return [_patch_of_undo(actor, list(of_zone)) for _, of_zone in groupby(revisions, key=lambda one: one.zone_id)]
 
 
@@ -233,7 +236,7 @@ def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
     """Return a patch that undoes revisions of one zone.
 
     The patch is refused if an RRset has changed since these revisions. Raise CannotUndo if a revision isn't a change of
-    RRsets. Raise RightMissing for RRsets that the actor is not allowed to see, because a conflict would reveal them.
+    RRsets. Raise RightMissing if the actor must not see one of the RRsets, because a conflict would reveal it.
     """
     zone = revisions[0].zone
     for found in revisions:
@@ -282,7 +285,7 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
 
 
 def _undo_deletion(request: Request, publication: Publication, changes: Sequence[Revision]) -> HttpResponse:
-    """Undo the other changes of the publication, if any, then restore the zones that it deleted."""
+    """Restore the zones that the publication deleted. If it also made other changes, undo these first."""
     actor, body = actor_in(request), read(UndoSerializer, request.data)
     if body["into"] == "draft":
         raise CannotUndo("A draft cannot bring zones back; undo it as a publication.")
@@ -305,7 +308,7 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
 def _patch_of_state(zone: Zone, number: int) -> Patch:
     """Return a patch that restores the zone to this revision.
 
-    The patch is refused if the zone's current revision has changed when the patch is published.
+    The patch is refused if the zone gets another revision before the patch is published.
     """
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")

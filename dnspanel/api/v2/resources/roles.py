@@ -1,6 +1,6 @@
 """Resources of custom roles, which administrators create in addition to the built-in roles.
 
-They need the permission `people`.
+These resources need the permission `people`.
 """
 
 from typing import Any
@@ -76,7 +76,7 @@ class OneRole(V2View):
     def get(self, request: Request, role_id: int) -> HttpResponse:
         """Read a role.
 
-        Returns its rights and permissions. Needs the permission `people`.
+        Returns the role's rights and permissions. Needs the permission `people`.
         """
         return answer_with_tag(role_json(_role_for(actor_in(request), role_id)))
 

@@ -1,6 +1,6 @@
 """Resources of a zone's RRsets: list and read them, and change one at a time.
 
-The module `changes` changes many in one request.
+The module `changes` changes many RRsets in one request.
 """
 
 from typing import Any
@@ -68,8 +68,8 @@ class RRsetList(V2View):
         """List RRsets.
 
         Lists the RRsets of a zone in canonical order. Needs the right `read`. A token that is limited to names or types
-        gets only those. A page can have fewer items than `limit` although more follow, so read pages until `next` is
-        null. `q` compares at most 30,000 RRsets for each page.
+        gets only RRsets within these limits. A page can have fewer items than `limit` although more follow, so read
+        pages until `next` is null. `q` compares at most 30,000 RRsets for each page.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -184,9 +184,9 @@ def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: A
 
 
 def _place_in(body: Any, *, is_of_this_name: bool) -> str | None:
-    """Return the pointer to the part of the body that breaks a rule.
+    """Return the pointer to the part of the body that breaks a rule. Return None for a deletion, which has no body.
 
-    This is the member with the records, or the whole body. Return None for a deletion, which has no body.
+    The part is the member with the records, or the whole body.
     """
     if not isinstance(body, dict) or not body:
         return None
@@ -194,7 +194,7 @@ def _place_in(body: Any, *, is_of_this_name: bool) -> str | None:
 
 
 def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
-    """Return the RRset after the publication, and its ETag.
+    """Return the RRset after the publication, and its ETag. Return None if the RRset was deleted.
 
     Read the RRset from the database only if the plan doesn't include it.
     """
@@ -211,7 +211,7 @@ def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
 def at_path(
     request: Request, zone_name: str, owner: str, type_name: str, *, to_change: bool = False
 ) -> tuple[Zone, Key]:
-    """Return the zone and the RRset's key in a path.
+    """Return the zone and the RRset key that a URL path names.
 
     Raise Unknown or RightMissing if the actor lacks access, Problem for an invalid name or type.
     """
@@ -235,7 +235,7 @@ def require_published(zone: Zone, key: Key) -> None:
 
 
 def _stored_rrset(zone: Zone, key: Key) -> tuple[RRset, str] | None:
-    """Return the published RRset and its ETag, or None without one."""
+    """Return the published RRset and its ETag, or None if the RRset isn't published."""
     rows = StoredRRset.objects.filter(zone=zone, owner_key=relative_key(key[0], zone.name), type=key[1])
     row = rows.values_list(*_COLUMNS).first()
     if row is None:

@@ -84,8 +84,8 @@ class SamlProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a SAML provider.
 
-        Lets people sign in at this provider. The panel reads the provider's metadata from its URL, or from the request
-        body. If it cannot use the metadata, the status is 422. Needs the permission `people`.
+        Lets people sign in at this provider. The panel reads the provider's metadata from a URL, or from the request
+        body. If the panel cannot use the metadata, the status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -104,7 +104,7 @@ class OneSamlProvider(V2View):
     def get(self, request: Request, provider_id: int) -> HttpResponse:
         """Read a SAML provider.
 
-        Returns its settings and rules, and the URLs of the panel that the provider needs. Needs the permission
+        Returns the provider's settings and rules, and the panel's URLs that the provider needs. Needs the permission
         `people`.
         """
         return answer_with_tag(saml_json(provider_to_change(request, provider_id, ProviderKind.SAML)[1]))
@@ -113,8 +113,8 @@ class OneSamlProvider(V2View):
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
         """Change a SAML provider.
 
-        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged. Needs the
-        permission `people`.
+        Changes the provider's settings, or switches the provider on or off. Fields that the request body omits stay
+        unchanged. Needs the permission `people`.
         """
         actor, _ = provider_to_change(request, provider_id, ProviderKind.SAML)
         values = read(SamlProviderSerializer, request.data, partial=True)
@@ -133,7 +133,7 @@ class OneSamlProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete a SAML provider.
 
-        Also deletes the provider's links to accounts and the rights that its rules gave. Accounts stay. Needs the
+        Also deletes the provider's links to accounts and the rights from the provider's rules. Accounts stay. Needs the
         permission `people`.
         """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.SAML)
