@@ -94,7 +94,7 @@ class ScimDirectories(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a SCIM directory.
 
-        Returns its secret, only once. The secret works for SCIM only. Needs the permission `people`.
+        Returns the directory's secret, only once. The secret works for SCIM only. Needs the permission `people`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
@@ -111,7 +111,7 @@ class OneScimDirectory(V2View):
     def get(self, request: Request, directory_id: int) -> HttpResponse:
         """Read a SCIM directory.
 
-        Returns its settings and rules, without its secret. Needs the permission `people`.
+        Returns the directory's settings and rules, without the secret. Needs the permission `people`.
         """
         return answer_with_tag(directory_json(_directory_to_change(request, directory_id)[1]))
 
@@ -121,8 +121,8 @@ class OneScimDirectory(V2View):
     def patch(self, request: Request, directory_id: int) -> HttpResponse:
         """Change a SCIM directory.
 
-        Fields that the request body omits stay unchanged. The panel immediately recalculates the rights that the rules
-        give. Needs the permission `people`.
+        Fields that the request body omits stay unchanged. The panel immediately recalculates the rights from the rules.
+        Needs the permission `people`.
         """
         actor, _ = _directory_to_change(request, directory_id)
         values = read(ScimDirectorySerializer, request.data, partial=True)
@@ -136,8 +136,7 @@ class OneScimDirectory(V2View):
     def delete(self, request: Request, directory_id: int) -> HttpResponse:
         """Delete a SCIM directory.
 
-        Deletes the directory, its secret and the rights that its rules gave. Accounts stay. Needs the permission
-        `people`.
+        Deletes the directory, its secret and the rights from its rules. Accounts stay. Needs the permission `people`.
         """
         actor, directory = _directory_to_change(request, directory_id)
         with _guard_write(request, directory_id):

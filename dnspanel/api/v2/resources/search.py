@@ -1,4 +1,4 @@
-"""The resource that searches all zones, with the syntax of the panel's search box. Zones come first, then RRsets."""
+"""The resource that searches all zones, with the syntax of the panel's search box. It lists zones, then RRsets."""
 
 from datetime import datetime
 from typing import Any
@@ -41,8 +41,8 @@ class Search(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Search zones and RRsets.
 
-        Lists zones first, by name, then RRsets. Finds only zones and RRsets that the token can read. A page can have
-        fewer items than `limit` although more follow, so read pages until `next` is null.
+        Lists zones by name, then RRsets. Finds only zones and RRsets that the token can read. A page can have fewer
+        items than `limit` although more follow, so read pages until `next` is null.
         """
         actor = actor_in(request)
         kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))
@@ -68,7 +68,7 @@ class Search(V2View):
 
 
 def _zones(actor: Actor, text: str, requested: PageRequest) -> tuple[list[Found], str]:
-    """Return the zones of a page, and the last name that was searched if there can be more zones, else ""."""
+    """Return a page's zones and the last name that was searched, which is "" if there can't be more zones."""
     zone_names = zones_to_search(actor, text).values_list("name", flat=True)
     after = requested.after[1] if requested.after else ""
     found = zones_fitting(zone_names, parse(text), now=timezone.now(), after=after, limit=requested.limit + 1)

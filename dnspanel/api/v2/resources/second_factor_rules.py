@@ -1,6 +1,6 @@
 """The resource of the rules that require two-factor authentication for roles and teams.
 
-It needs the permission `people`.
+Callers need the permission `people`.
 """
 
 from typing import Any
@@ -55,8 +55,8 @@ class SecondFactorRules(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Read who must have two-factor authentication.
 
-        Returns the roles and teams that must have it, the start of each rule, and the number of days to set it up.
-        Needs the permission `people`.
+        Returns the roles and teams that require two-factor authentication, the start of each rule, and the number of
+        days for the setup. Needs the permission `people`.
         """
         access.require(actor_in(request), Permission.PEOPLE)
         return answer_with_tag(_json())

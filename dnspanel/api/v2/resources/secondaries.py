@@ -1,4 +1,4 @@
-"""Resources of secondaries, which are other name servers that transfer zones from here, and of their zones."""
+"""Resources of secondaries and their zones. A secondary is another name server that transfers zones from here."""
 
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
@@ -162,8 +162,8 @@ class Secondaries(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a secondary.
 
-        Returns its TSIG secret, only once. The secondary can transfer its zones at once, and receives NOTIFY. Needs the
-        permission `nodes` and the right `read` for all zones.
+        Returns the secondary's TSIG secret, only once. The secondary can transfer its zones at once, and receives
+        NOTIFY. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor = access.require_set_up(actor_in(request))
         terms = Terms(**read(SecondarySerializer, request.data))
@@ -181,8 +181,8 @@ class OneSecondary(V2View):
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """Read a secondary.
 
-        Returns its addresses, its zones, its key without the secret, and whether it is in sync. Needs the permission
-        `fleet`.
+        Returns the secondary's addresses, its zones, its key without the secret, and whether the secondary is in sync.
+        Needs the permission `fleet`.
         """
         return answer_with_tag(secondary_json(access.secondary_for(actor_in(request), secondary_id)))
 
@@ -190,8 +190,8 @@ class OneSecondary(V2View):
     def patch(self, request: Request, secondary_id: int) -> HttpResponse:
         """Change a secondary.
 
-        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged. Needs the
-        permission `nodes` and the right `read` for all zones.
+        Changes the secondary's settings, or switches the secondary on or off. Fields that the request body omits stay
+        unchanged. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         values = read(SecondarySerializer, request.data, partial=True)
@@ -204,8 +204,8 @@ class OneSecondary(V2View):
     def delete(self, request: Request, secondary_id: int) -> HttpResponse:
         """Delete a secondary.
 
-        The server can no longer transfer zones with this key. Needs the permission `nodes` and the right `read` for all
-        zones.
+        The server can no longer transfer zones with the secondary's key. Needs the permission `nodes` and the right
+        `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         with _guard_write(request, actor, secondary_id):
@@ -239,7 +239,7 @@ class SecondaryRotation(OneSecretView):
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Replace the TSIG secret of a secondary.
 
-        Returns the new secret, only once. The old secret works for another day, which leaves time to configure the
+        Returns the new secret, only once. The old secret works for another day, so that you have time to configure the
         server. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
@@ -300,7 +300,7 @@ def secondary_json(secondary: Secondary) -> dict[str, Any]:
 
 
 def member_json(member: Member) -> dict[str, Any]:
-    """Return the JSON form of a zone of a secondary."""
+    """Return the JSON form of one of a secondary's zones."""
     return {
         "zone": member.zone_name,
         "serial": member.zone.serial if member.zone else 0,

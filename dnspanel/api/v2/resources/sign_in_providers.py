@@ -40,7 +40,7 @@ class SignInRuleSerializer(Shape):
 
 
 class ProviderShape(Shape):
-    """The fields that providers of every kind have."""
+    """The fields that all kinds of providers share."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=40, help_text="Name on the sign-in button.")
@@ -99,8 +99,8 @@ class SignInProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an OpenID Connect provider.
 
-        Lets people sign in at this provider. The panel first reads the provider's configuration. If that fails, the
-        status is 422. Needs the permission `people`.
+        Lets people sign in at this provider. The panel first reads the provider's configuration. If the panel cannot
+        read the configuration, the status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -118,7 +118,7 @@ class OneSignInProvider(V2View):
     def get(self, request: Request, provider_id: int) -> HttpResponse:
         """Read an OpenID Connect provider.
 
-        Returns its settings and rules, without its secret. Needs the permission `people`.
+        Returns the provider's settings and rules, without the secret. Needs the permission `people`.
         """
         return answer_with_tag(provider_json(provider_to_change(request, provider_id, ProviderKind.OIDC)[1]))
 
@@ -128,8 +128,8 @@ class OneSignInProvider(V2View):
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
         """Change an OpenID Connect provider.
 
-        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged. Needs the
-        permission `people`.
+        Changes the provider's settings, or switches the provider on or off. Fields that the request body omits stay
+        unchanged. Needs the permission `people`.
         """
         actor, _ = provider_to_change(request, provider_id, ProviderKind.OIDC)
         values = read(SignInProviderSerializer, request.data, partial=True)
@@ -148,7 +148,7 @@ class OneSignInProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete an OpenID Connect provider.
 
-        Also deletes the provider's links to accounts and the rights that its rules gave. Accounts stay. Needs the
+        Also deletes the provider's links to accounts and the rights from the provider's rules. Accounts stay. Needs the
         permission `people`.
         """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.OIDC)
@@ -173,7 +173,7 @@ def _terms(values: dict[str, Any]) -> providers.ProviderTerms:
 
 
 def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the values with these names as provider terms. Convert the rules and the mail domains."""
+    """Return the values with these names as provider terms. Convert the values of rules and mail domains."""
     terms = {name: values[name] for name in names}
     terms["rules"] = tuple(map(Rule.from_json, terms["rules"]))
     terms["mail_domains"] = tuple(terms["mail_domains"])

@@ -1,4 +1,4 @@
-"""Resources for the sign-in of a person: two-factor authentication, sessions and password links.
+"""Resources of a person's sign-in: two-factor authentication, sessions and password links.
 
 Changes need the permission `people`.
 """
@@ -67,8 +67,8 @@ class SecondFactor(V2View):
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Read the two-factor authentication of a person.
 
-        Returns the methods that the person has set up. A token without the permission `people` can read its owner's
-        only.
+        Returns the methods that the person has set up. Without the permission `people`, a token can read only the
+        methods of its owner.
         """
         return answer_with_tag(_second_factor_json(user_for(actor_in(request), user_id)))
 
@@ -76,8 +76,9 @@ class SecondFactor(V2View):
     def delete(self, request: Request, user_id: int) -> HttpResponse:
         """Reset the two-factor authentication of a person.
 
-        Deletes the person's authenticator app, passkeys and recovery codes, and ends their sessions. Until the person
-        sets up two-factor authentication again, they sign in with only their password. Needs the permission `people`.
+        Deletes the person's authenticator app, passkeys and recovery codes, and ends the person's sessions. After that
+        the person signs in with only a password, until they set up two-factor authentication again. Needs the
+        permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -88,14 +89,14 @@ class SecondFactor(V2View):
 
 
 class Sessions(V2View):
-    """View to list a person's most recent 100 sessions, or to end all."""
+    """View to list a person's most recent 100 sessions, or to end all sessions of the person."""
 
     @extend_schema(operation_id="listSessions", responses=SessionsSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """List the sessions of a person.
 
-        Lists the browsers in which the person is signed in now. A token without the permission `people` can read its
-        owner's only.
+        Lists the browsers in which the person is signed in now. Without the permission `people`, a token can read only
+        the sessions of its owner.
         """
         return answer_with_tag(_sessions_json(user_for(actor_in(request), user_id)))
 
@@ -103,8 +104,8 @@ class Sessions(V2View):
     def delete(self, request: Request, user_id: int) -> HttpResponse:
         """End the sessions of a person.
 
-        Signs the person out everywhere. The person can sign in again; their tokens stay valid. Needs the permission
-        `people`.
+        Signs the person out everywhere. The person can sign in again, and the person's tokens stay valid. Needs the
+        permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)

@@ -81,7 +81,7 @@ class OneTeam(V2View):
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read a team.
 
-        Returns the team with its members. Without the permission `people`, only for teams of the token's owner.
+        Returns the team with its members. Without the permission `people`, a token can read only teams of its owner.
         """
         return answer_with_tag(team_json(team_for(actor_in(request), team_id)))
 
@@ -102,8 +102,7 @@ class OneTeam(V2View):
     def delete(self, request: Request, team_id: int) -> HttpResponse:
         """Delete a team.
 
-        Zones of the team stay, without a team. Members lose the rights that they had from the team. Needs the
-        permission `people`.
+        Zones of the team stay, without a team. Members lose the rights from the team. Needs the permission `people`.
         """
         actor, team = _to_change(request, team_id)
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
@@ -118,7 +117,7 @@ class TeamMember(V2View):
     def put(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
         """Add a team member or change their role.
 
-        The person gets the rights from the team at once. Returns the team. Needs the permission `people`.
+        The person gets the team's rights at once. Returns the team. Needs the permission `people`.
         """
         actor, team = _to_change(request, team_id)
         values = read(MembershipSerializer, request.data)
@@ -131,7 +130,7 @@ class TeamMember(V2View):
     def delete(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
         """Remove a team member.
 
-        The person loses the rights from the team at once. Needs the permission `people`.
+        The person loses the team's rights at once. Needs the permission `people`.
         """
         actor, team = _to_change(request, team_id)
         person = people.person_by_id(user_id)
@@ -156,7 +155,7 @@ def teams_visible_to(actor: Actor) -> "QuerySet[Team]":
 
 
 def team_for(actor: Actor, team_id: int) -> Team:
-    """Return the team with this id. Raise TeamUnknown if the actor is not allowed to see it."""
+    """Return the team with this id. Raise TeamUnknown if the actor is not allowed to see the team."""
     team = teams_visible_to(actor).filter(pk=team_id).first()
     if team is None:
         raise TeamUnknown

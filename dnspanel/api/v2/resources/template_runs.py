@@ -1,4 +1,4 @@
-"""Resources of template runs, which update zones to a template's newest version, or preview that in a dry run."""
+"""Resources of template runs. A run updates zones to a template's newest version. A dry run previews the changes."""
 
 from typing import Any
 
@@ -114,9 +114,10 @@ class TemplateRuns(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Start a run of a template.
 
-        Starts a dry run over the zones of a search, or carries out a dry run (`dry_run_of`), in several publications.
-        Needs the rights `add`, `change` or `remove` in each zone. Records that were edited by hand stay, unless the run
-        overwrites them. Zones that the run refuses are listed with the reason. Read the run until its state is `done`.
+        Starts a dry run over the zones of a search, or carries out a dry run (`dry_run_of`). The run publishes its
+        changes in several publications. Needs the rights `add`, `change` or `remove` in each zone. Records that were
+        edited by hand stay, unless the run overwrites them. Zones that the run refuses are listed with the reason. Read
+        the run until its state is `done`.
         """
         actor, now, form_id = actor_in(request), timezone.now(), form_id_of(request)
         access.require(actor, Permission.READ)
@@ -150,7 +151,7 @@ class OneTemplateRun(V2View):
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """Read a run of a template.
 
-        Returns its state, its progress and the number of zones with each outcome. A token sees the runs that it
+        Returns the run's state, its progress and the number of zones with each outcome. A token sees the runs that it
         started.
         """
         run = runs.run_for(actor_in(request), template_run_id)
@@ -160,7 +161,7 @@ class OneTemplateRun(V2View):
     def delete(self, request: Request, template_run_id: int) -> HttpResponse:
         """Cancel a run of a template.
 
-        Stops a run that isn't finished. Changes that the run has already published stay.
+        Stops an unfinished run. Changes that the run has already published stay.
         """
         actor = actor_in(request)
         run = runs.run_for(actor, template_run_id)
@@ -182,8 +183,8 @@ class TemplateRunZones(V2View):
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """List the zones of a run of a template.
 
-        Returns the outcome of the run in each zone. It lists the first 200 zones that change and the first 1,000
-        conflicts and refusals. The counts of the run include all zones.
+        Returns the outcome of the run in each zone. Lists the first 200 zones that change, and the first 1,000 zones
+        with conflicts or refusals. The counts of the run include all zones.
         """
         page, run = page_request(request, int), runs.run_for(actor_in(request), template_run_id)
         found = TemplateRunZone.objects.filter(run=run)

@@ -202,8 +202,8 @@ class OneTemplate(V2View):
     def get(self, request: Request, template_id: int) -> HttpResponse:
         """Read a template.
 
-        Returns its name, its team and the number of its newest version. Use `getTemplateVersion` to get the text. Needs
-        the permission `read`.
+        Returns the template's name, its team and the number of its newest version. Use `getTemplateVersion` to get the
+        text. Needs the permission `read`.
         """
         return answer_with_tag(template_json(_door(request, template_id)))
 
@@ -228,7 +228,7 @@ class OneTemplate(V2View):
     def delete(self, request: Request, template_id: int) -> HttpResponse:
         """Delete a template.
 
-        Zones keep the records from the template, but no longer follow it. Needs the right `templates`.
+        Zones keep the records from the template, but no longer follow the template. Needs the right `templates`.
         """
         template = _door(request, template_id)
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
@@ -282,7 +282,7 @@ class OneTemplateVersion(V2View):
     def get(self, request: Request, template_id: int, number: int) -> HttpResponse:
         """Read a version of a template.
 
-        Returns its text, its variables and its author. Needs the permission `read`.
+        Returns the version's text, variables and author. Needs the permission `read`.
         """
         return answer_with_tag(version_json(use.using(_door(request, template_id), {}, number).version))
 
@@ -374,7 +374,7 @@ def _door(request: Request, template_id: int) -> ZoneTemplate:
 
 
 def team_of_body(team_id: int | None) -> Team | None:
-    """Return the team that the body names. Raise TemplateRefused if it is unknown."""
+    """Return the team that the body names, or None without one. Raise TemplateRefused for an unknown team."""
     if team_id is None:
         return None
     team = Team.objects.filter(pk=team_id).first()

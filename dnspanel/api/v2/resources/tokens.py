@@ -1,4 +1,4 @@
-"""Resources of API tokens. With the permission `people` a token sees all tokens, without it only itself.
+"""Resources of API tokens. Without the permission `people` a token sees only itself, else all tokens.
 
 A token can only create tokens with the same or fewer rights.
 """
@@ -113,8 +113,8 @@ class Tokens(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List tokens.
 
-        With the permission `people`, lists everyone's tokens; without it, the token itself only. The list includes
-        revoked tokens, newest first.
+        With the permission `people`, lists everyone's tokens. Without it, lists only the caller's own token. The list
+        includes revoked tokens, newest first.
         """
         page, actor, now = page_request(request, int), actor_in(request), timezone.now()
         found = verbs.tokens_visible_to(actor).filter(kind=TokenKind.API)
@@ -124,8 +124,8 @@ class Tokens(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a token.
 
-        Returns the secret, only once. The new token cannot have more rights than its owner and the token that creates
-        it. A token for someone else needs the permission `people`.
+        Returns the secret, only once. The new token cannot have more rights than its owner, or than the token that
+        creates it. A token for someone else needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         values = read(TokenSerializer, request.data)
@@ -141,7 +141,7 @@ class OneToken(V2View):
     def get(self, request: Request, token_id: int) -> HttpResponse:
         """Read a token.
 
-        Returns its scope, its limits and its last use, without the secret. A token without the permission `people` can
+        Returns the token's scope, limits and last use, without the secret. A token without the permission `people` can
         read itself only.
         """
         actor = actor_in(request)
@@ -151,7 +151,7 @@ class OneToken(V2View):
     def delete(self, request: Request, token_id: int) -> HttpResponse:
         """Revoke a token.
 
-        The token stops working at once, and so do tokens that it created. Lists still include the token, because the
+        The token and all tokens that it created stop working at once. Lists still include the token, because the
         history refers to it. A token without the permission `people` can revoke itself only.
         """
         actor = actor_in(request)
@@ -168,8 +168,8 @@ class TokenRotation(OneSecretView):
     def post(self, request: Request, token_id: int) -> HttpResponse:
         """Rotate a token.
 
-        Returns a new token with the same scope and limits, with its secret, only once. The old token still works for
-        `overlap_seconds`. A token without the permission `people` can rotate itself only.
+        Returns a new token with the same scope and limits. The response has the new secret, only once. The old token
+        still works for `overlap_seconds`. A token without the permission `people` can rotate itself only.
         """
         actor, now = actor_in(request), timezone.now()
         token = token_for(actor, token_id)
@@ -209,14 +209,14 @@ def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms
 def _usual_end(actor: Actor, now: datetime) -> datetime:
     """Return the default expiry time of a new token.
 
-    It is 90 days from now, or the expiry time of the creating token if that is earlier.
+    The time is 90 days from now, or earlier if the creating token expires earlier.
     """
     ends = [default_end(now), actor.token.expires_at if actor.token else None]
     return min(end for end in ends if end is not None)
 
 
 def token_for(actor: Actor, token_id: int, kind: TokenKind = TokenKind.API) -> Token:
-    """Return the token with this id. Raise TokenUnknown if the actor is not allowed to see it."""
+    """Return the token with this id. Raise TokenUnknown if the actor is not allowed to see the token."""
     token = verbs.token_for(actor, token_id)
     if token.kind != kind:
         raise TokenUnknown

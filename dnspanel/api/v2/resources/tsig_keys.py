@@ -1,6 +1,6 @@
 """Resources of TSIG keys, which are tokens that sign DNS messages (RFC 8945).
 
-Dynamic updates and zone transfers use them.
+The keys sign dynamic updates and zone transfers.
 """
 
 from collections.abc import Sequence
@@ -94,7 +94,8 @@ class TsigKeys(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a TSIG key.
 
-        Returns the secret, only once. The key cannot have more rights than its owner and the token that creates it.
+        Returns the secret, only once. The key cannot have more rights than its owner, or than the token that creates
+        it.
         """
         actor, now = actor_in(request), timezone.now()
         values = read(NewTsigKeySerializer, request.data)
@@ -118,7 +119,7 @@ class OneTsigKey(V2View):
     def get(self, request: Request, key_id: int) -> HttpResponse:
         """Read a TSIG key.
 
-        Returns its name, its algorithm, its scope and its last use, without the secret. Needs the permission `people`.
+        Returns the key's name, algorithm, scope and last use, without the secret. Needs the permission `people`.
         """
         return answer_with_tag(_key_json(actor_in(request), key_id))
 
@@ -126,7 +127,7 @@ class OneTsigKey(V2View):
     def delete(self, request: Request, key_id: int) -> HttpResponse:
         """Revoke a TSIG key.
 
-        The key stops working at once. Its name can be used again. Needs the permission `people`.
+        The key stops working at once. The key's name can be used again. Needs the permission `people`.
         """
         actor = actor_in(request)
         key = token_for(actor, key_id, TokenKind.TSIG)
