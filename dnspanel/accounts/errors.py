@@ -272,7 +272,7 @@ class Taken(AccountError):
 
 
 class OutOfReach(AccountError):
-    """A directory cannot change an administrator whose role its own rules did not give."""
+    """A directory cannot change an administrator whose role the directory's rules did not give."""
 
     def __init__(self, username: str) -> None:
         super().__init__(
@@ -283,7 +283,7 @@ class OutOfReach(AccountError):
 
 
 class AddressKept(OutOfReach):
-    """A directory cannot change the address of an account with a password, role or rights that it did not give."""
+    """A directory cannot change the address of an account with a password, role or rights from another source."""
 
     def __init__(self, username: str) -> None:
         AccountError.__init__(

@@ -114,7 +114,7 @@ class User(AbstractUser):
 
     @property
     def signs_in_by_ldap(self) -> bool:
-        """True if an LDAP server checks the person's password. Then the panel stores none."""
+        """True if an LDAP server checks the person's password. The panel then stores no password for the person."""
         return self.password.startswith(BY_LDAP)
 
     @property

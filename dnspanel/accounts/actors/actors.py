@@ -1,7 +1,7 @@
 """The actor of a request and its rights. An actor is a person, or a token on behalf of a person.
 
-A person has the rights of their role, plus those given by teams and grants. A token never has more rights than its
-owner has at that moment, and only those within its scope.
+A person has the rights of their role, plus those given by teams and grants. A token has only those of its owner's
+current rights that are within the token's scope.
 """
 
 from collections.abc import Collection, Iterable
@@ -25,7 +25,7 @@ ROLE_RIGHTS = {
 class Actor:
     """A person with their rights, and the token if a token acts for the person. `scope` is None without a token.
 
-    `teams` are the teams that give a right which the person's role does not.
+    `teams` are the teams that give rights beyond the person's role.
     """
 
     user: User
@@ -95,7 +95,7 @@ def passes_rules(under: SystemRight | None) -> bool:
 def actor_of(person: Person) -> Actor | None:
     """Return the actor for this person, or None for anonymous users and closed accounts.
 
-    Make one query for each `User` object. The result is stored in the object.
+    Only the first call for a `User` object makes a query. The result is stored in the object.
     """
     if isinstance(person, Actor):
         return person

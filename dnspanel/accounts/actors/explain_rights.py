@@ -69,7 +69,7 @@ def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
 
 
 def scope_of(token: Token) -> tuple[Reason, ...]:
-    """Return the rights in a token's scope. They only count if the owner also has them (`reasons_of`)."""
+    """Return the rights in a token's scope. These rights only count if the owner also has them (`reasons_of`)."""
     return tuple(Reason("scope", gettext("by its scope"), Grant.from_json(each)) for each in token.scope)
 
 

@@ -1,8 +1,8 @@
 """The search for accounts by a user name or mail address that a person typed or another system sent.
 
 User names and addresses are compared by their canonical spelling, which is stored with the account. An account has no
-canonical spelling if another account uses the same one or if the text has no canonical form. Such an account is found
-by its exact text only.
+canonical spelling if another account has the same spelling or if the text has no canonical form. Such an account is
+found by its exact text only.
 """
 
 from django.db.models import Q

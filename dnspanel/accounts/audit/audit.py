@@ -42,7 +42,7 @@ def coming_from(where: Origin) -> Iterator[None]:
 def record(*, action: str, by: Author, now: datetime, target: str = "", **details: Any) -> None:
     """Write an act to the audit log, with the origin of the current request. `details` must not contain secrets.
 
-    Call it in the transaction of the act, so that neither is stored without the other.
+    Call this in the transaction of the act, so that act and entry are stored together or not at all.
     """
     record_each(action=action, by=by, now=now, targets={target: details})
 

@@ -19,10 +19,10 @@ UNIX_SOCKET = "unix"
 class RequestOriginMiddleware:
     """Middleware that gives every request an id and sets `REMOTE_ADDR` to the client's address.
 
-    `audit.origin()` returns both. The client's address behind reverse proxies is the last address in X-Forwarded-For
-    that is not a trusted proxy. Earlier addresses are not trusted. A client that connects through a UNIX socket has no
-    address. It counts as a proxy if PANEL_TRUSTED_PROXIES contains `unix`, because the permissions of the socket's
-    directory decide who can connect.
+    `audit.origin()` returns the id and the address. The client's address behind reverse proxies is the last address in
+    X-Forwarded-For that is not a trusted proxy. Earlier addresses are not trusted. A client that connects through a
+    UNIX socket has no address. Such a client counts as a proxy if PANEL_TRUSTED_PROXIES contains `unix`, because the
+    permissions of the socket's directory decide who can connect.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -56,8 +56,9 @@ def open_invitation(secret: str, now: datetime) -> Invitation:
 def accept_invitation(*, secret: str, username: str, email: str, password: str, now: datetime) -> User:
     """Create the account that the invitation allows. An invitation can be used only once.
 
-    Raise BadInvitation. Raise AccountRefused with the invalid fields; the invitation stays usable. Two simultaneous
-    calls create one account, because one conditional UPDATE claims the invitation.
+    Raise BadInvitation for an unknown, used or expired invitation. Raise AccountRefused with the invalid fields; the
+    invitation stays usable. Two simultaneous calls create one account, because one conditional UPDATE claims the
+    invitation.
     """
     invitation = open_invitation(secret, now)
     mail = canonical_mail(email.strip()) or email.strip()

@@ -98,7 +98,7 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
 def deactivate(*, user: User, by: Author, now: datetime) -> None:
     """Close the account. The person cannot sign in. Their sessions, tokens, keys and invitations end permanently.
 
-    The person's publications are not affected. Raise LastAdministrator, AboveYou.
+    The person's publications are not affected. Raise LastAdministrator or AboveYou.
     """
     refuse_at_or_above(by, user)
     with transaction.atomic(durable=True):

@@ -27,7 +27,7 @@ def team_by_id(pk: int) -> Team:
 
 
 def create_team(*, name: str, by: Author, now: datetime) -> Team:
-    """Create a team without members. Raise TeamRefused, TeamNameTaken."""
+    """Create a team without members. Raise TeamRefused for an invalid name, or TeamNameTaken."""
     name = _check_name(name)
     try:
         with transaction.atomic():
@@ -39,7 +39,7 @@ def create_team(*, name: str, by: Author, now: datetime) -> Team:
 
 
 def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
-    """Rename a team. Raise TeamRefused, TeamNameTaken, TeamUnknown."""
+    """Rename a team. Raise TeamRefused for an invalid name, TeamNameTaken, or TeamUnknown if the team was deleted."""
     name = _check_name(name)
     try:
         with transaction.atomic():

@@ -21,8 +21,8 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9.@+_-]")
 def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> User:
     """Return the account of a person who signs in with a provider. Apply the provider's rules to the person's groups.
 
-    Raise SignInRefused if the account is closed. Without a link, raise it if the provider is not allowed to create
-    accounts or the mail address is unverified.
+    Raise SignInRefused if the account is closed. For a person without a link, also raise SignInRefused if the provider
+    is not allowed to create accounts or the mail address is unverified.
     """
     outcome = outcome_of(rules_of(provider), identity.groups)
     link = _link_of(provider, identity) or _first_link(provider, identity, outcome, now)

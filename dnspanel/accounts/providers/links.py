@@ -84,7 +84,7 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
 
 
 def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
-    """Delete the link and everything that the provider's rules gave, and end all sessions of the person.
+    """Delete the link and everything that the provider's rules gave the person. End all the person's sessions.
 
     Raise SignInRefused if the person would lose their last way to sign in. Raise AboveYou for a token.
     """

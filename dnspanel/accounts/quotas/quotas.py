@@ -115,7 +115,7 @@ def holders_for(author: Author) -> tuple[Holder, ...]:
 
 
 def members_bound_by(team_id: int) -> dict[str, Any]:
-    """Return a User filter for the members that the team's quotas apply to: their role does not cover all zones."""
+    """Return a User filter for the members with a role that doesn't cover all zones. The team's quotas limit them."""
     return {"memberships__team": team_id, "role__in": [role for role in Role if role not in _LOOKS_AFTER_ALL]}
 
 

@@ -1,7 +1,7 @@
 """Custom roles that administrators define: permissions, and rights over all zones. Verbs.
 
 A person who manages accounts can give any role. So no custom role can have the permission to manage accounts: only
-administrators have it.
+administrators have this permission.
 """
 
 from collections.abc import Collection, Iterator
@@ -68,7 +68,7 @@ def change_role(
 
 
 def delete_role(*, role: OwnRole, by: Author, now: datetime) -> None:
-    """Delete a custom role. Raise RoleRefused while a person has it, and RoleUnknown."""
+    """Delete a custom role. Raise RoleRefused if a person has the role, and RoleUnknown if it was already deleted."""
     with transaction.atomic():
         locked = _lock_role(role)
         if count := User.objects.filter(own_role=role).count():

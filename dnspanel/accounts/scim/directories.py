@@ -69,10 +69,10 @@ def token_of_directory(directory: ScimDirectory) -> Token | None:
 
 
 def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tuple[ScimDirectory, NewToken]:
-    """Create a directory. Return it with its secret, the only credential with which it can manage people and groups.
+    """Create a directory. Return the directory with its secret, which it needs to manage people and groups.
 
     Raise DirectoryRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
-    who controls a directory can give any role that its rules name.
+    who controls a directory can give any role that the directory's rules name.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _check_terms(terms)

@@ -20,8 +20,8 @@ def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
 ) -> None:
     """Write a refused request to the audit log, with its count within the hour, if `is_listed` allows the count.
 
-    `by` is the directory whose token was used, or None if the token is unknown. The origin is that of the current
-    request.
+    `by` is the directory whose token was used, or None if the token is unknown. The entry has the current request's
+    origin.
     """
     if is_listed(count):
         audit.record(

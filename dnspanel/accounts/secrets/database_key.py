@@ -101,7 +101,8 @@ def _adopt() -> DatabaseKey:
 def _key_of_secrets() -> str:
     """Return the fingerprint of the configured key that decrypts this database's secrets.
 
-    Return that of PANEL_MASTER_KEY if there are no secrets. Raise WrongMasterKey if no key decrypts them.
+    If there are no secrets, return the fingerprint of PANEL_MASTER_KEY. Raise WrongMasterKey if no key decrypts the
+    secrets.
     """
     keys = own_keys()
     tokens: list[bytes] = []

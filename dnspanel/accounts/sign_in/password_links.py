@@ -1,7 +1,7 @@
 """One-time links that set a password: mailed after a forgotten password, or made by an administrator. Verbs.
 
-Nothing is stored. Like Django's links, a link is signed over facts that its use changes, and also over facts that
-change when sessions are ended. So an old link does not open an account that was closed since.
+Nothing is stored. Like in Django's links, the signature covers facts that change when the link is used. It also covers
+facts that change when sessions are ended, so that an old link does not open an account that was closed since.
 """
 
 from datetime import datetime
@@ -33,10 +33,10 @@ _links = _Links()
 
 
 def make_password_link(*, user: User, by: Author, now: datetime) -> str:
-    """Return the path after `/password/` of a link that sets this person's password within a day. Record this.
+    """Return the path after `/password/` of a link that sets this person's password within a day. Write an audit entry.
 
     The link becomes invalid when it is used, when the person signs in, or when their sessions are ended. If `by` is
-    None, the person requested it by mail. Raise AboveYou for a token, PersonUnknown for a service account, and
+    None, the person requested the link by mail. Raise AboveYou for a token, PersonUnknown for a service account, and
     AccountRefused for a person whose password an LDAP server checks.
     """
     refuse_to_open(by, user)

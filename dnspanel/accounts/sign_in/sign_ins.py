@@ -32,9 +32,9 @@ def record_refusal(credentials: Mapping[str, Any]) -> None:
 def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> str:
     """Return the key under which wrong passwords are counted.
 
-    If the account has signed in from this network before, the key is the account and the network. Otherwise, it is only
-    the account, so that strangers use up their own shared tries and not the owner's. If no account has the typed name,
-    the key is the typed name.
+    If the account has signed in from this network before, the key is the account and the network. Otherwise, the key is
+    only the account, so that strangers use up their own shared tries and not the owner's. If no account has the typed
+    name, the key is the typed name.
     """
     account = _account(credentials)
     if account is None:

@@ -45,8 +45,8 @@ def create_service_account(*, name: str, role: str, by: Author, now: datetime) -
 def refuse_tokens_of_another(*, owner: User, by: Author) -> None:
     """Raise NotYours if the author would get the secret of a token that belongs to another person.
 
-    People can get the secrets of their own tokens. People who manage accounts can also get those of service accounts'
-    tokens. The panel can get all secrets.
+    People can get the secrets of their own tokens. People who manage accounts can also get the secrets of service
+    accounts' tokens. The panel can get all secrets.
     """
     person = user_of(by)
     if person is None or person.pk == owner.pk:

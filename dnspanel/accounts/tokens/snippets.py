@@ -50,7 +50,7 @@ def curl_zone(place: Place) -> Snippet:
 
 
 def certbot(place: Place) -> Snippet:
-    """Return a certbot configuration for its PowerDNS plugin."""
+    """Return a configuration for certbot's PowerDNS plugin."""
     host = _host(place.name)
     text = (
         "pip install certbot certbot-dns-powerdns\n"

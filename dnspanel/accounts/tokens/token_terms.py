@@ -68,7 +68,7 @@ def _faults_of_limits(terms: TokenTerms, now: datetime) -> dict[str, list[str]]:
 
 
 def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
-    """Return the rights in these terms that the owner, or the token that creates the new token, lacks."""
+    """Return the rights in these terms that the owner or the creating token lacks."""
     lacking: list[str] = []
     for giver in (actor_of(owner), by if isinstance(by, Actor) and by.token else None):
         if giver is None:
@@ -90,7 +90,7 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
 
 
 def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
-    """Return the terms with missing limits filled in from the token that creates the new token."""
+    """Return the terms with missing limits filled in from the creating token."""
     maker = token_of(by)
     if maker is None:
         return terms
@@ -103,7 +103,7 @@ def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
 
 
 def faults_beyond_maker(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
-    """Return the limits in these terms that exceed those of the token that creates the new token, keyed by field.
+    """Return the limits in these terms that are wider than the creating token's, keyed by field.
 
     The limits are the expiry, the number of requests and the networks.
     """
@@ -151,14 +151,14 @@ def columns_of_terms(terms: TokenTerms) -> dict[str, object]:
 
 
 def requests_per_minute(token: Token) -> int:
-    """Return the number of requests that the token can make per minute: its own limit, or that in the settings."""
+    """Return how many requests the token can make per minute: the token's own limit, or else the setting."""
     return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
 
 
 def request_limits(token: Token) -> dict[int, int]:
     """Return the limits on requests per minute, keyed by token id.
 
-    There can be two: the token's own limit, and that of the token whose allowance it shares after a rotation.
+    A token made by a rotation shares an earlier token's allowance. The result then contains both tokens' limits.
     """
     limits = {token.pk: requests_per_minute(token)}
     if token.allowance_of_id is not None and token.allowance is not None:

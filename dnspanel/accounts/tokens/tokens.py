@@ -217,8 +217,8 @@ def _refuse_wider(by: Author, token: Token) -> None:
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
     """Transfer the person's valid tokens with these ids to `to`, with the tokens that they replaced by rotation.
 
-    Return the ids of the valid tokens. A token must not gain rights, so each must be within the person's current
-    rights. The caller opens the transaction. Raise TokenRefused, TokenQuotaExceeded.
+    Return the ids of the valid tokens. A token must not gain rights, so every token must be within the person's current
+    rights. The caller opens the transaction. Raise TokenRefused or TokenQuotaExceeded.
     """
     if not ids:
         return []
@@ -272,7 +272,7 @@ def ending_with(token: Token) -> int:
 def _refuse_above(by: Author, token: Token) -> None:
     """Raise AboveYou if the author is a token that is not allowed to revoke this token.
 
-    A token can revoke itself, those it made, and its owner's tokens within its scope. Else see `refuse_at_or_above`.
+    A token can revoke itself, tokens that it made, and its owner's tokens in its scope. Else see `refuse_at_or_above`.
     """
     mine = by if isinstance(by, Actor) and by.token is not None else None
     if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):
@@ -448,8 +448,8 @@ def token_count(holder: Holder, now: datetime, most: int) -> int:
 def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
     """Raise TokenQuotaExceeded if the owner, or one of the owner's teams, has reached the token quota.
 
-    `replaced` is 1 for a rotation, because the successor replaces the token. Both work for a while, so rotating a token
-    repeatedly counts each of them.
+    `replaced` is 1 for a rotation, because the successor replaces the token. Both tokens work for a while, so all
+    tokens of repeated rotations count.
     """
     refuse_beyond(
         holders_for(owner),

@@ -2,7 +2,7 @@
 
 A TSIG key is a token. A key made by a token is limited to the token's rights, networks and lifetime. Only people with
 the right to change the settings of some zone can see or create keys. The secret is shown when the key is created.
-Later, people with the permission to read secrets can read those of their own keys, and the audit log records it.
+Later, people with the permission to read secrets can read the secrets of their own keys. The audit log records this.
 """
 
 import base64
@@ -58,7 +58,7 @@ def key_exists(name: str) -> bool:
 def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> NewToken:
     """Create a TSIG key that has no rights over a zone until the zone names the key, as in PowerDNS.
 
-    Once a zone names it, the key has at most the rights, networks and lifetime of `by`. Raise the errors of
+    Over such a zone, the key has at most the rights, networks and lifetime of `by`. Raise the errors of
     `create_tsig_key`.
     """
     token = by.token

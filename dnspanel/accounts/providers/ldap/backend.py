@@ -1,13 +1,13 @@
 """The authentication backend for people whose password an LDAP server checks.
 
-Django tries this backend after the passwords that the panel stores. Each account uses only one of the two:
+Django tries this backend after the backend for passwords that the panel stores. Each account uses only one of the two:
 
 - A person whose password an LDAP server checks is looked up only on that server, by a permanent attribute.
 - A person with a password in the panel is looked up only on servers that can link accounts by mail address, and only by
   that address.
 - A name without an account is looked up on every server.
 
-Every server gets a request in each of these cases, even if only a dummy request. Otherwise, the response time would
+In each of these cases every server gets a request, even if only a dummy request. Otherwise, the response time would
 reveal which names exist.
 """
 
@@ -76,7 +76,7 @@ def message_of(request: HttpRequest | None) -> str:
 def identity_by_password(provider: SignInProvider, typed: str, password: str, now: datetime) -> Identity | None:
     """Return the identity of the person with this name and password on the server, or None.
 
-    Raise ProviderAway. Raise SignInRefused if the server has disabled the person.
+    Raise ProviderAway if the server fails, and SignInRefused if the server has disabled the person.
     """
     with visiting(provider) as visit:
         return _identity(visit, visit.find_by_name, typed, password, now)
@@ -85,7 +85,7 @@ def identity_by_password(provider: SignInProvider, typed: str, password: str, no
 def _signed_in(provider: SignInProvider, account: User | None, typed: str, password: str, now: datetime) -> User | None:
     """Return the user if the server accepts the password and the provider's rules admit the person, else None.
 
-    Raise ProviderAway, SignInRefused.
+    Raise ProviderAway if the server fails, and SignInRefused if the person is refused despite a correct password.
     """
     identity = None
     try:

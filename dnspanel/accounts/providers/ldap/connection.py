@@ -63,8 +63,8 @@ def place_of(uri: str) -> Place:
 def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
     """Open an unbound python-ldap connection over TLS. The connection ends automatically after `seconds` seconds.
 
-    `certificates` are the certificates of a private CA, in PEM. If it is "", public CAs are trusted. The caller must
-    unbind. Raise ProviderAway.
+    `certificates` are the certificates of a private CA, in PEM. If `certificates` is empty, public CAs are trusted. The
+    caller must unbind. Raise ProviderAway if the server can't be used.
     """
     place = place_of(uri)
     try:

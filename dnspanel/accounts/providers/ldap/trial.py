@@ -16,8 +16,8 @@ MOST_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of a dry run for one person. `account` is the account that they sign in to, or None if none exists
-    yet.
+    """The result of a dry run for one person. `account` is the account that the person signs in to, or None without
+    one.
     """
 
     entry: Entry

@@ -83,7 +83,7 @@ class Visit:
         self._reader._bind()
 
     def find_by_name(self, typed: str) -> Entry | None:
-        """Return the entry of the person with this name, or None. Raise SignInRefused if several people have it."""
+        """Return the entry of the person with this name, or None. Raise SignInRefused if the name isn't unique."""
         value = escape_filter_chars(typed[:LONGEST_NAME])
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
         if len(found) > 1:

@@ -36,7 +36,7 @@ def verified_claims(
 ) -> dict[str, Any]:
     """Return the claims of an ID token that this issuer signed for this client and this nonce.
 
-    `keys` is the provider's JSON Web Key Set. Raise SignInRefused.
+    `keys` is the provider's JSON Web Key Set. Raise SignInRefused for any other token.
     """
     claims = _verify_token(id_token, keys, issuer, client_id, ("sub", "exp"))
     _refuse_bad_times(claims, now)
@@ -54,8 +54,8 @@ def verified_claims(
 def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, now: datetime) -> Ended:
     """Return the session or person that a Logout Token ends (Back-Channel Logout 1.0, section 2.6).
 
-    The issuer must have signed it for this client. Raise SignInRefused. Repeated tokens are accepted: they end nothing
-    new.
+    Raise SignInRefused unless the issuer signed the token for this client. Repeated tokens are accepted, because they
+    end nothing new.
     """
     claims = _verify_token(token, keys, issuer, client_id, ("jti", "events"))
     issued = claims["iat"]
@@ -74,7 +74,7 @@ def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, clie
 def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]:
     """Return the ID token's claims, plus claims that only the UserInfo answer has.
 
-    Raise SignInRefused unless both are about the same person (OpenID Connect Core 1.0, section 5.3.2).
+    Raise SignInRefused unless token and answer are about the same person (OpenID Connect Core 1.0, section 5.3.2).
     """
     if not isinstance(userinfo, dict) or userinfo.get("sub") != claims["sub"]:
         raise SignInRefused("userinfo", gettext("The provider’s UserInfo is about somebody else."))
@@ -84,7 +84,7 @@ def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]
 def _verify_token(
     token: object, keys: Mapping[str, Any], issuer: str, client_id: str, required: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the claims of a token that the issuer signed for the client. The caller must check its times."""
+    """Return the claims of a token that the issuer signed for the client. The caller must check the token's times."""
     if not isinstance(token, str) or len(token) > _LONGEST_TOKEN:
         raise SignInRefused("id-token", gettext("The provider sent no ID token."))
     try:
@@ -106,9 +106,9 @@ def _verify_token(
 
 
 def _key(id_token: str, keys: Mapping[str, Any]) -> Any:
-    """Return the key that the token names, or the only key if it names none.
+    """Return the key that the token names, or the only key if the token names none.
 
-    Raise PyJWTError, KeyError or ValueError.
+    Raise PyJWTError, KeyError or ValueError if there is no such key.
     """
     found = jwt.PyJWKSet.from_dict(dict(keys)).keys
     usable = [key for key in found if key.public_key_use in {None, "sig"}]

@@ -146,7 +146,7 @@ def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answ
 def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
     """Store the answer and return a handle that can be used once, within TAKEN_SECONDS.
 
-    The assertion is remembered. Raise SignInRefused if it was used before.
+    Remember the assertion, and raise SignInRefused if it was used before.
     """
     digest = hashlib.sha256(answer.assertion_id.encode()).digest()
     SeenAssertion.objects.filter(provider=provider, ends_at__lt=now).delete()
@@ -160,7 +160,7 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
 
 
 def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
-    """Return the request id and the identity that are stored under a handle, and delete them. Raise SignInRefused."""
+    """Return the request id and identity stored under a handle, and delete them. Raise SignInRefused without them."""
     stale = SignInRefused("state", gettext("This answer was used before, is too old, or was not asked for here."))
     try:
         pk = signing.loads(handle, salt=_SALT, max_age=TAKEN_SECONDS)

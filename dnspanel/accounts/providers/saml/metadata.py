@@ -34,7 +34,7 @@ class Described:
 
 
 def parse_metadata(xml: str, now: datetime) -> Described:
-    """Return the provider that the metadata describes. Raise BadMetadata unless it describes exactly one."""
+    """Return the provider that the metadata describes. Raise BadMetadata unless exactly one provider is described."""
     if len(xml) > LONGEST_METADATA:
         raise BadMetadata(gettext("At most {longest_metadata:,} characters.").format(longest_metadata=LONGEST_METADATA))
     try:

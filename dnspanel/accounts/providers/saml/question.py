@@ -38,7 +38,9 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         return url
 
     def state_of(self, request: HttpRequest, question: str) -> dict[str, Any]:
-        """Return the state that this browser's session stored for the request, and delete it. Raise SignInRefused."""
+        """Return and delete the state that this browser's session stored for the request. Raise SignInRefused without
+        one.
+        """
         try:
             state: dict[str, Any] = self.unstash_redirect_state(request, question)
         except PermissionDenied as exc:
