@@ -118,9 +118,9 @@ def rrset_page(
     At most 17 queries, six in a small zone.
 
     An RRset is shown if the filter finds it as published or as drafted. In a large zone, values that many names may
-    have are searched at a bounded number of names: the page has the last examined name, and more may follow even if the
-    page has few rows. A large zone whose names have no places yet is listed in canonical order. Raise TooManyToSort for
-    such a zone with `descending`.
+    have are searched at a bounded number of names. The page then has the last examined name, and more rows may follow
+    even if the page has few. A large zone whose natural order isn't stored yet is listed in canonical order. Raise
+    TooManyToSort for such a zone with `descending`.
     """
     if not finds_in(zone, filters.search):
         return RRsetPage((), "")
@@ -153,10 +153,7 @@ def rrset_page(
 def _first_published(
     zone: Zone, author: User, filters: RRsetFilter, start: StoredKey | None, limit: int, *, descending: bool
 ) -> Found | None:
-    """Return the first published RRsets that the filter finds, by name.
-
-    Return None if the zone is too large to sort them now.
-    """
+    """Return the first published RRsets that the filter finds, by name, or None if the zone is too large to sort."""
     rows = _filtered_rrsets(zone, author, filters)
     if zone.rrset_count <= display_order.LARGE:
         return Found(in_order(keys_of(rows), start, descending=descending)[:limit])
@@ -173,7 +170,7 @@ def _first_published(
 
 
 def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) -> set[StoredKey] | None:
-    """Return all RRsets of a large zone that the filter finds, or None if they may be many."""
+    """Return all RRsets of a large zone that the filter finds, or None if it may find many."""
     if filters.fits_all:
         return None
     terms = filters.search.terms
@@ -271,17 +268,17 @@ def sorted_rrset_page(
 
 
 def place_before(zone: Zone, name: str) -> str:
-    """Return the cursor of the editor page that begins at this name, or at the next one if the zone doesn't have it."""
+    """Return the cursor of the editor page that begins at this name, or at the next name if the zone lacks this one."""
     return _cursor_of((relative_key(name, zone.name), _BEFORE_ALL_TYPES))
 
 
 def place_behind(zone: Zone, key: Key, *, is_canonical: bool = False) -> str:
-    """Return the cursor of the editor page that begins after this RRset. `is_canonical` is the page's field."""
+    """Return the cursor of the editor page that begins after this RRset. `is_canonical` comes from the current page."""
     return f"{_CANONICAL if is_canonical else ''}{_cursor_of((relative_key(key[0], zone.name), key[1]))}"
 
 
 def finds_in(zone: Zone, search: Search) -> bool:
-    """Return True if the zone matches the terms of the search that concern only zones.
+    """Return True if the zone matches those terms of the search that concern only zones.
 
     One query, or none without such terms.
     """
@@ -359,7 +356,7 @@ def _cursor_of(key: StoredKey) -> str:
 
 
 def _cursor_key(after: str) -> StoredKey | None:
-    """Parse the key in a cursor. Return None, which means the beginning, if it is invalid."""
+    """Parse the key in a cursor. Return None, which means the beginning, if the cursor is invalid."""
     owner_key, _, type_ = after.partition("-")
     try:
         return bytes.fromhex(owner_key), int(type_)

@@ -30,7 +30,7 @@ class Selection:
     def rows(self, *, zone: Zone, author: User) -> Iterator[RRsetRow]:
         """Yield the rows in the order of `rrset_page`, without RRsets that the author's draft deletes.
 
-        Raise TooMany.
+        Raise TooMany if more RRsets are selected than can be changed at once.
         """
         if len(self.keys) > MOST_SELECTED:
             raise TooMany
@@ -71,7 +71,7 @@ class Outcome:
 def outcome_of(*, act: Act, selection: Selection, zone: Zone, author: User) -> Outcome:
     """Return the result of the act for all selected RRsets.
 
-    RRsets that the author is not allowed to change in this way are refused. Raise TooMany.
+    RRsets that the author is not allowed to change in this way are refused. Raise TooMany as `Selection.rows` does.
     """
     outcome = Outcome()
     for row in selection.rows(zone=zone, author=author):

@@ -36,7 +36,7 @@ class MarkedZones:
 
 
 def pin(*, zone: Zone, person: User) -> None:
-    """Pin the zone at the first place. If there are more than MOST_PINNED, unpin the oldest."""
+    """Pin the zone in first place. If there are more than MOST_PINNED, unpin the zone that was pinned first."""
     _execute(_PIN, zone, person, MOST_PINNED)
 
 
@@ -46,7 +46,7 @@ def unpin(*, zone: Zone, person: User) -> None:
 
 
 def note_visit(*, zone: Zone, person: User) -> None:
-    """Store the zone as the last one that the person opened. Write nothing if it is the last one already."""
+    """Store the zone as the one that the person opened last. Write nothing if this is stored already."""
     _execute(_NOTE, zone, person, MOST_RECENT)
 
 

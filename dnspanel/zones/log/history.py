@@ -117,7 +117,7 @@ def _records(rrset: RRset | None) -> dict[tuple[str, bool], None]:
 def revisions_below(
     zone: Zone, before: int | None, limit: int, filters: HistoryFilters = EVERY_REVISION, down_to: int = 1
 ) -> list[HistoryRow]:
-    """Return the newest filtered revisions with numbers from `down_to` to below `before` (None: no bound)."""
+    """Return the newest filtered revisions with numbers from `down_to` to just below `before` (None: no bound)."""
     people = ("publication__author", "publication__token")
     revisions = Revision.objects.filter(zone=zone, number__gte=down_to).select_related(*people).order_by("-number")
     if before is not None:

@@ -1,7 +1,7 @@
 """Publications by everyone, newest first, in the zones that a person is allowed to see.
 
 The log is read backwards by primary key. If zones or authors are filtered out, a page examines a limited number of
-publications and says how far back it searched.
+publications and contains the time that the search went back to.
 """
 
 from collections.abc import Mapping, Sequence
@@ -113,7 +113,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The filtered publications. `is_dense` is true if most of the log matches or an index finds the matches."""
+    """The filtered publications. `is_dense` is True if most of the log matches, or if an index finds the matches."""
 
     publications: QuerySet[Publication]
     is_dense: bool

@@ -2,7 +2,7 @@
 
 After a restored backup, or a failover that lost the last second, the same sequence could go to a second publication
 with other content. A hold prevents that in the one statement that allocates sequences
-(`sequence_log.append_publication`). Without a hold it costs nothing. Only a person's decision ends it
+(`sequence_log.append_publication`). Without a hold this costs nothing. Only a person's decision ends a hold
 (`zones.publishing.epoch`).
 """
 

@@ -129,13 +129,14 @@ def append_publication(
 ) -> Publication:
     """Append a publication to the log, create each zone's new revision, and wake the workers on commit.
 
-    All publications use this function. So it enforces approval rules and freezes (with `passage`) and publish hooks
-    (with the answers in `publish_hooks`). A system right in `under` can exempt the act from them. The author None is
-    not exempt. Raise ApprovalNeeded, Frozen or HookRefused. Raise Locked if a lock forbids a new zone.
+    All publications use this function. So this function enforces approval rules and freezes (with `passage`) and
+    publish hooks (with the answers in `publish_hooks`). A system right in `under` can exempt the act from these checks.
+    The author None is not exempt. Raise ApprovalNeeded, Frozen or HookRefused. Raise Locked if a lock forbids a new
+    zone.
 
     This call must be the last step of a transaction, since every other publisher waits until the commit. Raise
     IntegrityError if `form_id` was used by an earlier publication. Raise PublishingOnHold while publishing is on hold.
-    In this case the statement that allocates the sequence writes nothing.
+    During a hold, the statement that allocates the sequence writes nothing.
     """
     author, now = acting.author, acting.now
     parameters = _parameters(revisions, acting)
@@ -198,7 +199,7 @@ def _new_publication(sequence: int, epoch: UUID, acting: Acting) -> Publication:
 
 
 def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
-    """Describe revisions for the approval rules. `publish_guards` decides which rules apply to a zone."""
+    """Describe revisions for the approval rules, so that `publish_guards` can decide which rules apply to a zone."""
     changed = [types_changed(r.changes) for r in revisions if r.kind == RevisionKind.CHANGE]
     return {
         "is_coming": any(r.kind in publish_guards.COMING for r in revisions),
@@ -220,10 +221,11 @@ def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | Non
 
 
 def join_parts(publications: Sequence[Publication]) -> None:
-    """Store that these publications, in this order, are parts of one write. Include the parts that they already have.
+    """Store that these publications, in this order, are parts of one write. Earlier parts of these publications are
+    included.
 
-    Call this function in the transaction of the newest publication. If more publications will follow, call it with the
-    first one too.
+    Call this function in the transaction of the newest publication. If more publications will follow, also call it with
+    only the first one.
     """
     first = publications[0].part_of or publications[0].sequence
     joined = {publication.part_of for publication in publications} - {None, first}
@@ -236,8 +238,8 @@ def join_parts(publications: Sequence[Publication]) -> None:
 def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:
     """Return the publication of the form's first submission. Raise `otherwise` if there was none.
 
-    Call this function only after a failure, since a second submission always fails. The result is that of the first
-    submission, regardless of the failure.
+    Call this function only after a failure, since a second submission always fails. The first submission's publication
+    is returned regardless of the failure.
     """
     first = Publication.objects.filter(form_id=form_id).first() if form_id else None
     if first is None:

@@ -43,7 +43,7 @@ _ROW_IDS = "SELECT nextval('zones_signing_row_id') FROM generate_series(1, %s)"
 
 
 class Decided(Protocol):
-    """A callback that runs in the transaction of each publication. `is_last` is true for the last one."""
+    """A callback that runs in the transaction of each publication. `is_last` is True for the last publication."""
 
     def __call__(self, *, is_last: bool) -> object: ...
 
@@ -67,10 +67,10 @@ def change_signing(
     `decide` gets the zone and its current signing state. It can be called more than once, and can create and delete
     keys.
 
-    Return the publications, or none if nothing changes. For a form that was submitted before, return its last
-    publication. Several publications are parts of one write. `in_transaction` runs in the transaction of the first
-    publication, even if nothing changes. `decided` runs in the transaction of each publication, after `decide` was
-    called for all zones.
+    Return the publications, or none if nothing changes. For a form that was submitted before, return the last
+    publication of that submission. Several publications are parts of one write. `in_transaction` runs in the
+    transaction of the first publication, even if nothing changes. `decided` runs in the transaction of each
+    publication, after `decide` was called for all zones.
 
     Raise Unknown for a deleted zone, RightMissing, and the errors of `decide`.
     """
@@ -217,7 +217,7 @@ def record_states(changes: Sequence[tuple[int, int, SigningState | None, Signing
 
 
 def record_ends(ends: Mapping[int, datetime | None]) -> None:
-    """Store when each zone's first imported signature expires, by zone id (None: no such signatures)."""
+    """Store by zone id when the first imported signature of each zone expires (None: no such signatures)."""
     rows = [Signing(zone_id=zone_id, signatures_end=end) for zone_id, end in ends.items()]
     Signing.objects.bulk_update(rows, ["signatures_end"], batch_size=1_000)
 

@@ -2,8 +2,8 @@
 
 Models store and constrain data. Only modules with the tag *Verbs* write it, such as `bulk`, `edit`, `draft`,
 `named_drafts` and `revision`. A row's references always exist, and dependent rows are deleted with the row. If
-`db_constraint` is off, triggers check that once per statement (migration 0003), because a foreign key costs a query for
-each row.
+`db_constraint` is off, triggers check the references once per statement (migration 0003), because a foreign key costs a
+query for each row.
 """
 
 from dnspanel.zones.models.audit import AuditChain, AuditLink

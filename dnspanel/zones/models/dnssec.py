@@ -145,7 +145,7 @@ class Rollover(models.Model):
 
 
 class AcceptedBreak(models.Model):
-    """A publication that a person accepted although it breaks DNSSEC validation. The publisher passes it."""
+    """A publication that a person accepted although it breaks DNSSEC validation, so that the publisher lets it pass."""
 
     publication = models.OneToOneField(
         Publication, primary_key=True, on_delete=models.CASCADE, related_name="accepted_break"

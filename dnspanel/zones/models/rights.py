@@ -55,7 +55,7 @@ class TsigAct(models.TextChoices):
 
 
 class TsigPermission(models.Model):
-    """A zone's permission for TSIG keys of this name, within the keys' own limits. `tsig_permissions` writes it."""
+    """A zone's permission for TSIG keys with this name, within the limits of each key. `tsig_permissions` writes it."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     act = models.CharField(max_length=8, choices=TsigAct)

@@ -10,7 +10,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class NamePlace(models.Model):
-    """The place of a name of a large zone in natural order. `display_order` writes it after publications.
+    """The place of a name in the natural order of a large zone. `display_order` writes it after publications.
 
     A name that no longer has RRsets may still have a row.
     """

@@ -68,9 +68,9 @@ class TemplateVersion(models.Model):
 class TemplateLink(models.Model):
     """The link of a zone to a template: the zone has the records that this version creates from these values.
 
-    If an update was only put into a draft, the zone can still have an earlier state. `before` lists these states as
-    `{"version", "values"}`, or `{}` for no records, until the draft is published. It is null after the panel itself
-    published this version for the zone.
+    If an update was only put into a draft, the zone can still have an earlier state. Until the draft is published,
+    `before` lists the possible states as `{"version", "values"}`, or `{}` for no records. `before` is null after the
+    panel itself published this version for the zone.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
@@ -85,7 +85,7 @@ class TemplateLink(models.Model):
 
 
 class KeptAddresses(models.Model):
-    """Server names in this zone whose A and AAAA follow the addresses of nodes, with the person who set this up.
+    """Server names in this zone whose A and AAAA follow the addresses of nodes, and the person who chose this.
 
     The newest version of the set has the names and nodes. `transfer.zone_templates.vanity` writes the row.
     """

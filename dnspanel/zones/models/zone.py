@@ -133,7 +133,7 @@ PRODUCERS = Q(is_catalog=True, transferred_from="")
 
 
 class LastSerial(models.Model):
-    """The serial that the last zone with a name had when it was deleted. A new zone with the name begins above it.
+    """The serial of a name's last zone when that zone was deleted. A new zone with the name begins above this serial.
 
     The row stays after the zone leaves the trash, because secondaries keep their copy until it expires.
     """
@@ -151,7 +151,7 @@ class LastSerial(models.Model):
 
 
 class ZoneDefaults(models.Model):
-    """The initial form values for new zones. `zone_defaults` writes the single row. Without it, settings apply."""
+    """The initial form values for new zones. `zone_defaults` writes the single row. Without a row, settings apply."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     nameservers = ArrayField(models.TextField())

@@ -95,9 +95,9 @@ def refuse_names(
 ) -> None:
     """Raise NamesRefused if the author isn't allowed to make zones with these names live.
 
-    `own` has the ids of these zones, if they exist already. A DS above one of the zones must match one of its keys. A
-    DS in one of the zones must match a key of the zone below. For names that the same publication will sign (`signed`),
-    call `refuse_broken` after signing.
+    `own` has the ids of these zones, if they exist already. A DS above one of the zones must match one of that zone's
+    keys. A DS in one of the zones must match a key of the zone below. For names that the same publication will sign
+    (`signed`), call `refuse_broken` after signing.
 
     Call this function in the transaction that makes the zones live, after they are written to their table and before
     the log. Authors who need rights over other zones then take turns until they commit. If two authors create a zone
@@ -159,7 +159,7 @@ def take_turns(author: Author) -> None:
 
 
 def lock_names() -> None:
-    """Take the lock for authors who need rights over other zones to make names live. It is released at the commit."""
+    """Lock the names against other authors who need rights over other zones to make names live, until the commit."""
     with connection.cursor() as cursor:
         cursor.execute(_IN_ORDER)
 
@@ -171,7 +171,7 @@ def is_unbounded(author: Author) -> bool:
 
 
 def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
-    """Return, by name, why no author is allowed to have a zone with it. Allowed names are left out."""
+    """Return, by name, why no author is allowed to create a zone with that name. Allowed names are left out."""
     suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     refused: dict[str, NameRefused] = {}
     for name in zone_names:
@@ -186,7 +186,7 @@ def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
 def refusals_by_others(
     *, zone_names: Sequence[str], author: Author, own: Collection[int] = ()
 ) -> dict[str, NameOfOthers]:
-    """Return by name which other people's zones conflict with these names. Needs two queries for any number of names.
+    """Return, by name, the other people's zone that conflicts with the name. Needs two queries for any number of names.
 
     The closest zone above and every zone below conflict, unless the author is allowed to change all records of that
     zone. The message only names the zone to people who are allowed to see it.
@@ -205,7 +205,7 @@ def refusals_by_others(
 
 
 def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
-    """Return the closest live zone above each name, if any, except zones `without` (ids). One query."""
+    """Return, by name, the closest live zone above it, if any. Ignore the zones `without` (ids). One query."""
     parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
     living = ids_of_living({at for chain in chains.values() for at in chain})
@@ -286,7 +286,8 @@ def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, 
 
 
 def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
-    """Return the zone's RRsets that are never answered, as in `shadowed_rrsets`, and True if more are possible.
+    """Return the zone's RRsets that are never answered, as in `shadowed_rrsets`, and True if there may be more such
+    RRsets.
 
     Only some zones below the zone, and the first RRsets at and below each, are examined. Needs at most four queries.
     """
@@ -358,7 +359,7 @@ def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict
 
 
 def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """Return the closest zone above each name if the author isn't allowed to change all of its records."""
+    """Return the closest zone above each name, unless the author is allowed to change all records of that zone."""
     chains = {name: _with_those_above(name)[1:] for name in zone_names}
     may_change, parameters = _may_change(author)
     parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
@@ -371,7 +372,7 @@ def _others_above(zone_names: Sequence[str], own: Collection[int], author: Autho
 
 
 def _others_below(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """Return, for each name, one zone below it (if any) that the author isn't allowed to change completely."""
+    """Return, for each name, a zone below it where the author isn't allowed to change all records, if one exists."""
     may_change, parameters = _may_change(author)
     found = _below(zone_names, may_change, parameters | {"own": list(own), "limit": 1})
     return {name: ("above", zone_id, below) for name, zone_id, below in found}
@@ -413,7 +414,9 @@ def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
 
 
 def _reach(actor: Actor) -> Iterable[tuple[list[int], list[int], list[str]]]:
-    """Yield the zones, teams and tags with an unlimited grant, for each layer and each right to change records."""
+    """Yield the zones, teams and tags with an unlimited grant, for each layer of rights and each right to change
+    records.
+    """
     found = set()
     for layer in actor.layers:
         for right in RECORD_RIGHTS:

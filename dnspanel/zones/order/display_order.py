@@ -1,7 +1,8 @@
 """The natural order of names in large zones, stored shortly after publications. Verbs.
 
 A small zone is sorted when a person opens it. For a large zone, a worker stores the place of each name. So a page is
-read along an index, and publishing doesn't cost more. The reader (`by_name`) inserts names that changed since.
+read along an index, and publishing isn't slower. The reader (`by_name`) inserts names that changed since the places
+were stored.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -28,13 +29,13 @@ _COPY = "COPY zones_nameplace (zone_id, place, owner_key) FROM STDIN"
 
 
 def place_names(zone_ids: Collection[int]) -> None:
-    """Store the places of all names in the large zones among these. Delete the places of the other zones."""
+    """Store the places of all names in those of the zones that are large. Delete the places of the other zones."""
     NamePlace.objects.filter(zone__in=zone_ids).delete()
     _place_large(zone_ids)
 
 
 def place_changed(zone_id: int, keys: Sequence[bytes]) -> None:
-    """Store the places of the names that have RRsets. Delete the places of names without RRsets."""
+    """Store the places of those names that have RRsets. Delete the places of the other names."""
     if not NamePlace.objects.filter(zone=zone_id).exists():
         _place_large([zone_id])
         return

@@ -18,7 +18,7 @@ class SortOrder(Generic[Column]):
 
     @classmethod
     def of_url(cls, text: str, columns: type[Column], otherwise: Self) -> Self:
-        """Parse a sort order from a URL, such as `-name` for descending. Return `otherwise` if it is invalid."""
+        """Parse a sort order from a URL, such as `-name` for descending. Return `otherwise` if the text is invalid."""
         try:
             return cls(columns(text.removeprefix("-")), text.startswith("-"))
         except ValueError:
@@ -49,7 +49,7 @@ class SortOrder(Generic[Column]):
 
 
 def number_in(text: str | bytes, below: int) -> int:
-    """Parse a number in a cursor. Raise ValueError if the text isn't a number from 0 to below `below`."""
+    """Parse a number in a cursor. Raise ValueError if the text isn't a number of at least 0 and less than `below`."""
     number = int(text)
     if not 0 <= number < below:
         raise ValueError(number)

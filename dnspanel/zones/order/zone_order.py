@@ -1,12 +1,12 @@
 """The sort orders of zone lists. Each order is total, so that a page can continue at a zone.
 
-By name, zones have natural order. With another column, zones with the same value have alphabetical order. The natural
-sort key is the last column in a zone's row, and reading that far in each row takes half as long again.
+By name, zones are in natural order. By another column, zones with the same value are in alphabetical order, because the
+natural sort key is the last column in a zone's row, and reading it takes half as long again.
 
 Only the name has an index. No index covers values that a publication writes into a zone's row, so that PostgreSQL
 writes the new row next to the old one and updates no index. So the first zones by another column are selected from all
 zones that a person sees. This takes 65 ms for 263,238 zones, and half of the time is comparing. For people who see all
-zones, a 1% sample gives a bound at its tenth zone. Only zones up to this bound are compared, in 41 ms. If these don't
+zones, a 1% sample gives a bound at its tenth zone. Only zones up to this bound are compared, in 41 ms. If they don't
 fill a page, all zones are compared. When sorting by author or team, zones without an author or team are read by name if
 the sample has ten of them.
 """
@@ -133,7 +133,7 @@ def _first(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
 
 
 def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
-    """Return the first zones, up to a bound from a sample. Without a suitable bound, return fewer."""
+    """Return the first zones, up to a bound from a sample. Without a suitable bound, return fewer than `limit`."""
     if order.column not in _NAMED:
         way = "DESC" if order.descending else "ASC"
         sampled = _tenth_of_sample(_KEYS[order.column][0], f"ORDER BY 1 {way}")
@@ -163,7 +163,7 @@ def _tenth_of_sample(column: str, rest: str) -> tuple[Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Ranks:
-    """The alphabetical ranks of people's or teams' names. The first name is for zones without a person or team.
+    """The alphabetical ranks of people's or teams' names. The first rank is for zones without a person or team.
 
     For 263,238 zones, comparing ranks takes half as long as comparing names.
     """
@@ -229,7 +229,7 @@ def _cursor(row: _Row) -> str:
 
 
 def _place(after: str, read: Callable[[str], Any]) -> tuple[Any, str] | None:
-    """Parse the sort value and zone name of a cursor. Return None if it is invalid."""
+    """Parse the sort value and zone name of a cursor. Return None if the cursor is invalid."""
     key, space, name = after.rpartition(" ")
     if not space:
         return None

@@ -31,9 +31,9 @@ _MOST_RRSETS = 1_000  # of a zone that is to go
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The changes of a zone, its RRsets before them (at least at the changed names), and names that child zones answer.
+    """The changes of a zone, the zone's RRsets before the changes (at least at the changed names), and `answered_by`.
 
-    `answered_by` has the child zone for each owner name and target of the changes that it answers for.
+    `answered_by` has, for owner names and targets of the changes, the child zone that answers for the name.
     """
 
     zone: Zone
@@ -44,7 +44,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """An RRset that points at a name, and its zone. Both are None if the person is not allowed to see them."""
+    """An RRset that points at a name, with the RRset's zone. Both are None if the person is not allowed to see them."""
 
     target: str
     zone: Zone | None = None
@@ -87,9 +87,9 @@ def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterat
 
 
 def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
-    """Return the records of other zones that point at names of this zone, and True if there may be more.
+    """Return the records of other zones that point at names of this zone, and True if there may be more records.
 
-    A page shows them before the zone is deleted. Only the first names of the zone are examined.
+    A page shows these records before the zone is deleted. Only the first names of the zone are examined.
     """
     first = store_rrsets.rrsets_within(zone.pk, zone.name, [zone.name], _MOST_RRSETS + 1)
     inside = list(dict.fromkeys(rrset.name for rrset in first[:_MOST_RRSETS]))
@@ -116,7 +116,7 @@ class _Seen:
             self._of_zone = {pk: access.visibility_of(person, zone) for pk, zone in self._zones.items()}
 
     def zone_of(self, zone_id: int, rrset: RRset) -> Zone | None:
-        """Return the zone if the person can see this RRset of it, or None."""
+        """Return the zone if the person can see this RRset in it, else None."""
         sees = self._of_zone.get(zone_id)
         return self._zones.get(zone_id) if sees is None or sees(rrset.name, rrset.type) else None
 
@@ -163,7 +163,7 @@ def _leading_out(
 
 
 def _names_hidden_from(closest: Mapping[str, Zone], person: Person) -> set[str]:
-    """Return the names whose records the person's token must not show, although the token can see their zones.
+    """Return the names whose zones the person's token can see, but whose records it cannot.
 
     `closest` is {name: zone}.
     """

@@ -1,7 +1,7 @@
 """The guard that holds a deletion of many zones until a person confirms it.
 
-The deletion may come from a faulty script, an empty list or a mistake. The guard of `plan` does the same for RRsets
-inside one zone.
+The deletion may come from a faulty script, an empty list or a mistake. The guard in `plan` does the same for the RRsets
+of one zone.
 """
 
 from collections.abc import Collection
@@ -29,8 +29,8 @@ def refuse_mass_deletion(
     """Raise MassDeletion if deleting `count` more zones would be too many in a short time.
 
     `names` are the names of the zones, if they are known. `zones` selects the zones, so that the error can list them.
-    The guard counts names that no longer have a zone: a client that creates and deletes the same zone repeatedly, for a
-    test, is not held. The guard does not apply to the panel itself, or to tokens that are allowed to delete many zones.
+    The guard counts names that no longer have a zone. So a test client that repeatedly creates and deletes the same
+    zone is not held. The guard does not apply to the panel itself, or to tokens that are allowed to delete many zones.
     """
     if is_unguarded(author):
         return
@@ -56,7 +56,7 @@ def refuse_mass_deletion(
 def is_unguarded(author: Author) -> bool:
     """Return True if the guard does not apply: to the panel itself, or to a token that can delete many zones.
 
-    The token itself (`deletes_many`) or the setting TOKENS_DELETE_MANY allows that.
+    Such deletions are allowed by the token (`deletes_many`) or by the setting TOKENS_DELETE_MANY.
     """
     token = token_of(author)
     return author is None or (token is not None and (token.deletes_many or settings.TOKENS_DELETE_MANY))

@@ -69,7 +69,7 @@ def _tags(typed: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fitting(tags: Sequence[str], rrset: RRset) -> tuple[str, ...]:
-    """Return the tags. Raise BadRRset if they are too many for one RRset."""
+    """Return the tags. Raise BadRRset if the tags are too many for one RRset."""
     try:
         return rrset_tags(tags)
     except ValueError as exc:
@@ -135,7 +135,7 @@ def _check_texts(texts: Sequence[str]) -> Sequence[str]:
 
 
 def delete(rrset: RRset) -> RRset | None:
-    """Delete the RRset, unless it is a SOA. This function is an act."""
+    """Return None, which deletes the RRset, but return a SOA unchanged. This function is an act."""
     return rrset if rrset.type == rdtypes.SOA else None
 
 
@@ -144,9 +144,9 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
 
     With `is_pattern`, replace each value that matches the pattern.
 
-    The nth star of the replacement is the text matched by the nth star of the pattern. Values are compared as stored,
-    names without regard to case. The results are parsed as if typed. Raise ValueError for a text that is empty or
-    longer than LONGEST_TEXT, and for a pattern with more than MOST_STARS stars, or fewer than its replacement has.
+    The nth star of the replacement becomes the text that the nth star of the pattern matched. Values are compared as
+    stored, names without regard to case. The results are parsed as if typed. Raise ValueError for a text that is empty
+    or longer than LONGEST_TEXT, and for a pattern with more than MOST_STARS stars, or fewer than its replacement has.
     """
     if not find or max(len(find), len(replacement)) > LONGEST_TEXT:
         raise ValueError(

@@ -20,7 +20,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An RRset that a draft changes and that others have changed since, from `change.before` to `theirs`."""
+    """An RRset that a draft changes, and that others changed from `change.before` to `theirs` in between."""
 
     zone_name: str
     change: Change
@@ -40,8 +40,7 @@ class Merged:
 def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
     """Merge each edit with the zone's current content. In the result, changes begin from the current content.
 
-    Different SOA serials, or names in rdata that differ only in case, are not a conflict. But the author can change
-    the case.
+    Different SOA serials, or names in rdata that differ only in case, are not a conflict. The author's case is applied.
     """
     apply, already_so, conflicts = [], [], []
     for edit in edits:

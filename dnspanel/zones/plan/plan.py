@@ -100,9 +100,9 @@ def plan_zones(
 ) -> tuple[ZonePlan, ...]:
     """Plan the changes of each zone, in the given order. Read RRsets that are not in `seen`. Write nothing.
 
-    `edits` is {zone id: (zone, edits)}. With `with_rules` False, a plan has no violations and no guard: for pieces of a
-    change that was checked as a whole. Zones (by id) in `dropping` lose their original signatures and can change.
-    Messages mention other zones only if the author can see them.
+    `edits` is {zone id: (zone, edits)}. With `with_rules` False, a plan has no violations and no guard. This is for
+    pieces of a change that was checked as a whole. Zones (by id) in `dropping` lose their original signatures and can
+    change. Messages mention other zones only if the author can see them.
     """
     known = seen or {}
     unseen = {}
@@ -143,7 +143,7 @@ _NOTHING = Seen((), {})
 
 
 def _with_violations(plan: ZonePlan, more: Iterable[Violation]) -> ZonePlan:
-    """Return the plan with more violations, errors first. Skip violations that it has already."""
+    """Return the plan with more violations, errors first. Skip violations that the plan has already."""
     known = {(each.code, each.name, each.type) for each in plan.violations}
     new = [each for each in more if (each.code, each.name, each.type) not in known]
     return replace(plan, violations=in_order([*plan.violations, *new])) if new else plan
@@ -158,7 +158,7 @@ def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
 
 
 def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dict[str, dict[str, str]]:
-    """Return, by zone name, the edits' names and targets that other zones answer for, each with that zone.
+    """Return, by zone name, those names and targets of the edits that other zones answer for, with the other zone.
 
     One query.
     """
@@ -300,7 +300,7 @@ def _breaking_ds(merged: Merged) -> list[Violation]:
 
 
 def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
-    """Yield errors for apex key records that the panel makes itself, and for unsuitable DNSKEYs of other signers."""
+    """Yield errors for apex key records that the panel generates itself, and for other signers' unsuitable DNSKEYs."""
     touched = [c for c in merged.apply if c.name == zone.name and c.type in OF_KEYS and c.after is not None]
     if not touched:
         return
@@ -346,7 +346,7 @@ def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
 def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, list[RRset]]:
     """Return the aliases that clients need in order to find the RRsets behind them.
 
-    Few publications have any; these need a query for each step of the chain.
+    Few publications have such RRsets. They need a query for each step of the chain.
     """
     ends = {}
     for zone_id, of_zone in merged.items():

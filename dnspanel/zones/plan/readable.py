@@ -1,7 +1,7 @@
 """The check of values that are served again unedited: from the trash, from an undo, or from another zone.
 
-The rules for edits don't check such values. Even if every node could read a value when it was published, a current node
-may not be able to (`unreadable`).
+The rules for edits don't check such values. A value that every node could read when it was published may be unreadable
+for a current node (`unreadable`).
 """
 
 from collections.abc import Iterable

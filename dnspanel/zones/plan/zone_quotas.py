@@ -39,7 +39,7 @@ def refuse_zones(author: Author, team: Team | None, added: int) -> None:
 def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -> None:
     """Raise QuotaExceeded if `added` more existing zones are too many for this person or this team.
 
-    Used for a zone that is restored from the trash, and for zones that move to a team.
+    Call this function for a zone that is restored from the trash, and for zones that move to a team.
     """
     own = () if creator is None else (holder_of(creator),)
     of_team = () if team is None else (holder_of(team),)
@@ -47,7 +47,7 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
 
 
 def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
-    """Return, by zone id, why the author cannot restore a zone from the trash: too many zones, or a zone too large.
+    """Return, by zone id, why the author cannot restore zones from the trash: too many zones, or a too large zone.
 
     Each zone counts toward the quotas of its creator and its team, in the given order. Until the transaction ends,
     others cannot add zones for the same people and teams. Creators and teams must be loaded with the zones.
@@ -82,12 +82,12 @@ def zones_left(team: Team) -> int | None:
 
 
 def zone_count(holder: Holder, most: int) -> int:
-    """Count the zones that a person created, or that a team has, without the trash, up to `most`."""
+    """Count the zones, outside the trash, that a person created or that a team has. Stop at `most`."""
     return _zones_of(holder).filter(deleted_at=None)[:most].count()
 
 
 def _room_taken(holder: Holder, most: int) -> int:
-    """Return the number of zones, or half of the number including the trash if that is more.
+    """Return the larger of two numbers: the zones outside the trash, or half of all zones including the trash.
 
     After deleting a zone, a person can immediately create another. But repeating that must not fill the disk, because a
     zone uses space while it is in the trash.
@@ -102,7 +102,7 @@ def _zones_of(holder: Holder) -> "QuerySet[Zone]":
 
 
 def refuse_rrsets(author: Author, team: Team | None, counts: Iterable[tuple[str, int]]) -> None:
-    """Raise QuotaExceeded for the first new zone, given as name and number of RRsets, that is too large."""
+    """Raise QuotaExceeded for the first new zone with too many RRsets. `counts` has names and numbers of RRsets."""
     limits = _limits(author, None if team is None else holder_of(team)) if author is not None else ()
     for name, count in counts:
         if reason := _size_refusal(limits, name, 0, count):
@@ -115,13 +115,13 @@ def refuse_growth(author: Author, plans: Sequence[ZonePlan]) -> None:
 
 
 def refuse_larger(author: Author, growth: Iterable[tuple[Zone, int]]) -> None:
-    """Raise QuotaExceeded for the first zone that becomes too large with its number of new RRsets."""
+    """Raise QuotaExceeded for the first zone that would have too many RRsets. `growth` has the number of new RRsets."""
     for reason in growing_too_large(author, growth).values():
         raise QuotaExceeded(reason)
 
 
 def growing_too_large(author: Author, growth: Iterable[tuple[Zone, int]]) -> dict[int, str]:
-    """Return, by zone id, why a zone cannot get its number of new RRsets."""
+    """Return, by zone id, why a zone cannot grow by its number of RRsets in `growth`."""
     return _too_large(author, ((zone, zone.rrset_count, added) for zone, added in growth))
 
 
@@ -183,7 +183,9 @@ def operation_count(user_id: int, most: int) -> int:
 
 
 def refuse_named_draft(author: Author) -> None:
-    """Raise QuotaExceeded if one more named draft is too many for the author, or for a team whose quota binds them."""
+    """Raise QuotaExceeded if one more named draft is too many for the author, or for a team with a quota on its
+    members.
+    """
     refuse_beyond(holders_for(author), Kind.DRAFTS, added=1, count=named_draft_count, refusal=QuotaExceeded)
 
 

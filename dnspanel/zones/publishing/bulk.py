@@ -139,10 +139,10 @@ def change_zones(
 
     Also return the ids of skipped zones: deleted, no longer at their base revision, locked for these changes, or with
     their primary elsewhere. Equal RRsets are not written, and a zone without differences gets no revision. Each SOA
-    gets a higher serial: that of the new SOA if it is higher. In a presigned zone, the SOA is exactly the new one. With
-    `by_transfer`, only zones with their primary elsewhere change, and their SOA is exactly the new one too; nodes that
-    don't have such a zone get it. A zone never loses its SOA. Raise QuotaExceeded if a zone becomes too large, and
-    IntegrityError if the database refuses a row. The caller checks the rules.
+    gets a higher serial: the new SOA's own serial if that is higher. In a presigned zone, the SOA is exactly the new
+    one. With `by_transfer`, only zones with their primary elsewhere change. Such a zone also gets exactly the new SOA,
+    and nodes that don't have the zone get it. A zone never loses its SOA. Raise QuotaExceeded if a zone becomes too
+    large, and IntegrityError if the database refuses a row. The caller checks the rules.
     """
     by_zone = {change.zone_id: change for change in changes}
 
@@ -215,10 +215,10 @@ def delete_zones(
 
 
 def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
-    """Move locked zones to the trash, and delete the operations of drafts on these zones.
+    """Move locked zones to the trash, and delete drafts' operations on these zones. Return each zone's last revision.
 
-    Store the last serials, so that a later zone with the same name begins above them. Return the last revision of each
-    zone; `append_publication` must follow in the same transaction.
+    Store the last serials, so that a later zone with the same name begins above them. `append_publication` must follow
+    in the same transaction.
     """
     by_id = {zone.pk: zone for zone in zones}
     Operation.objects.filter(zone__in=list(by_id)).delete()
@@ -239,11 +239,11 @@ def undo_zone_changes(
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
     """Undo the changes of the publication `sequence` in one publication, except RRsets that changed since.
 
-    Also return the skipped RRsets (zone name, name, type): changed since; names where the old value would be a CNAME
-    next to other data; DS that would break a zone here; values that some node can't read now; locked RRsets; and all
-    RRsets of zones with an approval rule, a freeze or a quota, in the trash, with their primary elsewhere (except for
-    the panel itself), or presigned. RRsets that are already undone are not written, so a second undo changes nothing.
-    Zones that the publication created or deleted are not examined.
+    Also return the skipped RRsets as (zone name, name, type). Skipped are RRsets that changed since, CNAMEs that would
+    be next to other data, DS that would break a zone here, values that some node can't read now, and locked RRsets.
+    Also skipped are all RRsets of zones that have an approval rule, a freeze or a quota, are in the trash or presigned,
+    or have their primary elsewhere (unless the panel itself acts). RRsets that are already undone are not written, so a
+    second undo changes nothing. Zones that the publication created or deleted are not examined.
     """
 
     def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:

@@ -44,7 +44,7 @@ class Content:
 def move_to_zone(rrset: RRset, source: str, target: str) -> RRset:
     """Move the RRset from one zone to another: names inside the source become names inside the target.
 
-    Raise BadName if one is too long.
+    Raise BadName if a new name is too long.
     """
 
     def rename(old: str) -> str:
@@ -94,11 +94,11 @@ def clone_zone(
 ) -> Publication:
     """Create zones with these canonical names and the source's records, all in one publication or none.
 
-    Published RRsets are copied with comments and disabled values, the default TTL, and the rules for how the serial
-    moves. Names inside the source become names inside the new zone, as owners and as targets. Keys, signatures and DS
-    are not copied, because they belong to one name. Each zone begins with its own serial, and is signed from the start
-    if its policy requires that. `with_tags` copies the tags, and needs the right to change the new zones' settings.
-    Raise the errors of `content_for_clones` and `edit.create_zones`.
+    Published RRsets are copied with comments and disabled values, the default TTL, and the rules for the serial. Names
+    inside the source become names inside the new zone, as owners and as targets. Keys, signatures and DS are not
+    copied, because they belong to one name. Each zone begins with its own serial, and is signed from the start if its
+    policy requires that. `with_tags` copies the tags, and needs the right to change the new zones' settings. Raise the
+    errors of `content_for_clones` and `edit.create_zones`.
     """
     content = content_for_clones(source=source, author=acting.author, count=len(zone_names))
 
@@ -117,5 +117,5 @@ def clone_zone(
 
 
 def is_of_one_name(rrset: RRset, zone: str) -> bool:
-    """Return True for keys, signatures and DS, which are wrong under any other name."""
+    """Return True for keys, signatures and DS, which are invalid under any other name."""
     return rrset.type in _OF_ONE_NAME or (rrset.type in _OF_KEYS and rrset.name == zone)

@@ -55,10 +55,10 @@ def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: dateti
 
 
 def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | None:
-    """Return the delegation of a zone in the closest zone above it, if this person is allowed to change that zone.
+    """Return the delegation of a zone in the closest zone above it, with the zone above.
 
     The delegation is the records that lead nowhere without the zone: its NS, DS and glue, and the CNAMEs of RFC 2317.
-    Return None if the zone above has none of them.
+    Return None if the zone above has no such record, or if this person is not allowed to change the zone above.
     """
     parent = delegating_zones(person, [zone_name]).get(zone_name)
     if parent is None:
@@ -79,7 +79,7 @@ def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | Non
 
 
 def draft_removal(*, parent: Zone, rrsets: Iterable[RRset], author: Drafter, now: datetime) -> int:
-    """Delete records of the parent zone in the author's draft. Return their number.
+    """Delete records of the parent zone in the author's draft. Return the number of deleted RRsets.
 
     Raise RightMissing, Unknown and QuotaExceeded.
     """
