@@ -78,7 +78,10 @@ def run() -> int:
 
 
 def requested_ports() -> dict[str, int]:
-    """Return the web port: PANEL_PORT if set, else the port of the last start, else 8000. Raise StackError."""
+    """Return the web port: PANEL_PORT if set, else the port of the last start, else 8000.
+
+    Raise StackError if PANEL_PORT isn't a port number.
+    """
     ports = dict(PORTS)
     chosen = os.environ.get("PANEL_PORT")
     if chosen is not None:

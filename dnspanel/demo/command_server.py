@@ -27,7 +27,7 @@ class Ended:
 
 
 def ask(path: Path, words: Sequence[str]) -> Ended | None:
-    """Run a command on the server and return its result, or None if there is no server or it refuses."""
+    """Run a command on the server and return its result, or None if there is no server or the server refuses."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         try:
             sock.connect(str(path))

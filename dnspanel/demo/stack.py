@@ -10,7 +10,7 @@ of the first one.
     proxy/            nginx, which listens on the web port and waits for slow clients
     nodes/ns1/ ...    a node each; ring0 is the private one that gets every publication first
     nodes/front1/     dnsdist before the public nodes, if the stack has a front
-    bin/dnspanel      the command line, for this panel
+    bin/dnspanel      the command-line client, for this panel
     log/              one file per process
 """
 
@@ -83,8 +83,8 @@ class StackShape:
 class Stack:
     """A stack in `directory`, as a context manager that starts and stops it.
 
-    Of `requested_ports`, the stack insists only on the web port. It uses the others if they are free. Further ports
-    come from `free_ports`. `environment` is added to the environment of every process.
+    Of `requested_ports`, only the web port must be free. The other requested ports are used if they are free. Further
+    ports come from `free_ports`. `environment` is added to the environment of every process.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Stack:
 
     @property
     def command_line(self) -> Path:
-        """The path of the command `dnspanel` that works with this panel."""
+        """The path of the command-line client `dnspanel` for this panel."""
         return self.directory / "bin" / cli_file.NAME
 
     @property
@@ -299,7 +299,7 @@ class Stack:
         proxy.write_configuration(self.directory / "proxy", port=self.ports["web"], web_socket=self.web_socket)
 
     def _keep_command_line(self) -> None:
-        """Write the command line program of this panel to the stack's `bin` directory."""
+        """Write the command-line client for this panel to the stack's `bin` directory."""
         unprivileged.make_directory(self.command_line.parent)
         unprivileged.write_program(self.command_line, cli_file.command_line(self.url))
 
@@ -318,7 +318,9 @@ class Stack:
         self._say("PostgreSQL and Redis are up.")
 
     def prepare_panel(self) -> None:
-        """Migrate the database and collect static files. PostgreSQL must be running. Raise StackError."""
+        """Migrate the database and collect static files. PostgreSQL must be running. Raise StackError if a command
+        fails.
+        """
         with ThreadPoolExecutor() as pool:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))
@@ -335,7 +337,7 @@ class Stack:
         self._wait("update", self.update_port)
 
     def _start_nodes(self) -> None:
-        """Enroll and start every node, and wait until it answers DNS and the panel."""
+        """Enroll and start all nodes, and wait until they answer DNS clients and the panel."""
         for node in self.servers:
             node.configure()
         if self.front:
@@ -351,7 +353,7 @@ class Stack:
             self._say("dnsdist before them is up.")
 
     def prepare_nodes(self) -> None:
-        """Enroll every node and create its LMDB files. The panel must be running. Raise StackError."""
+        """Enroll all nodes and create their LMDB files. The panel must be running. Raise StackError on failure."""
         self._say(self.manage("demo_fleet", str(self.directory)).strip())
         agent = [sys.executable, "-m", "replication.agent"]
         with ThreadPoolExecutor() as pool:
@@ -375,7 +377,9 @@ class Stack:
     # Commands in its environment
 
     def run(self, command: Sequence[str], *, stdin: str | None = None) -> str:
-        """Run a command as the stack's user, with the stack's environment. Return its output. Raise StackError."""
+        """Run a command as the stack's user in the stack's environment. Return its output. Raise StackError if it
+        fails.
+        """
         done = subprocess.run(
             [*unprivileged.prefix(), *command],
             env=self.env,
@@ -389,7 +393,7 @@ class Stack:
         return done.stdout
 
     def manage(self, *args: str) -> str:
-        """Run a management command and return its output. Raise StackError."""
+        """Run a management command and return its output. Raise StackError if the command fails."""
         command = ["manage.py", *args]
         ended = self.supervisor.run_command(command)
         if ended is None:
@@ -417,7 +421,9 @@ class Stack:
         return stored
 
     def _choose_ports(self) -> None:
-        """Choose the ports, if possible the same as at the last start, and store them. Raise PortTaken."""
+        """Choose the ports, if possible those of the last start, and store them. Raise PortTaken if a fixed port isn't
+        free.
+        """
         path = self.directory / "stack.json"
         chosen: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
         # Processes of a stack that was killed a moment ago may still be on their way out.
@@ -440,7 +446,10 @@ class Stack:
         self._ports = chosen
 
     def _lock_directory(self) -> IO[str]:
-        """Lock the directory until the returned file is closed. Raise StackError."""
+        """Lock the directory until the returned file is closed.
+
+        Raise StackError if a stack already runs in the directory, or if another user owns it.
+        """
         path = self.directory / "stack.lock"
         try:
             lock = path.open("a")

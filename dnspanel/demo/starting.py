@@ -1,4 +1,4 @@
-"""The wait for processes to start, with progress messages. If one fails, the error has the end of its log."""
+"""The wait for processes to start, with progress messages. Errors contain the end of the failed process's log."""
 
 import time
 from collections import Counter
@@ -33,7 +33,7 @@ class Starting:
         self._runs: dict[str, tuple[int, int]] = {}
 
     def wait(self, name: str, is_up: Callable[[], bool], *, seconds: float = LONGEST_START) -> None:
-        """Wait until the process is up. Raise NotUp if it takes longer, or if any process can't start."""
+        """Wait until the process is up. Raise NotUp after `seconds` seconds, or if any process can't start."""
         began = time.monotonic()
         next_look, next_progress = began, began + PROGRESS_SECONDS
         while not is_up():

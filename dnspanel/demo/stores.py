@@ -117,7 +117,7 @@ class Stores:
         unprivileged.write(redis_directory / "redis.conf", conf)
 
     def wait(self, *, seconds: float, logs: Path) -> None:
-        """Wait until both stores answer and the database exists. Raise StoreNotReady."""
+        """Wait until both stores answer and the database exists. Raise StoreNotReady after `seconds` seconds."""
         deadline = time.monotonic() + seconds
         for name, faults in (("postgres", self.postgres_fault), ("redis", self.redis_fault)):
             while fault := faults():

@@ -159,7 +159,10 @@ class Supervisor:
         return pid
 
     def wait_for_another(self, name: str, *, than: int, seconds: float = 10) -> int:
-        """Wait until another process has replaced the one with the id `than`. Return its id. Raise TimeoutError."""
+        """Wait until another process has replaced the one with the id `than`. Return the new id.
+
+        Raise TimeoutError after `seconds` seconds.
+        """
         deadline = time.monotonic() + seconds
         while (pid := self.pid(name)) in (None, than):
             if time.monotonic() > deadline:

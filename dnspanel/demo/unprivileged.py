@@ -65,12 +65,12 @@ def make_directory(path: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that only the user can read. The replacement is atomic for readers."""
+    """Write a file that only the stack's user can read. The replacement is atomic for readers."""
     _replace(path, text.encode(), 0o600)
 
 
 def write_program(path: Path, content: bytes) -> None:
-    """Write a program that only the user can run. The replacement is atomic."""
+    """Write a program that only the stack's user can run. The replacement is atomic."""
     _replace(path, content, 0o700)
 
 

@@ -32,7 +32,7 @@ def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
 
 
 def secondary_for(person: Person, pk: int) -> Secondary:
-    """Return the secondary with this id. Raise Forbidden or SecondaryUnknown."""
+    """Return the secondary with this id. Raise SecondaryUnknown, or Forbidden if the person can't see nodes."""
     found = secondaries_visible_to(person).filter(pk=pk).first()
     if found is None:
         raise SecondaryUnknown
@@ -46,7 +46,7 @@ def may_set_up(person: Person) -> bool:
 
 
 def require_set_up(person: Person) -> Actor:
-    """Return the actor if it is allowed to set up secondaries. Raise Forbidden.
+    """Return the actor if it is allowed to set up secondaries. Raise Forbidden otherwise.
 
     The right to read every zone is required, because a secondary can transfer every zone.
     """
@@ -107,7 +107,7 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
 def zone_open_to(name: str, address: str) -> Zone:
     """Return the zone with this canonical name for a client without a key at this address. Raise TransferRefused.
 
-    The refusal has the same reason if the zone isn't open and if it doesn't exist.
+    The refusal doesn't show whether the zone exists without being open, or doesn't exist.
     """
     found = OpenZone.objects.filter(zone__name=name, zone__deleted_at=None).select_related("zone__signing").first()
     if found is None or not is_within(address, found.networks, ()):
@@ -140,7 +140,7 @@ def certificates_in_use() -> tuple[str, ...]:
 def secondaries_at(address: str) -> list[int]:
     """Return the ids of the active secondaries that can transfer from this address.
 
-    Until a client sends a signed message, its address is all that shows which secondary it can be.
+    Until a client sends a signed message, only the client's address shows which secondaries it can be.
     """
     found = Secondary.objects.filter(active=True).values_list("pk", "networks", "addresses")
     return [pk for pk, networks, addresses in found if is_within(address, networks, addresses)]

@@ -29,8 +29,8 @@ def exchange_over_tls(
 ) -> list[Answer]:
     """Check the address, send the messages over TLS and return their answers. Each window has `seconds`.
 
-    If `certificates` (fingerprints) are given, the server must present one of them. Otherwise only its signatures prove
-    its identity, and TLS protects the questions from eavesdroppers.
+    If `certificates` (fingerprints) are given, the server must present one of them. Otherwise only the signatures on
+    its answers prove its identity, and TLS protects the questions from eavesdroppers.
 
     If the server closes the connection, ask once more for the missing answers: NSD closes its connections whenever it
     has loaded a zone.

@@ -114,7 +114,7 @@ def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by:
 
 
 def notify_zone(*, zone: Zone, now: datetime) -> int:
-    """Queue NOTIFY for the zone to all of its secondaries and addresses. Return how many there are.
+    """Queue NOTIFY for the zone to all of its secondaries and addresses. Return their number.
 
     The caller must check the right. NOTIFY reveals only what a publication reveals too.
     """

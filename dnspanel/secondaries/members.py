@@ -113,9 +113,9 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
     """Make the members equal to the zones that the secondary gets. Return True if the catalog's serial changed.
 
     A zone that becomes a member again gets a new label, so that consumers of the catalog reset it. A zone that moves to
-    another catalog of the same server keeps its label there, and the old catalog names the new one (`coo`, RFC 9432,
-    section 4.3.1), so that the server keeps its data. The zone enters the new catalog once the server has read the
-    `coo`.
+    another catalog of the same server keeps its label there. The old catalog names the new catalog (`coo`, RFC 9432,
+    section 4.3.1), so that the server keeps the zone's data. The zone enters the new catalog once the server has read
+    the `coo`.
 
     Knot DNS doesn't support `coo`. It ignores the zone in the new catalog, and removes the zone when the old catalog
     does. Then it gets the whole new catalog, including the zone.

@@ -32,7 +32,9 @@ class ZoneChoice(models.TextChoices):
 
 
 class Transport(models.TextChoices):
-    """The transports that a secondary is allowed to use for transfers. On all of them, its key signs each message."""
+    """The transports that a secondary is allowed to use for transfers. On each of them, the secondary's key signs
+    messages.
+    """
 
     ANY = "any", gettext_lazy("TCP or TLS")
     TLS = "tls", gettext_lazy("TLS only")
@@ -189,7 +191,7 @@ class KeyTransfer(models.Model):
 
 
 class NoticeAddress(models.Model):
-    """An address that gets unsigned NOTIFY for a zone, in addition to its secondaries. `keyless` writes these rows."""
+    """An address other than a secondary that gets unsigned NOTIFY for a zone. `keyless` writes these rows."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     address = models.CharField(max_length=47)
@@ -223,7 +225,7 @@ class NoticeMark(models.Model):
 class ServerCertificate(models.Model):
     """The gateway's TLS certificate from the panel's authority, used if the operator provides no certificate.
 
-    Its private key is encrypted.
+    The private key of the certificate is encrypted.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

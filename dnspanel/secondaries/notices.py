@@ -79,7 +79,7 @@ def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange
 
 
 def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
-    """Send waiting NOTIFY, unsigned, to zones' addresses, and record the results. At most AT_ONCE, as in `send_due`."""
+    """Send at most AT_ONCE waiting NOTIFY, unsigned, to zones' addresses. Record the results like `send_due`."""
     now = clock()
     waiting = NoticeAddress.objects.filter(notify_at__lte=now).select_related("zone").order_by("notify_at", "pk")
     by_address: dict[str, list[NoticeAddress]] = {}

@@ -140,7 +140,7 @@ def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: dat
 
 
 def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
-    """Record how the secondary's answers differ from the zone, and since when. `difference` is empty if they don't."""
+    """Record how the secondary's answers differ from the zone, and since when. An empty `difference` means equal."""
     since = Coalesce("differs_since", Value(now)) if difference else None
     Member.objects.filter(pk=member_id).update(
         compared_at=now, difference=shortened(difference, 500), differs_since=since
@@ -160,7 +160,7 @@ def note_untold(*, member_ids: list[int], now: datetime) -> None:
 
 
 def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
-    """Record that the secondary is silent, keeping an earlier start, or that it answers again."""
+    """Record that the secondary is silent, or that it answers again. If it was silent before, keep the earlier time."""
     secondary = Secondary.objects.filter(pk=secondary_id)
     if is_silent:
         secondary.filter(silent_since=None).update(silent_since=now)

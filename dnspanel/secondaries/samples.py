@@ -59,7 +59,9 @@ Values = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A question and the values that its answer must have, in DNSSEC canonical form. No values: no such RRset."""
+    """A question and the values that its answer must have, in DNSSEC canonical form. Without values, no RRset must
+    exist.
+    """
 
     name: str
     type: int

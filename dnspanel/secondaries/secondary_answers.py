@@ -1,7 +1,7 @@
 """Queries for the SOA of each zone at secondaries, soon after a publication and otherwise in slow rounds.
 
-Only an answer proves that a secondary is in sync: after a transfer it has the zone, but might not serve it. The serial
-doesn't prove the rest of the zone, so more of it is queried at intervals (`samples`).
+Only an answer proves that a secondary is in sync: after a transfer the secondary has the zone, but might not serve it.
+The serial doesn't prove the rest of the zone, so more of the zone is queried at intervals (`samples`).
 """
 
 import logging
@@ -95,7 +95,8 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
 
 
 def _is_to_be_compared(member: Member, now: datetime) -> bool:
-    """Return True if a comparison is due: the first one, daily, or after a transfer but an hour after the last one.
+    """Return True for the first comparison, daily, while a difference is known, or after a transfer (at most once an
+    hour).
 
     Catalogs aren't compared, because a secondary doesn't have to answer queries about them.
     """
@@ -170,7 +171,7 @@ def _is_to_be_told_again(member: Member, serial: int, now: datetime) -> bool:
 
 
 def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:
-    """Return the time of the next query after no answer. It is soon if a publication or transfer was recent.
+    """Return the time of the next query if there was no answer. The time is soon after a publication or transfer.
 
     A server that loads a zone can be silent for a moment. A server that has been silent for long gets the normal pause,
     because it would otherwise take the slots of other servers.

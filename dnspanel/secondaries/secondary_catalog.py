@@ -83,7 +83,7 @@ def members_of(secondary: Secondary) -> Iterator[RRset]:
 
 
 def changes_since(secondary: Secondary, serial: int, *, most: int) -> tuple[list[RRset], list[RRset]] | None:
-    """Return the member records (removed, added) since this serial, or None if unknown or more than `most`."""
+    """Return the member records (removed, added) since this serial, or None if they are unknown or more than `most`."""
     if not secondary.catalog_floor <= serial <= secondary.catalog_serial:
         return None
     name = catalog_name(secondary)

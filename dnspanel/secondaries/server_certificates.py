@@ -13,7 +13,10 @@ _LEAST_RSA_BITS = 2048  # OpenSSL takes no fewer
 
 
 def canonical_certificates(text: str) -> str:
-    """Return the certificates in their stored form, or "" for an empty text. Raise CertificateRefused."""
+    """Return the certificates in their stored form, or "" for an empty text.
+
+    Raise CertificateRefused for an invalid text, too many certificates, a private key or a weak key.
+    """
     if text.strip() and len(text) > LONGEST:
         raise CertificateRefused(gettext("At most {longest:,} characters.").format(longest=LONGEST))
     try:

@@ -82,7 +82,7 @@ def create_secondary(
     algorithm: str = "hmac-sha256",
     form_id: UUID | None = None,
 ) -> NewSecondary:
-    """Create a secondary. It can transfer zones and gets NOTIFY at once. A form sent twice creates only one.
+    """Create a secondary. It can transfer zones and gets NOTIFY at once. A form sent twice creates only one secondary.
 
     Raise Forbidden, or SecondaryRefused with the invalid fields.
     """
@@ -176,7 +176,7 @@ def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
 
 
 def delete_secondary(*, secondary: Secondary, by: User | Actor, now: datetime) -> None:
-    """Delete the secondary and its state. It then can't transfer anything. A second call changes nothing."""
+    """Delete the secondary and its state. The server then can't transfer zones. A second call changes nothing."""
     actor = require_set_up(by)
     with transaction.atomic():
         if Secondary.objects.filter(pk=secondary.pk).delete()[0]:
@@ -215,7 +215,7 @@ def terms_of(secondary: Secondary) -> Terms:
 
 
 def _check_terms(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zone]]:
-    """Return the terms in canonical form, and the zones that they list. Raise SecondaryRefused."""
+    """Return the terms in canonical form and the listed zones. Raise SecondaryRefused with any invalid fields."""
     name = terms.name.strip().lower()
     if not name or len(name) > LONGEST_NAME or not _NAME_CHARACTERS.issuperset(name) or name.strip("-") != name:
         faults["name"] = [
