@@ -1,4 +1,4 @@
-"""The response to a write: the publication and its progress. The response waits for the publication if requested."""
+"""The response to a write, with the publication and its progress. If requested, wait for the publication first."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -106,7 +106,7 @@ def answer_publication(
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
-    """Return the response to a retry of a request that has already published. Return None if it hasn't.
+    """Return the response to a retry if an earlier attempt has already published. Otherwise return None.
 
     Raise TakenBack if the publication was reverted since.
     """
@@ -119,7 +119,10 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """Return the seconds that the client wants to wait, from the query or from `Prefer`. Raise Problem if invalid."""
+    """Return the seconds that the client wants to wait, from the query or from `Prefer`.
+
+    Raise Problem if the number is invalid.
+    """
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
@@ -130,7 +133,7 @@ def requested_wait(request: Request) -> int | None:
 
 
 def waits_for_secondaries(request: Request) -> bool:
-    """Return True if the client waits for secondaries as well as nodes (`wait_for=all`). Raise Problem."""
+    """Return True if the client also waits for secondaries (`wait_for=all`). Raise Problem for an unknown value."""
     word = str(request.query_params.get("wait_for", "nodes"))
     if word not in ("nodes", "all"):
         raise bad_choice("wait_for", word, ("nodes", "all"))
@@ -184,7 +187,7 @@ def listed_publication_json(publication: Publication, actor: Actor) -> dict[str,
 
 
 def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] | None:
-    """Return the time, reason and sequence of a publication's reversal, or None if it wasn't reverted."""
+    """Return the time, reason and sequence of a publication's reversal, or None if the publication wasn't reverted."""
     if not publication.failed_reason:
         return None
     return {
@@ -219,7 +222,7 @@ def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dic
 
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
-    """Return the published RRsets that another zone answers for, limited to those that the actor is allowed to see."""
+    """Return the published RRsets that another zone answers for. Omit RRsets that the actor isn't allowed to see."""
     revisions = list(visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
@@ -231,16 +234,16 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
 
 
 def sequences_of(publication: Publication | None) -> list[int]:
-    """Return the sequences of all parts of a write, given its last part."""
+    """Return the sequences of all publications of a write, given the last one."""
     if publication is None or publication.part_of is None:
         return [] if publication is None else [publication.sequence]
     return [part.sequence for part in pieces.parts_of(publication)]
 
 
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return the new revision and serial of each zone of a write, given its last publication.
+    """Return the new revision and serial of each zone of a write, given the write's last publication.
 
-    Used if the plans of the write are no longer available.
+    Used if the write's plans are no longer available.
     """
     names = ("zone__name", "number", "serial", "added", "changed", "removed")
     keys = ("zone", "revision", "serial", "added", "changed", "removed")

@@ -1,8 +1,8 @@
 """Conditional writes of resources without revisions. Nothing changes between the check of the tag and the write.
 
-Rows of people, teams, tokens and hooks are small and seldom written. Therefore their tag is a digest of the response,
-and writers of the same resource wait for each other. The lock belongs to the database session, because some verbs must
-be the outermost transaction.
+Rows of people, teams, tokens and hooks are small and seldom written. Therefore a resource's tag is a digest of the
+response, and writers of the same resource wait for each other. The lock belongs to the database session, because some
+verbs must be the outermost transaction.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,8 +23,8 @@ from dnspanel.api.v2.http.problems import Problem
 def conditional_write(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
     """Lock the resource against other writes through API v2 and run the block if If-Match holds.
 
-    Raise Problem (412) with the current resource and the sent body otherwise. `base` is null, because the source of a
-    digest isn't stored.
+    Otherwise raise Problem (412) with the current resource and the sent body. `base` is null, because the version
+    behind a digest isn't stored.
     """
     condition = condition_in(request)
     with hold_lock(Lock.RESOURCE, crc32(resource.encode()), wait=True):

@@ -80,7 +80,7 @@ def _reasons(refusals: Sequence[Exception]) -> list[str]:
 
 
 def plans_json(plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
-    """Return the plans as JSON, limited to RRsets that the actor can see, and the reasons for a confirmation."""
+    """Return the plans as JSON with the reasons for a confirmation. Omit RRsets that the actor can't see."""
     waiting = guarded_zones(plans)
     return {"plans": list(_plans_json(plans, actor)), "reasons": _reasons([GuardHolds(waiting)] if waiting else [])}
 
@@ -90,7 +90,7 @@ def _plans_json(plans: Sequence[ZonePlan], actor: Actor) -> Iterator[dict[str, A
 
 
 def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[dict[str, Any]]:
-    """Yield the revisions without a plan, limited to zones that the actor is allowed to see."""
+    """Yield the revisions without a plan. Omit zones that the actor isn't allowed to see."""
     zones = zones_within_reach(actor, Right.READ).in_bulk([each.zone_id for each in revisions])
     content = _content_of(revisions)
     for each in revisions:

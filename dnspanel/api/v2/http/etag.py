@@ -95,7 +95,7 @@ def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: 
 
 
 def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], current: RRset | None, mine: Any) -> None:
-    """Raise Problem with base, theirs and mine unless the condition holds. The caller holds the lock of the zone."""
+    """Raise Problem with base, theirs and mine unless the condition holds. The caller must hold the zone's lock."""
     if _holds_for(condition, current):
         return
     base = _rrset_at(zone, key, condition.revision, current)
@@ -131,7 +131,7 @@ def _holds_for(condition: Condition, current: RRset | None) -> bool:
 
 
 def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, current: RRset | None) -> RRset | None:
-    """Return the RRset as it was at this revision, which can be a number that the zone doesn't have."""
+    """Return the RRset as it was at this revision. The zone can lack a revision with this number."""
     if revision is None:
         return None
     name, type_ = key
@@ -159,7 +159,7 @@ def _digest(value: Any) -> str:
 
 
 def _read(request: Request, header: str) -> tuple[bool, tuple[str, ...]]:
-    """Return True if the header is `*`, and its tags without `W/`.
+    """Return a flag that is True if the header is `*`, and the header's tags without `W/`.
 
     A weak tag equals the strong one, even in If-Match. RFC 9110 requires that a weak tag matches nothing there, but
     proxies that compress (nginx, CDNs) make tags weak. Our tags identify the state of a resource, not the bytes of a

@@ -1,4 +1,4 @@
-"""Error texts about invalid values. Each names the value and the allowed values. Pure."""
+"""Error texts about invalid values. Each text names the value and the allowed values. Pure."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -5,8 +5,8 @@
    the log accepts each id only once.
 3. Store the response in the row.
 
-A process that dies in between leaves a row without a response. After `LEASE` a retry takes the row over. If the first
-request had published, the retry gets that publication as its response. A key can be used again after a day.
+A process that dies between these steps leaves a row without a response. After `LEASE` a retry takes the row over. If
+the first request had published, the retry gets that publication as its response. A key can be used again after a day.
 """
 
 import hmac
@@ -33,7 +33,7 @@ _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Link", "Preference-Applied
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to carry out the request with this key, which only one process has.
+    """The right to carry out the request with this key. Only one process has the right.
 
     `taken_over` is True if another process had started the request and then died.
     """

@@ -27,7 +27,7 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """The requested number of items, and the key after which they start. An empty key means from the beginning."""
+    """The requested number of items, and the key of the item before them. An empty key means from the beginning."""
 
     limit: int
     after: tuple[Any, ...]
@@ -45,7 +45,7 @@ def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -
 def page_answer(
     request: Request, items: Sequence[Any], next_after: tuple[Any, ...] | None = None, **besides: Any
 ) -> HttpResponse:
-    """Return a response with a page. `next_after` is the key of its last item if there can be more items.
+    """Return a response with a page. `next_after` is the key of the page's last item if more items can follow.
 
     Keyword arguments are additional members.
     """

@@ -1,7 +1,7 @@
 """All problem types of API v2, with the stable codes that clients use.
 
-A problem's `type` is the URL of its problem type below `/api/v2/problems/`, which explains it. A published code keeps
-its meaning.
+A problem's `type` is a URL below `/api/v2/problems/`, where the problem type is explained. A published code keeps its
+meaning.
 """
 
 from dataclasses import dataclass

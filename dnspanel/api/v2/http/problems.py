@@ -143,7 +143,7 @@ def needs_confirmation(
 
 
 def totals_of(zones: Sequence[GuardedZone]) -> dict[str, int]:
-    """Return the number of zones, of their removed RRsets and of all their RRsets."""
+    """Return the number of zones, of RRsets that the zones lose, and of all RRsets in the zones."""
     removed, rrsets = sum(each.removed for each in zones), sum(each.rrsets for each in zones)
     return {"zones": len(zones), "removed": removed, "rrsets": rrsets}
 

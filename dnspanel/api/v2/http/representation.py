@@ -94,7 +94,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 
 def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
-    """Return the actual or planned effect of a publication on one zone, limited to visible RRsets."""
+    """Return the actual or planned effect of a publication on one zone. Omit RRsets that aren't visible."""
     return {
         **moved_json(plan),
         "kind": str(RevisionKind.CHANGE),

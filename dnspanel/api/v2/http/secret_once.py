@@ -12,7 +12,7 @@ from dnspanel.api.v2.http.view import V2View
 
 
 class _Once(HttpResponse):
-    """A response whose content is the stored form without the secret. `with_secret` is sent the first time."""
+    """A response whose content, without the secret, is stored for retries. `with_secret` is sent the first time."""
 
     with_secret: bytes = b""
 
@@ -31,7 +31,7 @@ class OneSecretView(V2View):
 
 
 def once(value: dict[str, Any], *, secret: str, status: int = 201, **headers: str) -> HttpResponse:
-    """Return a response with the member `secret`. A client that gets the stored response finds null in this member."""
+    """Return a response with the member `secret`. In the stored response for retries, this member is null."""
     plain = answer_with_tag(value | {secret: None}, status, **headers)
     response = _Once(plain.content, status=status, headers=dict(plain.headers))
     response.with_secret = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -50,7 +50,7 @@ class JSONOnly(BaseRenderer):
 
 
 class ProblemOnly(JSONOnly):
-    """A renderer for clients that only accept problem details, so that they are served too."""
+    """A renderer that lets content negotiation accept clients that only accept problem details."""
 
     media_type = problems.MEDIA_TYPE
 
@@ -59,8 +59,8 @@ class V2View(APIView):
     """The base class of views of API v2.
 
     A write with an `Idempotency-Key` publishes only once: its response is stored for a day and returned to every retry.
-    A dry run doesn't use up the key. A token that requires conditions must send If-Match, unless the view is a POST
-    that only reads (`writes_nothing`) or the resource has no state to compare (`unconditional`).
+    A dry run doesn't use up the key. A write needs If-Match if its token requires conditions. Exceptions are POSTs that
+    only read (`writes_nothing`) and resources without a state to compare (`unconditional`).
     """
 
     parser_classes: Any = (StrictJSONParser, MergePatchParser)
@@ -148,7 +148,7 @@ class NothingHere(V2View):
 
 
 def _meant_path(path: str) -> str:
-    """Return sentences that help a client that requested an unknown path."""
+    """Return sentences for an unknown path that help the client to find the right path."""
     parts = path.removeprefix(ROOT).split("/")
     patterns = get_resolver("dnspanel.api.v2.urls").url_patterns
     resources = {str(each.pattern).removeprefix(ROOT[1:]).partition("/")[0] for each in patterns}
@@ -160,7 +160,7 @@ def _meant_path(path: str) -> str:
 
 
 def form_id_of(request: Request) -> Any:
-    """Return the publication id of a write with an Idempotency-Key, the same for all retries. Else return None."""
+    """Return a write's publication id, which is the same for all retries, or None without an Idempotency-Key."""
     claim = request.parser_context["view"]._claim
     return None if claim is None else claim.form_id
 

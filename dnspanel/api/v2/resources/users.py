@@ -109,7 +109,7 @@ class HandedOverSerializer(serializers.Serializer):
 
 
 class InvitationSerializer(Shape):
-    """A link that creates one account. It works once."""
+    """A link that creates one account. The link works once."""
 
     role = Choice(choices=Role.choices)
     link = serializers.URLField(
@@ -173,7 +173,7 @@ class Users(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List people.
 
-        Lists people and service accounts. A token without the permission `people` sees its owner only.
+        Lists people and service accounts. Without the permission `people`, a token sees only its owner.
         """
         subject = page_request(request, int)
         found = _visible_to(actor_in(request)).order_by("pk").filter(pk__gt=subject.after[0] if subject.after else 0)
@@ -192,7 +192,7 @@ class ServiceAccounts(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a service account.
 
-        A service account cannot sign in. It owns tokens, so that they stay valid when the person who created them
+        A service account cannot sign in. It owns tokens, so that the tokens stay valid when the person who created them
         leaves. Needs the permission `people`.
         """
         actor = actor_in(request)
@@ -212,9 +212,8 @@ class HandOver(V2View):
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Hand over the objects of an account.
 
-        Gives the listed tokens, webhooks, drafts and publish hooks to another account: all of them, or none. The
-        webhooks of a token move with it. A token's secret stays valid until it is rotated. Needs the permission
-        `people`.
+        Gives the listed tokens, webhooks, drafts and publish hooks to another account, either all or none. A token's
+        webhooks move with the token. The token's secret stays valid until it is rotated. Needs the permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -240,8 +239,8 @@ class OneUser(V2View):
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Read a person.
 
-        Returns the role, the state of the account and the last sign-in. A token without the permission `people` can
-        read its owner only.
+        Returns the role, the state of the account and the last sign-in. Without the permission `people`, a token can
+        read only its owner.
         """
         return answer_with_tag(user_json(user_for(actor_in(request), user_id)))
 
@@ -249,9 +248,9 @@ class OneUser(V2View):
     def patch(self, request: Request, user_id: int) -> HttpResponse:
         """Change the role or state of a person.
 
-        Gives the person another role, or closes or opens the account. `same_person_as` marks two accounts as those of
-        one person, who then cannot approve their own requests. The person cannot remove this mark. Needs the permission
-        `people`.
+        Gives the person another role, or closes or opens the account. `same_person_as` marks two accounts as accounts
+        of one person, who then cannot approve their own requests. The person cannot remove this mark. Needs the
+        permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -281,9 +280,10 @@ class UserRights(V2View):
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Check what a person can do in a zone.
 
-        Returns for each right whether the person has it, and the role, team or grant that gives it. Without `name` and
-        `type`, a right counts if the person has it for at least one RRset. With `at`, also returns whether the rights
-        were the same at a time in the past. A token without the permission `people` can ask about its owner only.
+        For each right, returns whether the person has the right, and the role, team or grant that gives the right.
+        Without `name` and `type`, a right counts if the person has it for at least one RRset. With `at`, also returns
+        whether the rights were the same at a time in the past. Without the permission `people`, a token can ask only
+        about its owner.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -376,7 +376,7 @@ def _visible_to(actor: Actor) -> "QuerySet[User]":
 
 
 def user_for(actor: Actor, user_id: int) -> User:
-    """Return the person with this id. Raise PersonUnknown if the actor is not allowed to see them."""
+    """Return the person with this id. Raise PersonUnknown if the actor is not allowed to see the person."""
     user = _visible_to(actor).filter(pk=user_id).first()
     if user is None:
         raise PersonUnknown
@@ -402,7 +402,7 @@ def _since(since: Since) -> dict[str, Any]:
 
 
 def _subject(request: Request, actor: Actor) -> tuple[Zone, explain_rights.Subject]:
-    """Return the zone in the query, and the subject of the question: the zone or one of its RRsets.
+    """Return the zone in the query, and the query's subject, which is the zone or one of its RRsets.
 
     Raise Problem for an invalid query, Unknown for a zone that the caller is not allowed to see.
     """

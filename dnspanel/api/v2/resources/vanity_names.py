@@ -1,6 +1,6 @@
 """Resources of vanity names, which are names of a name server set inside zones of this panel.
 
-They show the addresses that the panel maintains, the glue, and the check at the parent zone.
+The resources show the addresses that the panel maintains, the glue, and the check at the parent zone.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ class VanityNameSerializer(serializers.Serializer):
 class VanityPlaceSerializer(Shape):
     """A zone that contains names of a name server set.
 
-    It shows whether the panel maintains the addresses of these names, and the check at the parent zone.
+    Includes the check at the parent zone, and whether the panel maintains the addresses of the names.
     """
 
     zone = serializers.CharField()
@@ -72,8 +72,8 @@ class VanityPlaces(V2View):
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones that contain names of a name server set.
 
-        Lists zones of this panel that contain names of the set's name servers, if the names have nodes and the token
-        can read the zone. Needs the permission `read`.
+        Lists zones of this panel that contain the set's name servers, if these have nodes. Omits zones that the token
+        can't read. Needs the permission `read`.
         """
         places = places_of(_set(request, set_id), actor_in(request))
         return page_answer(request, [place_json(place) for place in places])
@@ -86,7 +86,7 @@ class VanityPlace(V2View):
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Read the vanity names in a zone.
 
-        Returns the names of the set in this zone, the addresses of their nodes, and whether the panel maintains these
+        Returns the set's names in this zone, the addresses of their nodes, and whether the panel maintains these
         addresses. Needs the right `read`.
         """
         template = _set(request, set_id)
@@ -99,7 +99,7 @@ class VanityPlace(V2View):
     def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Maintain the addresses of name servers in a zone.
 
-        Publishes A and AAAA records with the addresses of the nodes at these names. From then on the panel keeps the
+        Publishes A and AAAA records at these names, with the addresses of the nodes. From then on the panel keeps the
         records current, in your name. Needs the rights `add`, `change` and `remove` for these records. If the panel
         cannot publish the records, the response has the reason and the panel tries again.
         """

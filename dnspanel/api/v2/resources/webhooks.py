@@ -89,7 +89,7 @@ class NewWebhookSerializer(WebhookSerializer):
 class SecretSerializer(serializers.Serializer):
     """The new secret of a webhook.
 
-    For a day requests are signed with both secrets.
+    For a day requests are signed with the old and the new secret.
     """
 
     secret = serializers.CharField(allow_null=True)
@@ -125,7 +125,7 @@ class Webhooks(OneSecretView):
         """List webhooks.
 
         Lists your own webhooks, newest first. With the permission `people`, lists everyone's webhooks. A token with
-        limits sees those that it created.
+        limits sees only webhooks that it created.
         """
         page = page_request(request, int)
         found = access.webhooks_visible_to(actor_in(request))
@@ -135,9 +135,9 @@ class Webhooks(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a webhook.
 
-        The response has the secret that signs its requests, only once. The section `webhooks` of this document
-        describes the requests. Needs the permission `read` or `fleet`, and a token that is not limited to names or
-        types.
+        The response has the secret that signs the webhook's requests, only once. The section `webhooks` of this
+        document describes the requests. Needs the permission `read` or `fleet`, and a token that is not limited to
+        names or types.
         """
         actor, now = actor_in(request), timezone.now()
         access.require_webhooks(actor)
@@ -157,7 +157,7 @@ class OneWebhook(V2View):
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
         """Read a webhook.
 
-        Returns its URL, its events and its state, without the secret.
+        Returns the webhook's URL, events and state, without the secret.
         """
         return answer_with_tag(webhook_json(access.webhook_for(actor_in(request), webhook_id)))
 
@@ -165,8 +165,8 @@ class OneWebhook(V2View):
     def patch(self, request: Request, webhook_id: int) -> HttpResponse:
         """Change a webhook.
 
-        Changes its settings, or switches it on or off. Fields that the request body omits stay unchanged, and so does
-        the secret.
+        Changes the webhook's settings, or switches the webhook on or off. Fields that the request body omits and the
+        secret stay unchanged.
         """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
@@ -201,7 +201,7 @@ class WebhookTest(V2View):
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Test a webhook.
 
-        The panel soon sends a `ping` event. Returns the delivery. Use `listWebhookDeliveries` to see whether it
+        The panel soon sends a `ping` event. Returns the delivery. Use `listWebhookDeliveries` to see whether the event
         arrived.
         """
         actor = actor_in(request)
@@ -216,7 +216,7 @@ class WebhookRotation(OneSecretView):
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Replace the secret of a webhook.
 
-        Returns the new secret, only once. For a day requests are signed with both secrets.
+        Returns the new secret, only once. For a day requests are signed with the old and the new secret.
         """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
@@ -314,7 +314,7 @@ def delivery_json(delivery: Delivery) -> dict[str, Any]:
 
 
 def _waits(request: Request, delivery: Delivery) -> HttpResponse:
-    """Return the response (202) with a waiting delivery. `Location` is the log that will have the result."""
+    """Return the response (202) with a waiting delivery. `Location` is the delivery log, which later has the result."""
     webhook_path = request.path.partition(f"/{delivery.webhook_id}/")[0]
     return answer(
         delivery_json(delivery), 202, headers={"Location": f"{webhook_path}/{delivery.webhook_id}/deliveries"}

@@ -32,7 +32,7 @@ ABOUT_RRSET = [
 class RightsHereSerializer(Shape):
     """Rights over the zone from one source.
 
-    They can be limited to owner names and record types.
+    The rights can be limited to owner names and record types.
     """
 
     rights = serializers.ListField(child=serializers.CharField())
@@ -54,7 +54,7 @@ class PersonHereSerializer(Shape):
 class TokenHereSerializer(Shape):
     """A token with rights over the zone.
 
-    A token has only those rights of its scope that its owner has too.
+    The listed rights are in the token's scope, and the token's owner has them too.
     """
 
     token = TokenNameSerializer()
@@ -73,9 +73,9 @@ class ZonePeople(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the people with rights in a zone.
 
-        Each person has their rights, with the role, team or grant that gives them. A token without the permission
-        `people` sees its owner only. With `name` and `type`, lists only rights over this RRset, and omits people
-        without any. Needs the right `read`.
+        Each person has their rights, with the role, team or grant that gives each right. Without the permission
+        `people`, a token sees only its owner. With `name` and `type`, lists only rights over this RRset, and omits
+        people without such rights. Needs the right `read`.
         """
         page, actor = page_request(request, str), actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -112,9 +112,9 @@ class ZoneTokens(V2View):
 
 
 def subject_in(query: Mapping[str, str], zone: Zone) -> Subject:
-    """Return the subject of a query: the RRset in `name` and `type`, or the zone without them.
+    """Return the subject of a query: the RRset in `name` and `type`, or the zone without these parameters.
 
-    Raise Problem if only one of the two is given or one is invalid.
+    Raise Problem if only one parameter is given or one is invalid.
     """
     name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
     if bool(name) != bool(type_):

@@ -115,8 +115,8 @@ class ZoneList(V2View):
         SOA record and NS records. The NS records come from `nameservers`, from a set of name servers, or from the
         panel's default.
 
-        If a record is refused, the zone is not created. More than 2,000 RRsets are published in several publications;
-        `publications` lists all of them. Name servers answer with the first publications before the last one.
+        If a record is refused, the zone is not created. A zone with more than 2,000 RRsets takes several publications,
+        which `publications` lists. Name servers answer with the first publications before the last one arrives.
         """
         actor = actor_in(request)
         rrsets, body = new_rrsets(request)
@@ -144,7 +144,7 @@ class ZoneDetail(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a zone.
 
-        Returns the zone's settings, serial and revision, without its RRsets. Needs the right `read`. The `ETag` changes
+        Returns the zone's settings, serial and revision, without RRsets. Needs the right `read`. The `ETag` changes
         with each revision and whenever a setting changes.
         """
         zone_body = zone_json(access.zone_for_reading(actor_in(request), zone_name), actor_in(request))
@@ -269,8 +269,8 @@ class Deletions(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Delete zones.
 
-        Moves all named zones to the trash in one publication, or none of them. Needs the right `delete-zone` for each.
-        The panel checks whether the number of zones needs `confirm` before it deletes the first zone.
+        Moves all named zones to the trash in one publication, or none of them. Needs the right `delete-zone` for each
+        zone. Before the first deletion, the panel checks whether the number of zones needs `confirm`.
         """
         actor = actor_in(request)
         body = read(DeletionsSerializer, request.data)
@@ -324,8 +324,8 @@ class TrashList(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List deleted zones.
 
-        Lists the zones in the trash that the token can read, most recently deleted first. Each zone has the time until
-        which it can be restored.
+        Lists the zones in the trash that the token can read, most recently deleted first. Each zone has the time when
+        it leaves the trash for good.
         """
         requested, search = page_request(request, str), search_parameter(request)
         after = requested.after[0] if requested.after else ""
@@ -368,7 +368,7 @@ class TrashRestore(V2View):
 
 
 def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
-    """Select the zones that the actor's search is allowed to use.
+    """Select the zones that the actor is allowed to search.
 
     A match must not reveal parts of a zone, or owners, that the actor isn't allowed to see.
     """
@@ -382,7 +382,7 @@ def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
 def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
     """Return the JSON form of a zone. Needs one query.
 
-    `zone.changed_by` must be loaded. The result has this person only if the actor is allowed to see authors.
+    `zone.changed_by` must be loaded. The result omits this person if the actor isn't allowed to see authors.
     """
     changed_by = zone.changed_by.username if zone.changed_by else None
     return _rows_json(
@@ -405,7 +405,7 @@ def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
 
 
 def _rows_json(rows: Sequence[Any], actor: Actor) -> list[dict[str, Any]]:
-    """Return the JSON form of zones, with the last author of each if the actor is allowed to see authors."""
+    """Return the JSON form of zones. Include each zone's last author if the actor is allowed to see authors."""
     if not access.may_know_author(actor):
         return [_row_json(row, None) for row in rows]
     tokens = tokens_of_publications([row[-1] for row in rows])
@@ -457,9 +457,9 @@ def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """Return the team with this id if the actor is allowed to choose it or it is the current team.
+    """Return the team with this id. `present` is the id of the current team.
 
-    Raise Problem if not.
+    Raise Problem if the actor isn't allowed to choose the team, unless it is the current team.
     """
     if team_id is None:
         return None
@@ -475,7 +475,7 @@ def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -
 
 
 def _zone_written(request: Request, publication: Publication, name: str, status: int) -> HttpResponse:
-    """Return the response after a zone was created or restored: the publication, the zone and its URL.
+    """Return the response after a zone was created or restored: the publication, the zone and the zone's URL.
 
     Raise Problem if the zone has been deleted again since.
     """
