@@ -88,7 +88,7 @@ class CommonForm(PanelForm):
         return values | {"rules": rules_text(rules_of(provider)), "mail_domains": ", ".join(provider.mail_domains)}
 
     def create(self, *, by: User, now: datetime) -> SignInProvider:
-        """Create the provider from the form. Raise ProviderRefused if it is invalid."""
+        """Create the provider from the form. Raise ProviderRefused if the form's values are invalid."""
         raise NotImplementedError
 
     def change(self, provider: SignInProvider, *, by: User, now: datetime) -> None:

@@ -227,7 +227,7 @@ def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
 
 @require_POST
 def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
-    """Create a successor and show its secret once. The old token works until the overlap ends."""
+    """Create a successor of the token and show its secret once. The old token works until the overlap ends."""
     actor = _actor(request)
     token = verbs.token_for(actor, token_id)
     days = request.POST.get("overlap", "1")

@@ -178,7 +178,7 @@ def webhook_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new webhook. A POST creates it and shows its signing secret once."""
+    """Show the form of a new webhook. A POST creates the webhook and shows its signing secret once."""
     require_webhooks(request.user)
     given: dict[str, object] = {name: request.GET[name] for name in ("format", "zones") if name in request.GET}
     if "zones" in given:

@@ -155,7 +155,7 @@ def _of_draft(person: User, counts: Sequence[DraftCounts], now: datetime) -> Ite
 
 
 def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
-    """Yield lines about tokens that expire soon without a successor (the person's own, or everyone's tokens)."""
+    """Yield lines about visible tokens that expire soon without a successor: the person's own, or everyone's."""
     actor = actor_of(person)
     if actor is None:
         return

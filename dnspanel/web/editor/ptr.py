@@ -159,7 +159,7 @@ def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets
 
 
 def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | None]) -> None:
-    """Add a message about leftover PTRs and the page that deletes them, for browsers without scripts."""
+    """Add a message that counts leftover PTRs and names the tab that deletes them, for browsers without scripts."""
     if left := left_by(request, rrsets):
         count = ngettext("{left} PTR", "{left} PTRs", len(left)).format(left=len(left))
         messages.info(
@@ -247,7 +247,7 @@ def _pairs_in(rrsets: Iterable[RRset | None]) -> list[Pair]:
 
 
 def _all_pairs(request: PanelRequest, zone: Zone) -> tuple[list[Pair], bool]:
-    """Return the pairs of the zone that can be fixed, and True if the list is complete."""
+    """Return the zone's pairs that can be fixed, and True if all of them are in the list."""
     found: list[Pair] = []
     after = ""
     for _ in range(MOST_PAGES_AT_ONCE):

@@ -77,7 +77,7 @@ def way_back(zone: Zone, came_from: str) -> str:
 
 @require_safe
 def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show one row: in short form, with all its values (`all`), or with the values that it replaces (`old`)."""
+    """Show one row: in short form, with all its values (`all`), or with the values before the draft (`old`)."""
     zone = access.zone_for_reading(request.user, zone_name)
     key = require_rrset(request, zone)
     if not is_fragment(request):

@@ -196,7 +196,7 @@ def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
 
 
 def ticked_lines(request: PanelRequest) -> Iterator[str]:
-    """Yield the lines that name selected RRsets, at most MOST_SELECTED + 1: one more than the view accepts."""
+    """Yield the lines that name selected RRsets, at most one more than the MOST_SELECTED that the view accepts."""
     lines = (line for _, line in numbered_lines(request.POST.get("rrs", "")) if line)
     return itertools.islice(itertools.chain(request.POST.getlist("rr"), lines), MOST_SELECTED + 1)
 
@@ -215,7 +215,7 @@ def address_with_filter(parameters: QueryDict, zone: Zone) -> str:
 
 
 def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | None, *, status: int) -> HttpResponse:
-    """Show a preview with examples of the changes and refused records. Its form keeps the selection."""
+    """Show a preview with examples of the changes and refused records. The form in the preview keeps the selection."""
     changes = outcome.changes if outcome else []
     refused = outcome.refused if outcome else []
     context = {

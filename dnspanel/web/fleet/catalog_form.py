@@ -118,6 +118,6 @@ def initial_of(catalog: Catalog) -> dict[str, Any]:
 
 
 def terms_of_rule(rule: Rule) -> RuleTerms:
-    """Return the terms of an existing rule, to keep it when another rule changes."""
+    """Return the terms of an existing rule, so that the rule stays when another rule changes."""
     there = primaries.terms_of(rule) if rule.addresses else None
     return RuleTerms(rule.group, rule.team_id, tuple(rule.tags), there)

@@ -125,7 +125,7 @@ def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def _with_code(request: PanelRequest, node: Node) -> HttpResponse:
-    """Create a one-time code and show the join command once. Raise WrongState."""
+    """Create a one-time code and show the join command once. Raise WrongState if the node has already joined."""
     page = _enrollment(request, node, code=node_lifecycle.make_code(node=node, now=timezone.now(), by=request.user))
     return show_once(request, page, after=reverse("node-enrolment", args=[node.name]))
 

@@ -3,9 +3,9 @@
 Files aren't compressed, because they have their own length and format. Answers of the APIs are compressed by
 `api.compressed_answers`, which needs no padding and keeps the ETags that clients send back.
 
-BREACH guesses a secret in a page from the length of compressed answers to requests that contain the guesses. Here it
-finds nothing to guess: the CSRF token is masked differently in each page, other secrets are shown only once, cookies
-aren't sent with requests from other sites (SameSite), and each answer is longer by up to 100 random bytes.
+BREACH guesses a secret in a page from the length of compressed answers to requests that contain the guesses. Here the
+attack finds nothing to guess: the CSRF token is masked differently in each page, other secrets are shown only once,
+cookies aren't sent with requests from other sites (SameSite), and each answer is longer by up to 100 random bytes.
 """
 
 from django.http import HttpRequest

@@ -1,4 +1,4 @@
-"""The view that saves the look of a list for its reader: its columns and row density."""
+"""The view that saves a person's columns and row density for a list."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse

@@ -10,7 +10,7 @@ from dnspanel.transfer.import_quotas import usage_of_kind
 
 
 def near_quotas(user: User, *kinds: Kind) -> list[str]:
-    """Return a message for each of these quotas of the person and their teams that is nearly used up."""
+    """Return a message for each nearly used-up quota of these kinds, of the person and of their teams."""
     now = timezone.now()
     found = []
     for holder in holders_for(user):

@@ -215,7 +215,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         return {"nameservers": "\n".join(found.nameservers), "hostmaster": found.hostmaster}
 
     def reverse_offers(self) -> list[ReverseOffer]:
-        """Return offers to replace each line that is a network or an address with its reverse zones."""
+        """Return an offer of reverse zones for each line that is a network or an address."""
         lines = itertools.islice(numbered_lines(str(self.data.get("names", ""))), MOST_ZONES_AT_ONCE)
         return [ReverseOffer(line.strip(), found) for _, line in lines if (found := reverse_zones_of(line))]
 
@@ -245,7 +245,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         return self.readable_names
 
     def clean(self) -> dict[str, Any]:
-        """Add to the cleaned data `zones`, with their first RRsets, and the chosen `server_set` if any.
+        """Add `zones`, each with its first RRsets, and `server_set` (chosen set or None) to the cleaned data.
 
         Rule violations become errors of the name server field.
         """
@@ -326,7 +326,7 @@ class ZoneDefaultsForm(ApexForm):
 
 
 def mailbox_name(text: str) -> str:
-    """Return the SOA mailbox name for an email address or a name. Raise ValidationError if it is neither.
+    """Return the SOA mailbox name for an email address or a name. Raise ValidationError if the text is neither.
 
     An empty text stays empty.
     """
@@ -339,7 +339,7 @@ def mailbox_name(text: str) -> str:
 
 
 def _errors_of(zones: list[NewZone]) -> Iterator[str]:
-    """Yield the messages of rules that forbid these zones, without warnings."""
+    """Yield the errors that the rules find in these zones, without warnings."""
     for zone in zones:
         by_key = {(found.name, found.type): found for found in zone.rrsets or ()}
         for violation in rules.check_zone(zone.name, by_key, by_key.keys()):
@@ -371,6 +371,6 @@ def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], 
 
 
 def _first_of(messages: list[str]) -> list[str]:
-    """Return the first MOST_REFUSALS messages, and the number of others."""
+    """Return the first MOST_REFUSALS messages, then a message with the number of others."""
     more = len(messages) - MOST_REFUSALS
     return [*messages[:MOST_REFUSALS], gettext("And {more:,} more lines.").format(more=more)] if more > 0 else messages

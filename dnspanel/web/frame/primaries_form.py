@@ -11,7 +11,7 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, SecretInput
 
 
 class PrimariesForm(PanelForm):
-    """The form for primaries: their addresses, one per line in order of preference, and the key."""
+    """The form for primaries: their addresses, one per line in order of preference, and the TSIG key."""
 
     addresses = forms.CharField(
         label=gettext_lazy("Primaries"),
@@ -94,7 +94,7 @@ class PrimariesForm(PanelForm):
 
 
 class PastRulesForm(PanelForm):
-    """The form to bypass the rules of a governed or frozen zone when its primaries change, with the reason."""
+    """The form to change the primaries of a governed or frozen zone in spite of its rules, with the reason."""
 
     reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=500)
     past_rules = forms.BooleanField(

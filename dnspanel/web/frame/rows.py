@@ -78,7 +78,7 @@ class DisplayRow(PatternRow):
 
     @property
     def order(self) -> str:
-        """A sort key for the script. It sorts rows like the server."""
+        """The row's sort key for the script, in the same order as on the server."""
         return row_order(self.zone, self.row.change.name, self.row.change.type)
 
     @cached_property
@@ -317,7 +317,7 @@ def row_address(zone: str, name: str, type: int) -> str:
 
 
 def row_order(zone: str, name: str, type: int) -> str:
-    """Return a sort key for the script. It sorts rows like the server."""
+    """Return a row's sort key for the script, in the same order as on the server."""
     place = place_of((keys.relative_key(name, zone), type))
     return f"{place.name.hex()}-{place.rank:05d}"
 
@@ -344,7 +344,7 @@ def punycode_owner(name: str, zone: str) -> str:
 
 
 def readable_rdata(type: int, text: str) -> str:
-    """Return a value with its Punycode names in their own script, or an empty text if it has none."""
+    """Return a value with its Punycode names in their own script, or an empty text if no name is in Punycode."""
     if "xn--" not in text:
         return ""
     readable = rdata.with_names(type, text, names.display)

@@ -85,7 +85,7 @@ class NewViewForm(ViewForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def saved_view_list(request: PanelRequest) -> HttpResponse:
-    """Show the saved views of one page or of all pages, and a form to save the current search. A POST saves it."""
+    """Show the saved views of one page or of all pages, and a form for the current search. A POST saves the search."""
     given = request.POST if request.method == "POST" else request.GET
     page = ViewPage(given["of"]) if given.get("of") in set(ViewPage) else None
     zone = None
@@ -161,7 +161,7 @@ def _own_view(request: PanelRequest, view_id: int) -> SavedView:
 
 
 def _terms(request: PanelRequest, given: QueryDict) -> QueryDict:
-    """Return the URL parameters of the current page. For an htmx request, use the browser's URL, which has more."""
+    """Return the URL parameters of the current page. For htmx, use the browser's URL, which has more parameters."""
     url = request.htmx.current_url if is_fragment(request) else None
     return QueryDict(urlsplit(url).query) if url else given
 

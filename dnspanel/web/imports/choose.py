@@ -159,7 +159,7 @@ def _filter(key: str, text: str, show: str, plan: queries.PlanSummary | None) ->
 
 
 def _is_listed(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
-    """Return True if the filter is offered. Actions that no zone has are left out."""
+    """Return True if the filter is offered. Filters for actions without zones are left out."""
     return not plan or not key or key == show or bool(getattr(plan, _COUNT_OF[key]))
 
 

@@ -163,5 +163,5 @@ def _start(request: PanelRequest, job: ImportJob, mapping: CsvMapping) -> HttpRe
 
 
 def _cells(row: list[str], mapped: list[bool]) -> list[tuple[str, bool]]:
-    """Return the cells of a row, padded to the table's width, each with whether its column is used."""
+    """Return (cell, True if the column is used) for each column of the table. Missing cells are empty."""
     return [(row[number] if number < len(row) else "", used) for number, used in enumerate(mapped)]

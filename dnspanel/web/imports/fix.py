@@ -1,4 +1,4 @@
-"""The view that corrects failed zones: their texts with errors and proposed fixes, and another try."""
+"""The view that corrects failed zones: their texts, with errors and proposed fixes, and a button to retry."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ QUOTED_LENGTH = 190  # a fault quotes at most 200 characters, the white space at
 
 @dataclass(frozen=True, slots=True)
 class FixableFault:
-    """An error next to its zone's text. `line` is its line in the typed text, or 0 if that is unknown."""
+    """An error next to its zone's text. `line` is the error's line in the typed text, or 0 if unknown."""
 
     item: DisplayFault
     line: int
@@ -37,7 +37,7 @@ class FixableFault:
 
 @dataclass(frozen=True, slots=True)
 class FailedZone:
-    """A zone that failed to import. `text` is None if it is too large for a page or its file no longer exists."""
+    """A zone that failed to import. `text` is None if the text is too large for a page or the file no longer exists."""
 
     row: ImportZone
     text: str | None

@@ -77,9 +77,10 @@ def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
 
 
 def take_files(request: PanelRequest, job: ImportJob) -> str:
-    """Receive the form's files, start the scan, and return the URL of the next page. Raise TransferError.
+    """Receive the form's files, start the scan, and return the URL of the next page.
 
-    Calling it twice starts one scan. A CSV import first needs the meanings of its columns.
+    Raise TransferError if a file is refused or none has arrived. A second call doesn't start another scan. A CSV import
+    first needs the meanings of its columns.
     """
     page = reverse("import-detail", args=[job.pk])
     if job.state != State.UPLOADING:

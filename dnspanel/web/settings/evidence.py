@@ -216,6 +216,6 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 
 def _row(request: PanelRequest, destination_id: int) -> DestinationRow:
-    """Return the destination. Raise Forbidden if the person isn't an operator, or DestinationUnknown."""
+    """Return the destination. Raise Forbidden if the person isn't an operator, DestinationUnknown for a wrong id."""
     destinations.require_operator(request.user)
     return destinations.destination_row(destination_id)

@@ -26,7 +26,7 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("questions that seem to be thi
 
 
 class HookForm(ScopeForm):
-    """The form of a hook: its URL, and the decision if it doesn't answer."""
+    """The form of a hook: its URL, and the decision if the hook doesn't answer."""
 
     name = forms.CharField(
         required=False,
@@ -76,7 +76,7 @@ class HookForm(ScopeForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hooks(request: PanelRequest) -> HttpResponse:
-    """Show the hooks that the person is allowed to remove. A POST adds one and shows its secret once."""
+    """Show the hooks that the person is allowed to remove. A POST adds a hook and shows its secret once."""
     form = HookForm(request.POST or None, reader=governor(request))
     if form.is_valid():
         if (question := ask(request, _ABOUT_SECRET)) is not None:
@@ -155,7 +155,7 @@ def _page_with_secret(request: PanelRequest, made: NewHook, *, rotated: bool = F
 
 @require_POST
 def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Remove the hook, so that publications no longer ask it."""
+    """Remove the hook, so that the panel no longer asks it about publications."""
     return lift_rule(
         request,
         lambda now: place_publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),

@@ -63,7 +63,7 @@ class DisplayRule:
 
 @dataclass(frozen=True, slots=True)
 class DisplayFreeze:
-    """A freeze, with the end of its current period and the start of its next one."""
+    """A freeze, with the end of its current period and the start of its next period."""
 
     freeze: Freeze
     until: datetime | None
@@ -239,7 +239,7 @@ class FreezeForm(ScopeForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def approval_rules(request: PanelRequest) -> HttpResponse:
-    """Show the approval rules that the person is allowed to remove. A POST adds one."""
+    """Show the approval rules that the person is allowed to remove. A POST adds a rule."""
     form = ApprovalRuleForm(request.POST or None, reader=governor(request))
     if form.is_valid():
         rule = form.place_rule(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
@@ -264,7 +264,7 @@ def approval_rule_lift(request: PanelRequest, rule_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def freezes(request: PanelRequest) -> HttpResponse:
-    """Show the freezes that the person is allowed to remove. A POST adds one."""
+    """Show the freezes that the person is allowed to remove. A POST adds a freeze."""
     form = FreezeForm(request.POST or None, reader=governor(request))
     now = timezone.now()
     if form.is_valid():
@@ -292,7 +292,10 @@ def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
 
 
 def lift_rule(request: PanelRequest, lift: Callable[[datetime], None], told: str, *, back: str) -> HttpResponse:
-    """Remove a rule, add a message (a warning if it was already removed), and redirect to the list. Raise Forbidden."""
+    """Remove a rule, add a message (a warning if it was already removed), and redirect to the list.
+
+    Raise Forbidden if the person isn't allowed to govern any zone.
+    """
     governor(request)
     try:
         lift(timezone.now())

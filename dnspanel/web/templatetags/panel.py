@@ -177,7 +177,7 @@ def to_select(name: str) -> str:
 
 @register.filter
 def idn(name: str) -> str:
-    """Return the Unicode form of a name, or an empty text if it is the same."""
+    """Return the Unicode form of a name, or an empty text if it equals the name."""
     display = names.display(name)
     return "" if display == name else display
 

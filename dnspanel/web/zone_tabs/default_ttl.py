@@ -28,7 +28,7 @@ from dnspanel.zones.settings.settings_of_zone import change_default_ttl
 
 
 class DefaultTtlForm(PanelForm):
-    """The form for the TTL of new records, which records with the old default can get too."""
+    """The form for the TTL of new records, with an option to change records that have the old default."""
 
     default_ttl = forms.CharField(
         label=gettext_lazy("TTL of new records"),
@@ -58,7 +58,7 @@ def default_ttl_form(request: PanelRequest, zone: Zone, *, bound: bool = False) 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form. A POST saves the TTL. If selected, it also drafts the TTL for records with the old default."""
+    """Show the form. A POST saves the TTL and, if selected, drafts the TTL for records with the old default."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = default_ttl_form(request, zone, bound=request.method == "POST")
     if form.is_valid():

@@ -24,7 +24,9 @@ _LONGEST = 50
 
 
 class KeylessForm(PanelForm):
-    """The form for networks that transfer the zone without a key, and for addresses to notify. The verbs check them."""
+    """The form for networks that transfer the zone without a key, and for addresses to notify. The verbs check the
+    values.
+    """
 
     networks = forms.CharField(
         label=gettext_lazy("May transfer it without a key"),

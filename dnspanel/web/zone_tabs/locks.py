@@ -25,7 +25,7 @@ from dnspanel.zones.rights.locks import LONGEST_REASON, NOBODY, Manager, add_loc
 
 
 class LockForm(AboutRRsetForm):
-    """The form of a lock: its records, its reason, and the person or token that can still change them."""
+    """The form of a lock: its records, its reason, and the person or token that can still change the records."""
 
     without_type = None
     reason = forms.CharField(

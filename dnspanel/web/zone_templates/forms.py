@@ -251,7 +251,7 @@ class ServersForm(PanelForm):
 
     @property
     def content(self) -> Text:
-        """The contents of the version from a valid form. Raises TemplateRefused."""
+        """The contents of the version from a valid form. Raises TemplateRefused if the name servers are invalid."""
         typed = self.cleaned_data
         servers = Servers(typed["hosts"], typed["primary"], typed["hostmaster"], typed["ttl"])
         return content_of(servers, typed["note"])

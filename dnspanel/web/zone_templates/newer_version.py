@@ -16,7 +16,7 @@ from dnspanel.zones.models import ZoneTemplate
 def publish_newer_version(
     request: PanelRequest, template: ZoneTemplate, form: TextForm | ServersForm, newest: int
 ) -> HttpResponse | None:
-    """Publish the contents of a valid form and redirect to the template. If refused, add errors and return None."""
+    """Publish a valid form's contents and redirect to the template. If that is refused, add errors and return None."""
     try:
         published = edit_template.publish_version(
             template=template,

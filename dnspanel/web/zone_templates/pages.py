@@ -146,7 +146,7 @@ def _version_context(version: TemplateVersion) -> dict[str, object]:
 def _template_page(
     request: PanelRequest, template: ZoneTemplate, page: str, context: dict[str, object], status: int = 200
 ) -> HttpResponse:
-    """Render a page of one template. The context also has `may_change`, the reader's right to change it."""
+    """Render a page of one template. The context also has `may_change`, the reader's right to change the template."""
     own = {"template": template, "may_change": access.may_change_in(request.user, template.team_id)}
     return render(request, page, own | context, status=status)
 
@@ -219,7 +219,7 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
 
 @require_safe
 def template_version(request: PanelRequest, template_id: int, number: int) -> HttpResponse:
-    """Show one version of a template, and its changes."""
+    """Show one version of a template, and the changes that the version made."""
     require(request.user, Permission.READ)
     template = access.template_for(request.user, template_id)
     found = {

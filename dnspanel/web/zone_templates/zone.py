@@ -1,4 +1,4 @@
-"""Views of a zone's templates: list them, preview the changes of one, add the changes to the draft."""
+"""Views of a zone's templates: list them, preview one template's changes, add these changes to the draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

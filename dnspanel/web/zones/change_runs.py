@@ -46,7 +46,7 @@ _OF_UNDO: Labels = {
 
 
 class CarryOutForm(PublishingForm):
-    """The form that applies a run. If the run deletes zones, their typed number is the confirmation."""
+    """The form that applies a run. If the run deletes zones, the typed number of zones is the confirmation."""
 
     typed_count = forms.IntegerField(required=False)
 

@@ -74,7 +74,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _pointed_at(request: PanelRequest, zone: Zone, traces: Sequence[RRset]) -> dict[str, object]:
-    """Return the template context of records in other zones that point into this one, except its delegation."""
+    """Return the template context of records in other zones that point into this zone, except the zone's delegation."""
     found, has_more = across_zones.pointers_into(zone, request.user)
     found = [pointer for pointer in found if pointer.rrset not in traces or pointer.rrset is None]
     named = [

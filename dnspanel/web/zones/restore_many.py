@@ -49,7 +49,7 @@ class RestoreZonesForm(PublishingForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_restore_many(request: PanelRequest) -> HttpResponse:
-    """Show the zones that would be restored, and the others with reasons. A POST restores the zones on the page."""
+    """Show the zones to restore, and the refused zones with the reasons. A POST restores the zones on the page."""
     given = request.POST if request.method == "POST" else request.GET
     selection, found = _selection(given), list[Zone]()
     if selection is None:
@@ -74,7 +74,9 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
 
 
 def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
-    """Start a dry run by a worker, because the zones are too many for one publication, and redirect to its page."""
+    """Start a dry run that restores all zones found, and redirect to its page. If that is refused, go back with an
+    error.
+    """
     given = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" or selection.publication is not None or selection.ids:
         messages.error(

@@ -227,9 +227,9 @@ def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelReques
 
 
 def _as_job(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> HttpResponse | None:
-    """Start a run or an export if the change needs one. Return None for changes that are made immediately.
+    """Start a run or an export if the change needs one, and return a redirect to it. Return None for immediate changes.
 
-    Return a redirect to the new job, or the page with the form's errors.
+    If the run or export is refused, return the page with the form's errors.
     """
     act = form.cleaned_data["act"]
     try:

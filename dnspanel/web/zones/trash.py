@@ -29,7 +29,7 @@ ROWS_PER_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class TrashedZone:
-    """A deleted zone, the time and days until it is deleted permanently, and whether the person can restore it."""
+    """A deleted zone, the time of its permanent deletion, the days until then, and the right to restore the zone."""
 
     zone: queries.ZoneRow
     gone_at: datetime

@@ -220,7 +220,7 @@ def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Rev
 
 
 def _has_restorable_zones(request: PanelRequest, found: Publication) -> bool:
-    """Return True if the person can restore a zone that the publication deleted and that is still in the trash."""
+    """Return True if a zone that the publication deleted is in the trash and the person can restore it."""
     deleted = found.revisions.filter(kind=RevisionKind.DELETE, zone__sequence=found.sequence)
     mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).exclude(deleted_at=None)
     return mine.filter(pk__in=deleted.values("zone")).exists()

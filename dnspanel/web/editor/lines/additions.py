@@ -46,10 +46,11 @@ class Addition:
 
 
 def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: bool = False) -> Addition:
-    """Return the RRset with the entry's value added. Raise Occupied if there is a single value, BadRRset if invalid.
+    """Return the RRset with the entry's value added.
 
     The TTL belongs to the RRset. A line with a TTL sets it for all values, and a line without one keeps the RRset's
-    TTL. A new RRset gets the TTL from `$TTL` or the zone's default.
+    TTL. A new RRset gets the TTL from `$TTL` or the zone's default. Raise Occupied if the type allows only one value
+    and `now` has one. Raise BadRRset if the result is invalid.
     """
     kept = () if now is None or replace else now.rdata
     value = [entry.rdata]

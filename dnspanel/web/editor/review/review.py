@@ -262,7 +262,7 @@ def _template(zone: Zone | None, of: NamedDraft | None) -> str:
 
 
 def _initial(request: PanelRequest) -> dict[str, object]:
-    """Return the form's initial values. The link to this page can suggest a reason, such as a revert."""
+    """Return the form's initial values. The link to this page can suggest a reason, as links of reverts do."""
     return {"form_id": uuid4(), "reason": request.GET.get("reason", "")[:500]}
 
 
