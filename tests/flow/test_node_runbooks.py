@@ -133,12 +133,12 @@ def test_a_node_is_removed_replaced_given_a_new_certificate_and_brought_to_the_h
 def remove(operator: Operator) -> str:
     """Remove ns2 by the runbook, so that its name is free. Return what the old one is called now."""
     name = "remove-a-node"
-    assert commands(name, "1. Stop the questions") == []
-    retired = operator.run_all(commands(name, "2. Retire it"))
+    assert commands(name, "1. Stop queries to the node") == []
+    retired = operator.run_all(commands(name, "2. Retire the node"))
     slug = re.search(r"ns2_[0-9]+", retired)
     assert slug
     assert "retired" in retired
-    *listing, waiting = commands(name, "3. Prove it")
+    *listing, waiting = commands(name, "3. Check the result")
     assert "ns2" not in operator.run_all(listing)
     operator.run(waiting)
     assert commands(name, "4. Clean the server") == []
@@ -164,14 +164,14 @@ def renew(operator: Operator) -> None:
     """Renew by the runbook: the node has a certificate again."""
     name = "expired-certificate"
     assert commands(name, "1. Compare the clocks") == []
-    revoking, making = commands(name, "2. Revoke the old certificate and make a code")
+    revoking, making = commands(name, "2. Revoke the old certificate and create a join code")
     assert "awaiting" in operator.run(revoking)
     code = operator.run(making).strip()
     [line] = commands(name, "3. Join again")
     with operator.joining(line, code) as fingerprint:
         assert "active" in operator.run_all(commands(name, "4. Approve"), FINGERPRINT=fingerprint)
     operator.restart_agent()
-    waiting, displaying = commands(name, "5. Prove it")
+    waiting, displaying = commands(name, "5. Check the result")
     until(lambda: operator.shows("ns2", "live"), seconds=60, what="the node to be live")
     operator.run(waiting)
     assert "live" in operator.run(displaying)
@@ -180,7 +180,7 @@ def renew(operator: Operator) -> None:
 def unstick(operator: Operator) -> None:
     """Bring by the runbook a node that was paused, and one whose agent hangs, to the head."""
     name = "node-stuck"
-    [displaying] = commands(name, "1. Read why it waits")
+    [displaying] = commands(name, "1. Read the reason")
     [resuming] = [span for span in code_spans(FOLDER / f"{name}.md") if "nodes resume" in span]
     operator.run("dnspanel nodes drain ns2 --reason disk")
     assert "drained" in operator.run(displaying)
@@ -188,9 +188,9 @@ def unstick(operator: Operator) -> None:
     operator.restart_agent(signal.SIGSTOP)
     until(lambda: "offline" in operator.run(displaying), seconds=60, what="the node to be offline")
     operator.restart_agent(signal.SIGKILL)
-    watching, resyncing = commands(name, "2. Wait until it has everything")
+    watching, resyncing = commands(name, "2. Wait until the node is in sync")
     until(lambda: operator.shows("ns2", "live"), seconds=60, what="the node to be live again")
     assert "LAG" in operator.run(watching.replace("--count 20", "--count 1"))
     operator.run(resyncing)
-    [proving] = commands(name, "3. Prove it")
+    [proving] = commands(name, "3. Check the result")
     operator.run(proving)
