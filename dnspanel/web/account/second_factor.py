@@ -89,9 +89,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
-    """Return True and use the code up if the passkey or code is valid. Else add the reason to the form and return
-    False.
-    """
+    """Use the passkey or code up and return True if it is valid. Else add an error to the form and return False."""
     now, field = timezone.now(), next(iter(form.fields))
     sent = form.cleaned_data[field]
     try:
@@ -145,9 +143,7 @@ def end_sessions(request: PanelRequest) -> HttpResponse:
 @sensitive_post_parameters("code", "password", "second_factor")
 @require_http_methods(["GET", "HEAD", "POST"])
 def set_up_app(request: PanelRequest) -> HttpResponse:
-    """Ask for the password and show a new secret. A POST with a code from the app activates it and shows recovery
-    codes.
-    """
+    """Ask for the password and show a new secret. A POST with an app's code activates it and shows recovery codes."""
     if second_factors_of(request.user).app:
         return redirect("account-signing-in")
     if (question := ask(request, _BEFORE_APP)) is not None:

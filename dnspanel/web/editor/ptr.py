@@ -151,9 +151,7 @@ def left_by(request: PanelRequest, rrsets: Iterable[RRset | None]) -> list[Step]
 
 
 def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets: Iterable[RRset | None]) -> None:
-    """Append to the response an offer to delete leftover PTRs of these RRsets, or a fragment that clears an older
-    offer.
-    """
+    """Append to the response an offer to delete these RRsets' leftover PTRs, or a fragment that clears an old one."""
     context = {"zone": zone, "steps": left_by(request, rrsets), "out_of_band": True}
     response.write(render_to_string("editor/_ptr_offer.html", context, request))
 

@@ -205,9 +205,7 @@ class DeleteZoneForm(TypedNameForm):
         super().__init__(*args, **kwargs)
 
     def hold(self, mass_deletion: MassDeletion) -> bool:
-        """Return True if the right number of zones was typed. Else add an error that asks for the number, and return
-        False.
-        """
+        """Return True if the right number of zones was typed. Else ask for the number in an error, and return False."""
         self.mass_deletion = mass_deletion
         if self.cleaned_data.get("typed_count") == mass_deletion.total:
             return True

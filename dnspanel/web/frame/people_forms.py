@@ -27,9 +27,7 @@ class RoleForm(PanelForm):
     role = forms.ChoiceField(choices=role_choices)
 
     def chosen_role(self) -> tuple[Role, OwnRole | None]:
-        """Return the built-in role and the chosen custom role, if any. Raise RoleUnknown if the custom role was
-        deleted.
-        """
+        """Return the built-in role and the custom role, if any. Raise RoleUnknown if the custom role was deleted."""
         chosen = self.cleaned_data["role"]
         if chosen in Role.values:
             return Role(chosen), None

@@ -24,9 +24,7 @@ _LONGEST = 50
 
 
 class KeylessForm(PanelForm):
-    """The form for networks that transfer the zone without a key, and for addresses to notify. The verbs check the
-    values.
-    """
+    """The form for the networks of keyless transfers and the addresses to notify. The verbs check the values."""
 
     networks = forms.CharField(
         label=gettext_lazy("May transfer it without a key"),

@@ -74,9 +74,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
 
 
 def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
-    """Start a dry run that restores all zones found, and redirect to its page. If that is refused, go back with an
-    error.
-    """
+    """Start a dry run that restores all zones found, and redirect to its page. If refused, go back with an error."""
     given = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" or selection.publication is not None or selection.ids:
         messages.error(

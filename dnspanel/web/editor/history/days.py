@@ -6,9 +6,7 @@ from django.utils.dateparse import parse_date
 
 
 def day_of(text: str, *, last: bool = False) -> datetime | None:
-    """Return the start (UTC) of the day in the text, or its end if `last` is true. Return None if the text isn't a
-    date.
-    """
+    """Return the start of a day (UTC), or the day's end if `last` is true. Return None if the text isn't a date."""
     try:
         day = parse_date(text)
     except ValueError:  # such as the 31st of February

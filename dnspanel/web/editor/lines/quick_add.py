@@ -142,9 +142,7 @@ def read_ttl(text: str) -> int:
 
 
 def read_rdata(type: int, text: str, zone: str, *, means: Reading | None = None) -> Value:
-    """Return the canonical rdata of `text`. Raise Unreadable if it is invalid, AmbiguousName if a name has two
-    readings.
-    """
+    """Return the canonical rdata of `text`. Raise Unreadable if invalid, AmbiguousName if a name has two readings."""
     tokens = split_text(text) if type in TXT_TYPES else split_fields(text, comments=False)[0]
     return _value(type, tokens, zone, origin=zone, means=means, end=max(len(text), 1))
 

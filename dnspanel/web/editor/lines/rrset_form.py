@@ -32,8 +32,7 @@ OFF = ";"  # a line that starts with it is kept and not served, as in a zone fil
 class RRsetForm(PanelForm):
     """Name, type, TTL, values (one per line), comment and tags of one RRset in the editor.
 
-    After a value, ` ; ` starts a comment about this value. If the lines contain no comments, the field `notes` has
-    them.
+    After a value, ` ; ` starts a comment about this value. Without such comments in the lines, `notes` has them.
 
     `old_name` and `old_type` identify the RRset that the row showed, if any. `seen` is a digest of that RRset, and
     `base_revision` is the zone's revision when the row was shown.
@@ -239,9 +238,7 @@ def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[s
 
 
 def digest_of(display: RRset | None) -> str:
-    """Return a digest that shows whether a row is outdated. The digest ignores the SOA serial, which changes
-    automatically.
-    """
+    """Return a digest that shows whether a row is outdated. The SOA serial, which changes automatically, is ignored."""
     if display is not None and display.type == rdtypes.SOA:
         display = soa.with_serial(display, soa.NO_SERIAL)
     content = [display.name, display.type, display.to_json()] if display else None

@@ -76,8 +76,7 @@ class _NotAsSeen(Exception):
 
 
 def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | None = None) -> HttpResponse:
-    """Publish the changes that the person saw. If the changes now differ or are refused, show the review with the
-    input.
+    """Publish the changes that the person saw. If they now differ or are refused, show the review with the input.
 
     `of` is the draft, unless it is the person's current draft.
     """
