@@ -58,7 +58,7 @@ def secret_in(request: Request | HttpRequest) -> str:
 
 
 def refusal(address: str | None) -> str:
-    """Return the error text for an invalid token. It doesn't name the exact reason, which could help an attacker."""
+    """Return the error text for an invalid token. The text hides the exact reason, which could help an attacker."""
     return f"This token is not valid: unknown, expired, revoked, or not allowed from your address, {address}."
 
 

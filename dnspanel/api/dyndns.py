@@ -69,7 +69,7 @@ class NotAnAddress(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The addresses that replace all current ones of a family. If empty, the RRset is deleted."""
+    """A family's new addresses, which replace all current addresses. If empty, the RRset is deleted."""
 
     texts: tuple[str, ...]
 
@@ -145,7 +145,7 @@ def _all_of(request: HttpRequest, parameter: str) -> list[str]:
 
 
 def _items(texts: Iterable[str]) -> list[str]:
-    """Return the comma-separated items of all these values. Repeated items are all included."""
+    """Return the comma-separated items of all these values, including repeated items."""
     return [item.strip() for text in texts for item in text.split(",") if item.strip()]
 
 
@@ -261,7 +261,7 @@ def _line(name: str, outcome: Outcome, intents: Intents) -> str:
 
 
 def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
-    """Return the owner names that the error concerns (all if it names none) and their response line."""
+    """Return the owner names that the error concerns and their response line. An error without names concerns all."""
     about: set[str] = set()
     line = "dnserr"
     if isinstance(exc, PublishingOnHold):
@@ -276,7 +276,7 @@ def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str
 
 
 def _zones_of(actor: Actor, owners: set[str]) -> dict[str, Zone]:
-    """Return the zone of each owner name: the zone with the longest matching name that the actor is allowed to see."""
+    """Return each owner name's zone. Among the zones that the actor can see, the longest matching name wins."""
     around = {name: [name, *ancestors_within(name, names.ROOT)] for name in owners}
     candidates = {candidate for above in around.values() for candidate in above}
     found = access.zones_visible_to(actor).filter(name__in=candidates).order_by(Length("name").desc())

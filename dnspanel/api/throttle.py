@@ -37,7 +37,7 @@ class Allowance:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The rate limit headers of every response: the three common ones and those of the IETF draft."""
+        """The rate limit headers of every response: the three common headers and the headers of the IETF draft."""
         return {
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(self.remaining),
@@ -107,7 +107,10 @@ class AllowanceHeadersMiddleware:
 
 
 def spend_of(token: Token, *, now: float) -> Allowance:
-    """Count a request of this token and of the tokens whose limit it shares. Return the smaller allowance."""
+    """Count a request against this token's limit, and return the allowance.
+
+    After a rotation, also count it for the earlier token, and return the smaller allowance.
+    """
     spent = [spend(f"token/{token_id}", limit, now=now) for token_id, limit in request_limits(token).items()]
     return min(spent, key=lambda each: (not each.exceeded, each.remaining))
 

@@ -42,9 +42,9 @@ def wait_for_nodes(
 ) -> bool | None:
     """Wait at most `seconds` and return True if every active node answers with the publication.
 
-    With `with_secondaries`, each secondary that has the publication's zones must answer with it too. Return None if too
-    many requests wait already. Return False at once if there is no server to wait for. Raise TakenBack as soon as the
-    publication is reverted, or if it was reverted before.
+    With `with_secondaries`, each secondary that has the publication's zones must answer with the publication too.
+    Return None if too many requests wait already. Return False at once if there is no server to wait for. Raise
+    TakenBack as soon as the publication is reverted, or if it was reverted before.
     """
     has_arrived = is_at_all if with_secondaries else is_everywhere
     return wait_until(lambda: has_arrived(publication), seconds, clock=clock, sleep=sleep)
@@ -57,12 +57,11 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Poll `ask` for at most `seconds` until it returns True, and return the result.
+    """Poll `ask` for at most `seconds` until it returns True or None, and return the result.
 
     Return None if too many requests wait already.
 
-    If `ask` returns None, the wait ends. Don't call this within a transaction, so that no connection is held during
-    long pauses.
+    Don't call this function within a transaction, so that no connection is held during long pauses.
     """
     if seconds <= 0:
         return ask() is True
@@ -95,13 +94,16 @@ def is_at_all(publication: Publication) -> bool | None:
 
 
 def proofs_of(publication: Publication) -> list[bool]:
-    """Return for each active node True if it confirmed the publication. All are False after a reversal."""
+    """Return a list that has, for each active node, True if the node confirmed the publication.
+
+    After a reversal, all values are False.
+    """
     failed, proofs = _state_and_proofs(publication)
     return [acked and not failed for acked in proofs]
 
 
 def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
-    """Return True if the publication was reverted, and for each active node True if it confirmed the publication."""
+    """Return True if the publication was reverted, and a list that has, for each active node, True if it confirmed."""
     with prepared_cursor() as cursor:
         parameters: dict[str, Any] = {"sequence": publication.sequence, "state": str(NodeState.ACTIVE)}
         cursor.execute(_PROOFS, parameters)

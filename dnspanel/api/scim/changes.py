@@ -56,10 +56,10 @@ class Operation:
 
 
 def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
-    """Return the person that a POST or PUT describes. For a PUT, `before` has the current terms. Raise ScimFault.
+    """Return the person that a POST or PUT describes. Raise ScimFault if the body is invalid.
 
-    If the body doesn't have `active`, the current state is kept. A user name that is a mail address becomes the
-    person's mail address if the body has no other.
+    For a PUT, `before` has the current terms. If the body doesn't have `active`, the current state is kept. If a user
+    name is a mail address and the body has no other, it also becomes the person's mail address.
     """
     terms = PersonTerms("", "", active=before.active if before else True)
     for path, value in _attributes(body):
@@ -140,7 +140,7 @@ def _operation(value: Any) -> Operation:
 
 
 def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bool]]:
-    """Yield each change as (path, value, operation, True if the operation's own path names the attribute)."""
+    """Yield each change as (path, value, operation, flag). The flag is True if the operation has a path of its own."""
     for operation in operations:
         if operation.path is not None:
             yield operation.path, operation.value, operation.op, True
@@ -202,7 +202,7 @@ def _mail(path: Path, value: Any) -> str | None:
 
 
 def _normalize_mail(mail: str) -> str:
-    """Return the mail address in its canonical spelling, or unchanged if it has none."""
+    """Return the mail address in its canonical spelling. Return it unchanged if it is invalid."""
     return canonical_mail(mail) or mail
 
 

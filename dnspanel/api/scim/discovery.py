@@ -99,7 +99,7 @@ def _meta(kind: str, path: str) -> Mapping[str, str]:
 
 
 def _attribute(name: str, description: str, kind: str = "string", **other: Any) -> Mapping[str, Any]:
-    """Return the definition of an attribute. Clients can write it unless `other` overrides `mutability`."""
+    """Return the definition of an attribute. Clients can write the attribute unless `other` overrides `mutability`."""
     texts = {"caseExact": False, "uniqueness": "none"} if kind in ("string", "reference") else {}
     return {
         "name": name,

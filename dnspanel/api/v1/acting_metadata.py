@@ -37,8 +37,8 @@ class NotObeyed(ApiError):
 def act_on(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
     """Apply these values of a metadata kind. Without values, apply the default of a zone without the kind.
 
-    Raise NotObeyed, BadName if a value can't be the name of a TSIG key, or RightMissing. Do nothing for a kind that
-    isn't in ACTS.
+    Do nothing for a kind that isn't in ACTS. Raise NotObeyed if a value would have no effect here, BadName if a value
+    can't be a TSIG key's name, and RightMissing if the author lacks a right.
     """
     act = ACTS.get(kind)
     if act is not None:
@@ -64,7 +64,7 @@ def _notify_also(zone: Zone, kind: str, values: Sequence[str], by: Author, now: 
 def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
     """Set the use of IXFR in transfers from the zone's primaries.
 
-    Raise NotObeyed for "0" on zones that this panel is the primary of: their secondaries choose between IXFR and AXFR.
+    Raise NotObeyed for "0" if this panel is the zone's primary, because secondaries choose between IXFR and AXFR.
     """
     first = values[0] if values else "1"
     if first not in ("0", "1"):

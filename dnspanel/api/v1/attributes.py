@@ -67,7 +67,7 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
 
 
 def take_in_named(*, catalog: Zone, by: Author, now: datetime) -> None:
-    """Add the zones whose `catalog` attribute named this new catalog before it existed."""
+    """Add zones to this new catalog if their `catalog` attribute named the catalog before it existed."""
     named = PowerdnsZone.objects.filter(catalog=catalog.name, zone__deleted_at=None, zone__is_catalog=False)
     zone_ids = list(named.order_by("pk").values_list("pk", flat=True)[: producer.MOST_MEMBERS + 1])
     producer.take_in(catalog=catalog, zone_ids=zone_ids, author=by, now=now)
@@ -95,7 +95,7 @@ def comment_text(comments: Sequence[Comment]) -> str:
 
 
 def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
-    """Return the client's comment list of an RRset if it still matches the text, else one comment with the text."""
+    """Return the client's comment list if it still matches the RRset's text. Else return the text as one comment."""
     if not text:
         return []
     kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []

@@ -80,7 +80,10 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are stored and read back. Ignore values of a wrong type, as PowerDNS does."""
+    """Return the body's fields that are stored so that clients can read them back.
+
+    Ignore values of a wrong type, as PowerDNS does.
+    """
     attributes: dict[str, Any] = {}
     if isinstance(body.get("kind"), str):
         attributes["kind"] = _kind(body["kind"])
@@ -101,7 +104,7 @@ def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key_name(id: Any) -> str:
-    """Return the name of the TSIG key with this id. Raise Refusal (422) if it doesn't exist."""
+    """Return the name of the TSIG key with this id. Raise Refusal (422) if no key has the id."""
     name = name_of_id(id) if isinstance(id, str) else ""
     if not tsig_keys.key_exists(name):
         raise Refusal(422, f"A TSIG key with the name '{shorten_text(str(id))}' does not exist")
@@ -140,7 +143,7 @@ def _nameservers(body: Mapping[str, Any]) -> list[str]:
 def _from_inputs(
     name: str, inputs: Sequence[RRsetInput], body: Mapping[str, Any], servers: Sequence[str]
 ) -> tuple[list[RRset], bool]:
-    """Return the RRsets, with a generated SOA if the client sent none, and True if the SOA was generated.
+    """Return the RRsets, and True if the SOA was generated because the client sent none.
 
     Comments on a SOA without records are added to the generated SOA.
     """
@@ -166,7 +169,7 @@ def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment
 
 
 def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
-    """Return the RRsets of a zone file, without generated NS records, and True if the SOA was generated.
+    """Return a zone file's RRsets without generated NS records, and True if the SOA was generated.
 
     Raise Refusal (422) with the first error. Records outside the zone are an error.
     """

@@ -188,7 +188,7 @@ def _algorithm(value: Any, key_type: str) -> int:
 
 
 def _refuse_size(algorithm: int, bits: int | None) -> None:
-    """Raise Refusal (422), in PowerDNS's words, for an unknown algorithm or a size that the algorithm doesn't have."""
+    """Raise Refusal (422), in PowerDNS's words, for an unknown algorithm or a key size that the algorithm lacks."""
     name = key_material.ALGORITHMS.get(algorithm, "Unallocated/Reserved")
     if (algorithm in _SIZED or algorithm < 0) and not bits:
         raise Refusal(422, f"Creating an algorithm {algorithm} ({name}) key requires the size (in bits) to be passed.")

@@ -5,8 +5,8 @@ kinds in NO_EFFECT have no effect here: they are stored for programs that set th
 a warning. A program's own kinds under `X-` are stored without a warning. A kind that would only seem to restrict access
 is refused (REFUSED).
 
-PUBLISH-CDS and PUBLISH-CDNSKEY reflect how the zone is signed while it has keys. Their values are stored even if the
-zone has no keys, and take effect when API v1 gives the zone keys.
+While a zone has keys, PUBLISH-CDS and PUBLISH-CDNSKEY show how the zone is signed. Without keys, their values are
+stored, and take effect when API v1 gives the zone keys.
 """
 
 import re
@@ -210,7 +210,7 @@ def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
 def _put_keyless(found: dict[str, list[str]], current: keyless.Keyless) -> None:
     """Add the networks allowed to transfer and the addresses that get NOTIFY. Keep v1's spelling if unchanged.
 
-    Pages and API v2 can change both.
+    Pages and API v2 can change these networks and addresses too.
     """
     for kind, values, check in (
         (ALLOW_AXFR_FROM, current.networks, checked_networks),
@@ -228,7 +228,7 @@ def _row(zone: Zone) -> PowerdnsZone:
 
 
 def _by_kind(row: PowerdnsZone, zone: Zone, state: SigningState) -> dict[str, list[str]]:
-    """Return the stored metadata by kind, with the zone's fields and its signing, which PowerDNS stores as metadata."""
+    """Return the stored metadata by kind. Include the zone's fields and signing that PowerDNS has as metadata."""
     hidden = OF_KEYS if state.keys else frozenset()
     kept = {kind: values for kind, values in row.metadata.items() if kind not in hidden}
     found: dict[str, list[str]] = {**kept, **_of_signing(row, state)}

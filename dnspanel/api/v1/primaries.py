@@ -33,7 +33,7 @@ PRIMARY_KEYS = "slave_tsig_key_ids"
 
 
 def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> Publication:
-    """Create a zone that is transferred from its masters with its key. Follow a zone of kind Consumer as a catalog.
+    """Create a zone that is transferred from its masters with a TSIG key. Follow a zone of kind Consumer as a catalog.
 
     The zone waits for its first transfer. Raise Refusal (422) and the errors of `create_transferred_zone`. Unlike in
     PowerDNS, a zone without primaries is refused, because it would never be transferred.
@@ -64,7 +64,7 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
     - Kind Consumer: the same, and follow the zone as a catalog.
     - Another kind: this panel becomes the primary and takes the zone over.
 
-    Raise Refusal (422).
+    Raise Refusal (422) if the zone can't have these values.
     """
     if zone.is_producer or attributes.get("kind") == PRODUCER:
         _refuse_producer(zone, attributes)
@@ -99,7 +99,10 @@ def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
-    """Request a full transfer. Return PowerDNS's text. Raise Refusal (422) if the zone isn't a transferred one."""
+    """Request a full transfer of the zone and return PowerDNS's text.
+
+    Raise Refusal (422) if the zone has no other primaries.
+    """
     try:
         row = set_up_primaries.ask_now(zone=zone, author=actor, now=now, wants_all=True)
     except NotTransferred as exc:
@@ -110,7 +113,7 @@ def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
 def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] | None, actor: Actor) -> Terms:
     """Return the zone's terms with these masters and the key of this name. None keeps the zone's current key.
 
-    The TLS settings don't change. Raise Refusal (422).
+    The TLS settings don't change. Raise Refusal (422) for an unknown key, or for more than one.
     """
     there = Terms(masters) if zone is None else set_up_primaries.moved_to(zone, masters)
     if key_names is None:

@@ -45,7 +45,7 @@ class RRsetInput:
 
     @property
     def title(self) -> str:
-        """The RRset's name in error texts."""
+        """The name of the RRset for use in error texts."""
         return title(self.name, self.type)
 
     def rrset(self, ttl: int, comment: str) -> RRset:
@@ -121,7 +121,7 @@ def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
 
 
 def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[str, str]) -> dict[str, bool]:
-    """Return the canonical records of an RRset with True for each disabled one. Add other spellings to `spellings`."""
+    """Return an RRset's canonical records, each with True if it is disabled. Add other spellings to `spellings`."""
     records: dict[str, bool] = {}
     listed = list_in(value, "records")
     if len(listed) > MOST_RECORDS:

@@ -237,10 +237,9 @@ def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterat
 
 
 def _portions(zones: QuerySet[Zone]) -> Iterator[tuple[list[int], int]]:
-    """Yield the ids of zones to compare together, in the order of their names, and their number of RRsets.
+    """Yield ids of zones to compare together, in the order of zone names, and the number of RRsets in these zones.
 
-    Each portion can be twice as large as the previous one, up to MOST_COMPARED. A zone with more RRsets is a portion of
-    its own.
+    Each portion can be twice as large as the previous one, up to MOST_COMPARED. A larger zone is a portion of its own.
     """
     ids: list[int] = []
     total = 0
@@ -277,7 +276,7 @@ def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Itera
 
 
 def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
-    """Return all visible zones to compare, or only those near the pattern's end if all have too many RRsets."""
+    """Return all visible zones to compare. If all have too many RRsets, return only zones near the pattern's end."""
     zones = zones_visible_to(actor)
     if _rrset_count(zones) > MOST_COMPARED:
         below = _zone_name_like(f"%{Pattern(pattern.end).like}")

@@ -221,7 +221,7 @@ def _refusal_of_domain(exc: Exception) -> Refusal | None:
 
 
 def _error(request: Request, refusal: Refusal) -> HttpResponse:
-    """Return an error as JSON if the client accepts JSON or the refusal has a text, else the status's phrase."""
+    """Return an error as JSON if the client accepts JSON or the refusal has a text. Else return the status's phrase."""
     phrase = HTTPStatus(refusal.status).phrase
     if refusal.text or accepts_json(request):
         response = answer({"error": refusal.text or phrase}, refusal.status)
@@ -332,10 +332,10 @@ def _unescape_byte(found: re.Match[str]) -> str:
 
 
 def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
-    """Return the zone with this id from a URL. The actor needs the given right, or read access if it is None.
+    """Return the zone with this id from a URL. If `right` is None, the actor only needs read access.
 
-    One query also loads the zone's PowerDNS attributes, its signing and its produced catalog. Raise Refusal, Unknown or
-    RightMissing.
+    One query also loads the zone's PowerDNS attributes, its signing and its produced catalog. Raise Refusal for an
+    invalid id, Unknown for a zone that isn't visible, and RightMissing if the actor lacks the right.
     """
     name, actor = name_of_id(id), actor_in(request)
     zone = access.zone_alone(actor, name, ("powerdns", "signing", "produced__catalog"))

@@ -1,4 +1,4 @@
-"""The parameter `wait`, which delays a write's response until the publication has arrived.
+"""The parameter `wait`, which delays the response to a write until the publication has arrived.
 
 `?wait=all` waits for all active nodes and all secondaries, `?wait=nodes` only for the nodes.
 """
@@ -72,7 +72,7 @@ def _describe(
     late: Sequence[NodeArrival],
     lacking: Sequence[Lacking],
 ) -> str:
-    """Return the error text that lists which servers don't have the saved change yet.
+    """Return the error text that lists the servers without the saved change.
 
     `seconds` is None if too many requests were waiting already. Nodes and secondaries are named only to actors that are
     allowed to see the fleet.

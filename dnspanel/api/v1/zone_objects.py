@@ -103,10 +103,10 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
 
 
 def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
-    """Return the JSON members of a zone that lists have too. Without `is_signed`, omit the two members about DNSSEC.
+    """Return the JSON members that a zone also has in lists. Without `is_signed`, omit the two members about DNSSEC.
 
     Columns that a client of PowerDNS can set are empty (None) until a client sets them. A transferred zone shows its
-    actual kind and primaries instead. Its serial is 0 until the first transfer.
+    actual kind and primaries instead. The serial of a transferred zone is 0 until the first transfer.
     """
     name, serial, kind, account, catalog, masters, is_catalog, is_served, transferred_from, addresses, received = row
     if transferred_from:
@@ -139,7 +139,7 @@ def _source_of(zone: Zone) -> tuple[list[str] | None, int | None]:
 
 
 def _own_fields(attributes: PowerdnsZone, zone: Zone, signing: Mapping[str, str]) -> dict[str, Any]:
-    """Return the members that only a single zone shows, not a list."""
+    """Return the members that only a single zone has, not a zone in a list."""
     return {
         "api_rectify": attributes.api_rectify,
         "master_tsig_key_ids": [zone_id(name) for name in attributes.metadata.get(TSIG_ALLOW_AXFR, ())],

@@ -193,7 +193,7 @@ def _publish(
 def _refuse_settings(
     request: Request, zone: Zone, attributes: Mapping[str, Any], *, changes_signing: bool, has_content: bool
 ) -> None:
-    """Raise RightMissing if the actor isn't allowed to change the settings or the signing that a PUT changes.
+    """Raise RightMissing if a PUT changes settings or signing without the actor's right to do so.
 
     Clients send back everything that they have read. So a PUT that doesn't change the signing needs no right for it.
     """
@@ -225,7 +225,7 @@ def _settle(
 
 
 def _requested_rrset(request: Request) -> tuple[str | None, int | None]:
-    """Return `rrset_name` and `rrset_type`, with None for any. A type without a name is ignored, as in PowerDNS."""
+    """Return `rrset_name` and `rrset_type`, each None if missing. A type without a name is ignored, as in PowerDNS."""
     name, word = request.GET.get("rrset_name", ""), request.GET.get("rrset_type", "")
     if not name:
         return None, None

@@ -8,9 +8,9 @@ Schema = dict[str, Any]
 
 
 def settle_defaults(schemas: Schema) -> None:
-    """Replace `default` with a sentence in the description. In responses the member is always present.
+    """Replace each `default` with a sentence in the description. In responses the member is always present.
 
-    Generators interpret `default` in two ways: some make such a member required in requests too.
+    Generators interpret `default` in two ways: some make a member with a default required in requests too.
     """
     for name, schema in schemas.items():
         for member, value in schema.get("properties", {}).items():

@@ -83,7 +83,7 @@ class SigningPatchSerializer(Shape):
 
 
 class BulkSigningSerializer(SigningPatchSerializer):
-    """Changes to the signing of several zones, made for all of them or none."""
+    """Changes to the signing of several zones, made for all of these zones or none."""
 
     zones = serializers.ListField(child=Text(max_length=1100), min_length=1, max_length=MOST_ZONES)
     reason = Text(default="", allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")

@@ -48,7 +48,7 @@ def _publishes(schema: Schema, schemas: Schema) -> bool:
 
 
 def _alternatives(schema: Schema, schemas: Schema) -> list[Schema]:
-    """Return the alternative schemas of a response: those in its component's `oneOf`, or only the schema itself."""
+    """Return the alternative schemas of a response: the `oneOf` of its component, or else only the schema itself."""
     of: list[Schema] = schemas[_name(schema)].get("oneOf", [schema])
     return of
 

@@ -1,8 +1,8 @@
 """Names of the enumerations in the OpenAPI document, so that a generated client has one type for each. Pure.
 
-A set of values has the same name wherever it is used. This module lists the name together with one place that has these
-values. Names aren't derived from other names in the document, because then a new member elsewhere would rename a type
-in every client.
+A set of values has the same name wherever it is used. This module lists each name with one place that has the values.
+Names aren't derived from other names in the document, because then a new member elsewhere would rename a type in every
+client.
 """
 
 from collections.abc import Iterator

@@ -144,7 +144,7 @@ def _member(field: Any, name: object) -> Any:
 
 
 def _at(value: Any, name: Any) -> Any:
-    """Return a member of a value, or None."""
+    """Return the member `name` of a value, or None if the value lacks the member."""
     try:
         return value[name]
     except (LookupError, TypeError):

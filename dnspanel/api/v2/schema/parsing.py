@@ -1,7 +1,7 @@
-"""Parser of RRsets and changes in a request's body. It returns a pointer to each invalid value.
+"""Parser of RRsets and changes in a request's body. The errors have a pointer to each invalid value.
 
-It doesn't use serializers. A bulk change has thousands of RRsets, and parsing an RRset with a serializer takes longer
-than publishing it.
+The parser doesn't use serializers. A bulk change has thousands of RRsets, and parsing an RRset with a serializer takes
+longer than publishing it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -111,7 +111,7 @@ def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Ke
 
 
 def read_patch(value: Any, key: Key) -> Step:
-    """Return the step that applies a partial RRset to an RRset. Raise Problem if it is invalid."""
+    """Return the step that applies a partial RRset to an RRset. Raise Problem if the partial RRset is invalid."""
     faults = Faults()
     if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
         _check_content(value, "", faults, optional={"ttl", "rdata"})
@@ -148,9 +148,9 @@ def read_patch(value: Any, key: Key) -> Step:
 
 
 def owner_of(text: str, zone_name: str) -> str:
-    """Return the owner name that a client means: absolute with a trailing dot, else relative to the zone.
+    """Return the client's owner name as an absolute name. Without a trailing dot, it is relative to the zone.
 
-    Raise BadName if it is invalid or outside the zone.
+    Raise BadName if the name is invalid or outside the zone.
     """
     name = names.parse(text, zone_name)
     if not names.is_within(name, zone_name):
@@ -299,7 +299,7 @@ def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faul
 
 
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
-    """Return True if the value is an object. Add errors if it isn't and for unknown members."""
+    """Return True if the value is an object. Add an error for any other value, and for each unknown member."""
     if not isinstance(value, dict):
         needed = f"an object with the members {fault_texts.join_limited(sorted(members))}"
         faults.at(pointer, fault_texts.must_be(pointer, needed))
@@ -314,7 +314,7 @@ def escape_pointer(name: str) -> str:
 
 
 def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | None:
-    """Create and return the RRset. If it is invalid, add an error that points to the value and return None."""
+    """Create and return the RRset. If the RRset is invalid, add an error with a pointer and return None."""
     ttl, texts, disabled, comment, value = content
     before = len(faults)
     notes = Notes.create(_tags_in(value, pointer, faults) or (), _comments_in(key[1], value, pointer, faults))

@@ -1,6 +1,7 @@
 """The `webhooks` of the OpenAPI document: the request for each kind of event, and the receiver's response.
 
-`dnspanel.webhooks.payload` creates the bodies. A test delivers one of each kind and validates it against these schemas.
+`dnspanel.webhooks.payload` creates the bodies. A test delivers an event of each kind and validates the body against
+these schemas.
 """
 
 from typing import Any
@@ -186,7 +187,7 @@ EVENTS: dict[EventKind, tuple[str, str, type[serializers.Serializer[Any]]]] = {
 def add_webhooks(result: Schema, generator: SchemaGenerator, **more: Any) -> Schema:
     """Add the webhook requests and their schemas (hook of drf-spectacular).
 
-    drf-spectacular has a setting for webhooks, but it builds the components before it reads that setting.
+    drf-spectacular has a setting for webhooks, but builds the components before it reads the setting.
     """
     view = build_mocked_view("POST", "/", extend_schema(), generator.registry)  # a view is what shapes are asked of
     result["webhooks"] = {

@@ -1,6 +1,6 @@
 """Schemas of zones, RRsets and their changes for the OpenAPI document.
 
-Serializers also parse requests, unless a request can have a thousand RRsets: `parsing` reads these faster.
+Serializers also parse requests. Requests that can have a thousand RRsets are read by `parsing`, which is faster.
 `representation` and `accepted` create the responses. A test validates real responses against the document.
 """
 
@@ -138,7 +138,7 @@ class ZoneToDeleteSerializer(Shape):
 
 
 class DeletionsSerializer(Shape):
-    """Zones to delete, either all of them or none."""
+    """Zones to delete. Either all zones are deleted or none."""
 
     zones = ZoneToDeleteSerializer(many=True, allow_empty=False, max_length=1000)
     reason = Text(
@@ -148,7 +148,7 @@ class DeletionsSerializer(Shape):
 
 
 class ChangesSerializer(ChangeTermsSerializer):
-    """Changes to RRsets of one zone. Either all of them are published or none."""
+    """Changes to RRsets of one zone. Either all changes are published or none."""
 
     changes = ChangeOrderSerializer(many=True)
 
@@ -162,7 +162,7 @@ class ZoneChangesSerializer(Shape):
 
 
 class BulkSerializer(ChangeTermsSerializer):
-    """Changes to RRsets in several zones. Either all of them are accepted or none."""
+    """Changes to RRsets in several zones. Either all changes are accepted or none."""
 
     zones = ZoneChangesSerializer(many=True)
 
@@ -170,9 +170,9 @@ class BulkSerializer(ChangeTermsSerializer):
 class NewZoneSerializer(Shape):
     """A zone to create.
 
-    If `rrsets` lacks the SOA or name servers, they are generated from a set of name servers, and the zone then follows
-    that set. It is the named set, or else the default of the team or of the panel. Without any set, the settings are
-    used.
+    If `rrsets` lacks the SOA or name servers, the panel generates them from a set of name servers, and the zone then
+    follows the set. This is the named set, or else the default set of the team or of the panel. Without any set, the
+    panel's settings are used.
     """
 
     name = Text()
