@@ -31,7 +31,8 @@ class Document:
     """The text of one zone, as the source had it.
 
     `zone` is the zone's canonical name if the source knows it, or "" if the text has to contain it. `lines` maps line
-    numbers of the text to line numbers of the file `path`, where they differ (CSV). Its entry 0 is for the first line.
+    numbers of the text to line numbers of the file `path`, where they differ (CSV). Entry 0 of `lines` is for the first
+    line.
     """
 
     path: str
@@ -104,7 +105,7 @@ MOST_OTHER_CHAINS = 3
 
 @dataclass(frozen=True, slots=True)
 class BroughtSignatures:
-    """The signing of a zone whose source already has signatures. `entries` are the rdata of its DNSKEY records.
+    """The signing of a zone whose source already has signatures. `entries` are the rdata of the zone's DNSKEY records.
 
     `end` is the expiration of the first signature to expire, as YYYYMMDDHHMMSS in UTC. `nsec3` is None for NSEC, and
     also if the NSEC3 parameters are not in the records (`nsec3_elsewhere`): PowerDNS keeps them separately.

@@ -1,4 +1,4 @@
-"""All limits of an import, with the names that errors use for them."""
+"""All limits of an import, with the name of each limit in errors."""
 
 from types import MappingProxyType
 

@@ -1,6 +1,6 @@
 """The rights of imports, exports and comparisons.
 
-A job can only do what its author is allowed to do, and each step checks that again.
+A job can only do what its author is allowed to do, and each step checks the author's rights again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -146,11 +146,11 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
 
 
 def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
-    """Return the person's own comparisons, and ended ones if the person is allowed to see all their zones.
+    """Return the person's own comparisons, and ended comparisons of which the person sees all zones.
 
-    A person who is allowed to read every zone sees all comparisons. For a limited token, its own comparisons are those
-    that it created. Comparisons show zone data, and an unfinished comparison can still add any zone. So other people do
-    not see it.
+    A person who is allowed to read every zone sees all comparisons. A limited token's own comparisons are those that
+    the token created. Comparisons show zone data, and an unfinished comparison can still add any zone. So other people
+    do not see an unfinished comparison.
     """
     actor = actor_of(person)
     checks = CutoverCheck.objects.select_related("author", "token", "job")

@@ -235,7 +235,7 @@ class KeptKind(models.TextChoices):
 class KeptItem(models.Model):
     """Data from a PowerDNS database that a zone here cannot hold yet.
 
-    It is kept for later, with keys encrypted.
+    The data is kept for later, with keys encrypted.
     """
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="kept")
@@ -303,7 +303,7 @@ class ExportJob(models.Model):
 class CutoverCheck(models.Model):
     """A comparison of an old server's answers with those of our nodes.
 
-    `cutover.server_comparison` writes it.
+    `cutover.server_comparison` writes this row.
     """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")

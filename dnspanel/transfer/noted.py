@@ -19,7 +19,7 @@ NOTED = ";!noted "
 
 
 def noted_line(owner: str, type: str, notes: str) -> str:
-    """Return the comment line for an RRset with these notes as stored, or "" if people noted nothing."""
+    """Return the comment line for an RRset with these notes as stored, or "" without notes."""
     noted = notes_without_spellings(notes)
     return f"{NOTED}{owner} {type} {noted}\n" if noted else ""
 

@@ -1,7 +1,7 @@
 """The fair distribution of workers to people, rather than to jobs.
 
-Nothing is stored. The advisory locks show which jobs have workers, and end with them. Beat retries a job that had to
-wait. Two jobs that ask for a worker at the same moment can both start, for one turn.
+Nothing is stored. The advisory locks show which jobs have workers. A lock ends with its worker. Beat retries a job that
+had to wait. Two jobs that ask for a worker at the same moment can both start, for one turn.
 """
 
 from collections import Counter

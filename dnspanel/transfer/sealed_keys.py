@@ -48,7 +48,7 @@ _MOST_TEXT = 32 << 10
 
 
 class KeyLock(StrEnum):
-    """The reason why a private key cannot be used. Its value is part of the name under which the key is stored."""
+    """The reason why a private key cannot be used. The value of the reason is part of the name of the stored key."""
 
     ABSENT = "absent"
     SEALED = "sealed"
@@ -110,7 +110,7 @@ class Opener:
         self._ciphers: dict[bytes, AESGCM] = {}
 
     def open(self, sealed: str, *, zone: str, dnskey: str) -> str:
-        """Return the private key in a text from `Sealer.seal`. Raise KeyLocked."""
+        """Return the private key in a text from `Sealer.seal`. Raise KeyLocked if the passphrase does not open it."""
         try:
             content = base64.b64decode(sealed, validate=True) if len(sealed) <= _MOST_TEXT else b""
         except (binascii.Error, ValueError) as exc:

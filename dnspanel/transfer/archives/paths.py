@@ -1,4 +1,4 @@
-"""The normalization of paths in uploads and archives, which also refuses unsafe ones.
+"""The normalization of paths in uploads and archives, which also refuses unsafe paths.
 
 Paths are only labels: the panel never uses them to open a file.
 """
@@ -51,7 +51,7 @@ def clean_path(path: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text with each byte or character that cannot be displayed or stored written as `%1f`."""
+    """Return the text with an escape such as `%1f` for each byte or character that cannot be displayed or stored."""
     return "".join(
         f"%{ord(char) & 0xFF:02x}" if ord(char) < 32 or ord(char) == 127 or "\ud800" <= char <= "\udfff" else char
         for char in text
@@ -66,9 +66,7 @@ def _refusal_of_path(path: str, reason: str) -> UploadRefused:
 
 
 class PathIndex:
-    """An index of all paths of an upload, which finds a file by the name that a zone file or a configuration has for
-    it.
-    """
+    """An index of all paths of an upload, which finds a file by its name in a zone file or a configuration."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_name: dict[str, list[str]] = defaultdict(list)

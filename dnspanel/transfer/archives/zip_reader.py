@@ -65,7 +65,7 @@ def is_zip(first: bytes) -> bool:
 
 
 def zip_entries(file: BinaryIO, meter: Meter, most_content: int) -> Iterator[Entry]:
-    """Yield every entry. An entry that cannot be read has no content, and its kind shows why.
+    """Yield every entry. An entry that cannot be read has no content, and the entry's kind shows why.
 
     Raise Damaged if the directory is inconsistent. Raise UploadRefused for too many entries or an archive bomb.
     """

@@ -1,4 +1,4 @@
-"""The comparison of an old server's answers with our nodes' before a zone's delegation moves. No models here.
+"""The comparison of an old server's answers with our nodes' answers before a zone's delegation moves. No models here.
 
 Both sides are asked for every name and type that the zone has here. A few more questions at the apex and at a made-up
 name reveal a signed zone or a wildcard that is missing here.

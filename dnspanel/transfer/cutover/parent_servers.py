@@ -40,8 +40,7 @@ class Delegation:
 
 
 class Resolver:
-    """A resolver, which also finds the servers of parent zones. Every method returns None after the resolver stops
-    answering.
+    """A resolver, which also finds the servers of parent zones. After it stops answering, every method returns None.
 
     `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. People choose the
     resolver and the zone's name servers, so only addresses that pass `allows` are returned or asked. Safe to use from

@@ -129,7 +129,8 @@ def create_check(  # noqa: PLR0913  # the fields of a check
 def check_for(person: access.Person, pk: int) -> CutoverCheck:
     """Return the comparison.
 
-    Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see it.
+    Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see the
+    comparison.
     """
     access.require(person, Permission.EDIT)
     check = job_rights.checks_visible_to(person).filter(pk=pk).first()
@@ -202,7 +203,7 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
 def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
     """Return the servers of a comparison, after checking their addresses again.
 
-    Raise ServerRefused or Forbidden.
+    Raise ServerRefused if an address is not allowed, or Forbidden if the author lost the right.
     """
     allowed_servers.refuse_dns_server("", check.server, check.port, port_field="")
     if check.resolver:

@@ -2,7 +2,7 @@
 
 Each line is one record with its TTL, so that a zone file can be searched and compared line by line. Nothing is lost. A
 disabled record is the comment `;!disabled name ttl IN TYPE rdata`. An RRset's comment ends its first line. An RRset's
-tags and the comments of its values are a comment after it (`transfer.noted`). Types that only PowerDNS knows are
+tags and the comments of its values are a comment after the RRset (`transfer.noted`). Types that only PowerDNS knows are
 written in the form of RFC 3597, after a comment line with their readable form. A zone that is served with its source's
 signatures ends with the NSEC or NSEC3 records that these signatures cover, so that any server can serve the file
 unchanged.
@@ -123,7 +123,7 @@ def _quoted_name(zone: str) -> str:
 def named_conf(zones: Iterable[str]) -> Iterator[str]:
     """Yield zone statements for BIND's named.conf.
 
-    They make BIND only warn about invalid host names, which it would otherwise refuse.
+    With these statements, BIND only warns about invalid host names. By default, BIND refuses them.
     """
     yield f"// Zones for BIND 9: include this file in named.conf. {LISTS_HELP}\n"
     for zone in zones:
@@ -214,5 +214,5 @@ def _header(path: str, size: int, mtime: int) -> bytes:
 
 
 def _octal(number: int) -> bytes:
-    """Return a size in 12 bytes, as octal digits or in GNU's binary form if it is too large for them."""
+    """Return a size in 12 bytes, as octal digits or in GNU's binary form if the size needs more digits."""
     return b"%011o\0" % number if number < 8**11 else b"\x80" + number.to_bytes(11, "big")

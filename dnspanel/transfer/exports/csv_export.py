@@ -3,7 +3,7 @@ r"""The writer of CSV exports: one line per record, in UTF-8, quoted as in RFC 4
     zone,name,type,ttl,value,disabled,comment,value_comment,tags
 
 A spreadsheet reads a cell that begins with `= + - @`, a tab or a carriage return as a formula. These rules keep a
-spreadsheet from running the text of a TXT record, and still let an import restore the exact value:
+spreadsheet from running the text of a TXT record, and still let an import restore the exact text:
 
 - In names, and in values that begin with a name, such a first character is written as the `\DDD` escape of zone files.
   Any reader of names reads the same name. The same is done for `#`, because many CSV readers skip such a line.

@@ -72,9 +72,9 @@ def create_export(
 ) -> ExportJob:
     """Create an export that waits for a worker. Without an author it is the panel's own export of all zones.
 
-    With a passphrase, the export includes the private DNSSEC keys, sealed with the passphrase. That needs JSON, and a
-    person who is allowed to export the keys of every zone in it. The passphrase is stored encrypted until the export
-    ends.
+    With a passphrase, the export includes the private DNSSEC keys, sealed with the passphrase. Keys need the format
+    JSON, and an author who is allowed to export the keys of every zone in the export. The passphrase is stored
+    encrypted until the export ends.
 
     Raise WrongState if the person has several unfinished exports, Forbidden for a token that sees only parts of zones,
     PassphraseRefused, or RightMissing with a zone whose keys the author must not export.
@@ -111,7 +111,7 @@ def create_export(
 
 
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
-    """Cancel an export, which then writes no file. Raise WrongState if it has already ended."""
+    """Cancel an export, so that it writes no file. Raise WrongState if the export has already ended."""
     if not _unfinished_job(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
         raise WrongState(gettext("This export has ended already."))
 
@@ -119,7 +119,7 @@ def cancel_export(*, job: ExportJob, now: datetime) -> None:
 def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
     """Open the file of an export. Raise Unknown if the file does not exist or was deleted.
 
-    For an export with keys, the person must still have the right to export the keys of every zone in it. Raise
+    For an export with keys, the person must still have the right to export the keys of every exported zone. Raise
     RightMissing otherwise, or Unknown if the person no longer sees such a zone.
     """
     try:

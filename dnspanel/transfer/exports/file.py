@@ -37,7 +37,7 @@ class Tally:
     """The progress of an export.
 
     `records` counts lines if the export is a query file. `keys` counts the sealed private keys, and `keyed` has the ids
-    of their zones.
+    of the keys' zones.
     """
 
     zones: int = 0
@@ -57,7 +57,7 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
     sealer: Sealer | None = None,
     watch: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """Write the zones to `out`, with memory use that does not depend on their number.
+    """Write the zones to `out`, with memory use that does not depend on the number of zones.
 
     With a sealer, JSON includes the private keys of all these zones: the caller must check that the reader is allowed
     to have them. The connection must be in a transaction (or come from `exported_rows.snapshot`). `watch` is called

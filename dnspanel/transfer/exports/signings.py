@@ -41,8 +41,8 @@ class _Signing(NamedTuple):
 class Signings:
     """The `dnssec` members of exported zones, as of one moment. The connection must be in a transaction.
 
-    They include private keys only if a sealer seals them. `keys` is the number of private keys so far, and `keyed` has
-    the ids of their zones.
+    Private keys are included only if a sealer seals them. `keys` counts the private keys so far, and `keyed` has the
+    ids of the keys' zones.
     """
 
     def __init__(self, conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", sealer: Sealer | None = None) -> None:

@@ -3,8 +3,8 @@
     <import>/upload/manifest    SQLite: number, name and size of each file
     <import>/upload/0001 …      their bytes
 
-A file on disk never has the name that the uploader gave it. Its valid size is in the manifest: the next chunk
-overwrites any bytes that an interrupted chunk left after that.
+A file on disk never has the name that the uploader gave it. The file's valid size is in the manifest: the next chunk
+overwrites any bytes that an interrupted chunk left after the valid bytes.
 """
 
 import fcntl
@@ -157,7 +157,7 @@ class _Room(NamedTuple):
 def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
     """Append the stream to the file, and return the number of bytes written.
 
-    Raise UploadRefused if the stream has less than `size` bytes, and the room's error if it has more bytes than
+    Raise UploadRefused if the stream has less than `size` bytes, and the room's error if the stream has more bytes than
     allowed.
     """
     written = 0

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
-    """Publish the piece's zones. Return False if its stage file is lost and must be made again first.
+    """Publish the piece's zones. Return False if the piece's stage file is lost and must be made again first.
 
     Zones that were created or changed since the dry run are skipped and marked as waiting.
     """
@@ -70,7 +70,7 @@ def reason_of(job: ImportJob) -> str:
 
 
 class _Staged(NamedTuple):
-    """A zone to create, and its place in the stage file. It is a tuple because an import has many."""
+    """A zone to create, and its place in the stage file. The class is a tuple because an import has many zones."""
 
     pk: int
     zone_id: int

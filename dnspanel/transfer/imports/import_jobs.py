@@ -65,7 +65,7 @@ def create_job(  # noqa: PLR0913  # the fields of an import
 ) -> ImportJob:
     """Create an import, which waits for its files or starts to read its server.
 
-    A form sent twice creates one import. Raise Forbidden or ServerRefused if the panel must not connect to that server
+    A form sent twice creates one import. Raise Forbidden or ServerRefused if the panel must not connect to the server
     for this author. Raise QuotaExceeded if the author has reached the quota of unfinished imports.
     """
     if first := _job_of_form(form_id):
@@ -100,7 +100,9 @@ def create_paste(  # noqa: PLR0913  # the fields of an import
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import of one pasted zone file. `zone` is its canonical name, or "" if the text contains it."""
+    """Create an import of one pasted zone file. `zone` is the zone's canonical name, or "" if the text contains the
+    name.
+    """
     if first := _job_of_form(form_id):
         return first
     documents = [Document(path="pasted text", text=text, zone=zone)]
@@ -199,7 +201,7 @@ def _create(
 
 
 def _options_json(options: Options, team: Team | None) -> dict[str, Any]:
-    """Return the options as JSON, with the version of our set of name servers if they use it.
+    """Return the options as JSON, with the version of our set of name servers if the options use the set.
 
     The version is fixed so that every scan reads the zones the same way.
     """
@@ -220,7 +222,7 @@ def start_scan(*, job: ImportJob, now: datetime) -> None:
 
 
 def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
-    """Set the job's options. If they affect how zones are read, the spooled documents are scanned again."""
+    """Set the job's options. If the new options affect how zones are read, the spooled documents are scanned again."""
     old = Options.from_json(job.options)
     reads_anew = any(getattr(old, name) != getattr(options, name) for name in _READING_OPTIONS)
     stored = options.to_json() | {SERVER_SET: job.options.get(SERVER_SET)}
@@ -299,8 +301,8 @@ def start_plan(*, job: ImportJob, now: datetime) -> None:
 def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
     """Start publishing the results of the dry run in the name of `author`.
 
-    Raise QuotaExceeded if that would create more zones than the author, or the team that will own them, is allowed to
-    have. Checking here avoids a failure after half of the zones.
+    Raise QuotaExceeded if the new zones exceed the quota of the author or of their future team. This early check avoids
+    a failure after half of the zones.
     """
     _refuse_too_many_zones(job, author)
     _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
@@ -320,7 +322,9 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """Start another dry run for the zones that changed since the first one. Raise WrongState or QuotaExceeded."""
+    """Start another dry run for the zones that changed since the first one. Raise WrongState if the import is not done,
+    or QuotaExceeded.
+    """
     with transaction.atomic(durable=True):
         import_quotas.refuse_import(job_rights.actor_of_job(job))
         _move(job, (State.DONE,), State.PLANNING, now, ended_at=None)
@@ -356,8 +360,8 @@ def cancel(*, job: ImportJob, now: datetime) -> None:
 def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool = False) -> None:
     """Start to undo everything that this import published, except data that changed since.
 
-    Raise RightMissing if the author is not allowed to undo all of its zones. Raise MassDeletion if undoing deletes a
-    large number of zones and the author has not `confirmed` it.
+    Raise RightMissing if the author is not allowed to undo all zones of the import. Raise MassDeletion if the undo
+    deletes a large number of zones and is not `confirmed`.
     """
     job_rights.refuse_undo(job, author)
     if not confirmed:
@@ -368,7 +372,7 @@ def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool
 
 
 def created_zones(job: ImportJob) -> "QuerySet[Zone]":
-    """Return the zones that the import created and that still exist. Undoing the import deletes them."""
+    """Return the zones that the import created, if they still exist. Undoing the import deletes them."""
     created = ImportPiece.objects.filter(job=job, created_undone_in=None).exclude(created_in=None).values("created_in")
     revisions = Revision.objects.filter(publication__in=created)
     return Zone.objects.filter(pk__in=revisions.values("zone"), deleted_at=None)
@@ -402,7 +406,7 @@ def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, 
 def forget_old_files(*, now: datetime) -> int:
     """Delete the files of imports that were deleted or that ended KEPT_DAYS ago. Return how many imports had files.
 
-    Their reports stay. Undoing an import remains possible, because that needs no files.
+    The reports of imports stay. Undoing an import remains possible, because an undo needs no files.
     """
     recent = Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS))
     directories = [path for path in spool.import_directory(0).parent.glob("*") if path.name.isdigit()]

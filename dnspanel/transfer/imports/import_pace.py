@@ -1,8 +1,8 @@
 """The pace of imports and large changes, which wait so that edits reach the nodes quickly.
 
 The log has one order, so an edit waits for everything that was published before it. That wait is short if few
-publications are on their way. A node that makes no progress does not count, nor does a PowerDNS that has new zones in
-its files but not yet in its list.
+publications are on their way. A node that makes no progress does not count, nor does a PowerDNS with new zones in its
+files that are not yet in its list.
 """
 
 import time

@@ -119,7 +119,7 @@ def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """Set the action of every zone in the piece. Return False if another process was faster.
 
     The scan does not stage a zone that exists. If the zone was deleted since, the piece is scanned again so that the
-    zone can be created, and the result is also False.
+    zone can be created. The result is then also False.
     """
     options = Options.from_json(job.options)
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))
@@ -204,7 +204,7 @@ def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool)
 def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> SourceFault | None:
     """Return a fault if the zone would have too many RRsets.
 
-    Return None if its size is allowed or the zone no longer exists.
+    Return None if the size is allowed or the zone no longer exists.
     """
     if zone is None:
         return None

@@ -150,7 +150,7 @@ def _lock_of(kept: _Kept) -> KeyLock | None:
 
 
 def _brought_key(name: str, value: bytes) -> BroughtKey:
-    """Parse a key that `sources.powerdns.kept_key` stored. Raise BadKey."""
+    """Parse a key that `sources.powerdns.kept_key` stored. Raise BadKey if it is invalid."""
     flags, *words = name.split(" ")
     if flags not in _FLAGS:
         raise BadKey(gettext("its flags are {flags}.").format(flags=flags[:10]))
@@ -161,7 +161,7 @@ def _brought_key(name: str, value: bytes) -> BroughtKey:
 def _nsec3(metadata: dict[str, str]) -> Nsec3 | None:
     """Return the NSEC3 parameters in PowerDNS's `NSEC3PARAM` and `NSEC3NARROW`.
 
-    Raise ValueError or DnssecRefused.
+    Raise ValueError or DnssecRefused if they are invalid.
     """
     if NSEC3PARAM not in metadata:
         return None

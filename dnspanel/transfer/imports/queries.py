@@ -51,7 +51,8 @@ MOST_DIFFS = 1_000
 def job_for(user: access.Person, pk: int) -> ImportJob:
     """Return the import.
 
-    Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see it.
+    Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see the
+    import.
     """
     access.require(user, Permission.EDIT)
     job = job_rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk).first()
@@ -71,7 +72,9 @@ class JobRow(NamedTuple):
 
 
 def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
-    """Return a page of imports, newest first. `before` is the lowest id of the previous page. Raise Forbidden."""
+    """Return a page of imports, newest first. `before` is the lowest id of the previous page. Raise Forbidden for a
+    person without the right to edit zones.
+    """
     access.require(user, Permission.EDIT)
     found = job_rights.jobs_visible_to(user).order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
@@ -398,7 +401,7 @@ def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
 
 
 def zone_text(job: ImportJob, zone: ImportZone) -> str | None:
-    """Return the text of the document with this zone, or None if it is too large for a page."""
+    """Return the text of the document with this zone, or None if the text is too large for a page."""
     text = _document(job, zone).text
     return text.decode("utf-8", "replace") if len(text) <= MOST_TEXT_BYTES else None
 

@@ -1,6 +1,6 @@
 """The scan of a piece: it parses every document, records the faults, and stages the zones that can be created. Verbs.
 
-All results are committed together. If a scan dies, it is repeated, and the file that it left is replaced.
+All results are committed together. If a scan dies, the next attempt repeats the scan and replaces its file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -176,7 +176,7 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
 
 
 def server_set_of(job: ImportJob) -> ServerSet | None:
-    """Return our set of name servers that the job's options use, or None if they don't."""
+    """Return our set of name servers that the job's options use, or None if the options use no set."""
     stored = job.options.get(SERVER_SET)
     return set_at(*stored) if stored else None
 

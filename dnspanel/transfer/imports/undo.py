@@ -22,8 +22,8 @@ _CHANGED = CHANGING_ACTIONS
 def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     """Revert everything that the piece published. A second call does nothing.
 
-    A zone that the piece created goes to the trash, unless it changed since. In a zone that the piece changed, each
-    RRset gets its previous state, unless that RRset changed since. The result is recorded for each zone.
+    A zone that the piece created goes to the trash, unless the zone changed since. In a zone that the piece changed,
+    each RRset gets its previous state, unless that RRset changed since. The result is recorded for each zone.
     """
     clashes: Collection[str] = ()
     if piece.created_in is not None and piece.created_undone_in is None:

@@ -113,8 +113,8 @@ def is_passed_over(row: Sequence[str]) -> bool:
 def header_at(rows: Sequence[Sequence[str]]) -> int:
     """Return the index of the header row, for a table that has one.
 
-    The header is the first row with the names of two columns. An export's title and date can be above the header, but
-    records cannot. Without such a row, the result is the first row that is not ignored.
+    The header is the first row with the names of two columns. Above the header there can be an export's title and date,
+    but no records. Without such a row, the result is the first row that is not ignored.
     """
     first = next((at for at, row in enumerate(rows) if not is_passed_over(row)), 0)
     for at, row in enumerate(rows[:HEADER_WITHIN]):
@@ -138,7 +138,7 @@ def _columns_named(row: Sequence[str]) -> dict[str, int]:
 def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping:
     """Return the most likely meaning of the columns.
 
-    Its `header` is True if the table has a header, at `header_at(rows)`.
+    The mapping's `header` is True if the table has a header, at `header_at(rows)`.
     """
     mapping = CsvMapping(delimiter=delimiter, header=False)
     rows = rows[header_at(rows) :]

@@ -104,7 +104,7 @@ class RowReader:
         return noted_line_of(owner, type, notes)
 
     def _record(self, row: list[str]) -> tuple[str, str, str, str]:
-        """Return zone, owner, type and value of a row. Raise ValueError or BadName."""
+        """Return zone, owner, type and value of a row. Raise ValueError or BadName if the row is invalid."""
         mapping = self._mapping
         if len(row) < self._width:
             raise ValueError(

@@ -48,7 +48,7 @@ class CsvSample:
 def sample(path: Path) -> CsvSample:
     """Return the beginning of a table and a guess at its columns.
 
-    Raise SourceRefused if it is not UTF-8 text.
+    Raise SourceRefused if the table is not UTF-8 text.
     """
     lines = list(itertools.islice(TextFile(path).lines(import_limits.MOST_LINE_BYTES), _SNIFFED_LINES))
     delimiter = sniffed_delimiter(lines)
@@ -85,7 +85,7 @@ class CsvSource:
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Return an iterator over the faults of invalid rows, and then over the zones.
 
-        Raise SourceRefused or UploadRefused.
+        Raise SourceRefused if the file is not UTF-8 text, or UploadRefused for an archive bomb.
         """
         return itertools.islice(self._items(), skip, None)
 

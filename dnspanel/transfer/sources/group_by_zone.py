@@ -1,4 +1,4 @@
-"""Records that come in any order, grouped by zone. They are stored on disk, because there can be millions.
+"""The grouping of records by zone, for records in any order. They are stored on disk, because there can be millions.
 
 One row has the lines of one zone in an unbroken run of the file. Most files are ordered by zone, so most zones are one
 row.
@@ -42,7 +42,7 @@ def record_line(  # noqa: PLR0913  # the fields of a record
 ) -> str:
     """Return the record as a line of a zone file. `name` is canonical, and the names in `value` are absolute.
 
-    A record without a TTL gets `default_ttl`. If that is empty, the line has no TTL.
+    A record without a TTL gets `default_ttl`. If the default is empty, the line has no TTL.
 
     Raise ValueError, with the reason, if the result would not be one record on one line.
     """

@@ -184,7 +184,7 @@ class _Values:
         """Yield each value with the line on which it begins, or a SourceFault where the text is not JSON.
 
         After a fault, reading continues at the next line that begins with an object, so one bad line does not affect
-        others.
+        other lines.
         """
         is_list = self._peek() == "["
         if is_list:

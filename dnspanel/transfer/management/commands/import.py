@@ -1,6 +1,6 @@
 """The command that imports zones.
 
-It creates the same job as the browser does, and follows it to its end.
+The command creates the same job as the web pages do, and follows the job to its end.
 """
 
 import sys
