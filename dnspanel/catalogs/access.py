@@ -21,7 +21,10 @@ def catalogs_visible_to(person: Person) -> QuerySet[Catalog]:
 
 
 def catalog_for(person: Person, pk: int) -> Catalog:
-    """Return the consumer catalog with this id. Raise Forbidden or CatalogUnknown."""
+    """Return the consumer catalog with this id, or raise CatalogUnknown.
+
+    Raise Forbidden if the person is not allowed to see nodes.
+    """
     found = catalogs_visible_to(person).filter(pk=pk).first()
     if found is None:
         raise CatalogUnknown
@@ -62,7 +65,7 @@ def producers_visible_to(person: Person) -> QuerySet[Producer]:
 def producer_for(person: Person, zone_name: str) -> Producer:
     """Return the producer catalog with this name.
 
-    Raise Unknown, or CatalogUnknown if the zone isn't a producer catalog.
+    Raise Unknown if the person is not allowed to see the zone, or CatalogUnknown if it isn't a producer catalog.
     """
     found = Producer.objects.filter(zone=zone_for_reading(person, zone_name)).select_related("zone").first()
     if found is None:

@@ -89,7 +89,7 @@ def take_turn(*, catalog_id: int, now: datetime) -> bool:
 
 
 def _members(zone: Zone) -> list[Member]:
-    """Return the members that the catalog zone lists. Raise BadCatalog."""
+    """Return the members that the catalog zone lists. Raise BadCatalog if the zone is not a valid catalog."""
     types = (rdtypes.PTR, rdtypes.TXT)
     rows = RRset.objects.filter(zone=zone, type__in=types).values_list("name", "type", "rdata")
     records = (Record(name, type, text) for name, type, rdata in rows.iterator(2_000) for text in rdata)
@@ -171,7 +171,7 @@ def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
 def _take(turn: Turn, coming: Sequence[str]) -> None:
     """Create the listed zones that are missing, or move them here from another catalog.
 
-    If that is refused, store the reason.
+    If a zone is refused, store the reason.
     """
     refused: dict[str, tuple[State, str]] = {}
     free: list[str] = []
@@ -342,17 +342,18 @@ def _members_here(turn: Turn) -> set[int]:
 def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
     """Return the reasons why some of these names are refused, by name.
 
-    A name is refused by a zone above or below that is not a member, or by rules of a zone above.
+    A name is refused if a zone above or below the name is not a member, or if the rules of a zone above forbid it.
     """
     kept = publish_guards.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
     return kept | _others_near(turn, new, own)
 
 
 def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return {name: reason} for each name whose closest zone above isn't a member, or that is above a zone that isn't.
+    """Return {name: reason} for each name that is too close to a zone that isn't a member.
 
-    Without this check the catalog's author could answer for names of unrelated zones here, such as `_acme-challenge`. A
-    name in the catalog's `within` allows members below it. Catalog zones are on no node, so they lose no names.
+    A name is too close if the closest zone above the name, or any zone below, isn't a member. Without this check the
+    catalog's author could answer for names of unrelated zones here, such as `_acme-challenge`. A name in the catalog's
+    `within` allows members below it. Catalog zones are on no node, so they lose no names.
     """
     within = turn.catalog.within
     catalogs = set(Catalog.objects.filter(zone__deleted_at=None).values_list("pk", flat=True))

@@ -66,7 +66,7 @@ class State(models.TextChoices):
 
 
 class Listing(models.Model):
-    """A zone that a consumer catalog lists, with its label there and its state."""
+    """A zone that a consumer catalog lists, with the zone's label in the catalog and its state."""
 
     catalog = models.ForeignKey(Catalog, on_delete=models.CASCADE, related_name="listings", db_index=False)
     zone = models.ForeignKey(Zone, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -104,7 +104,7 @@ class Producer(models.Model):
 
 
 class Produced(models.Model):
-    """A member of a producer catalog, and the label of its record there. `producer` writes this table.
+    """A member of a producer catalog, with the label of its record in the catalog. `producer` writes this table.
 
     A trigger (migration 0003) marks a zone as changed if its tags change, or if it is deleted or restored. The trigger
     also changes the label of a deleted zone, so that consumers of the catalog start from scratch if the zone is

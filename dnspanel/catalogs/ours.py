@@ -17,7 +17,9 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class ProducerRow:
-    """A producer catalog, with the number of its members, and True if its zone already lists all of them."""
+    """A producer catalog with its number of members. `is_followed` is True if the catalog zone already lists all
+    members.
+    """
 
     producer: Producer
     members: int
@@ -45,7 +47,7 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A member of a producer catalog, and its group there, or "" without a group."""
+    """A member of a producer catalog, and the member's group, or "" without a group."""
 
     produced: Produced
     group: str

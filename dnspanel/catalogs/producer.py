@@ -119,7 +119,8 @@ def create_producer(
 ) -> Publication:
     """Create a catalog without members. The new zone's RRsets must be only its SOA and NS.
 
-    Without NS, the zone gets an NS that leads nowhere. Raise the errors of `edit.create_zone`, and CatalogRefused.
+    Without NS, the zone gets an NS that leads nowhere. Raise the errors of `edit.create_zone`, and CatalogRefused for
+    other RRsets or invalid tags.
     """
     groups, rrsets = _checked_groups(group_tags), zone.rrsets or ()
     name = names.parse(zone.name)
@@ -183,13 +184,13 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
     """Move these zones to this producer catalog, out of any other.
 
-    Return the number of zones that were not in it. Raise the errors of `put_into`.
+    Return the number of zones that moved. Raise the errors of `put_into`.
     """
     return len(_move(zone_ids, Producer.objects.get(zone=catalog), author=author, now=now))
 
 
 def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime) -> int:
-    """Move the chosen zones to this producer catalog. Return the number of zones that were not in it.
+    """Move the chosen zones to this producer catalog. Return the number of zones that moved.
 
     Raise RightMissing if the author is not allowed to change the settings of a catalog that a zone enters or leaves.
     Raise CatalogRefused, with the fields of `Chosen`, also for a zone whose settings the author is not allowed to
@@ -216,7 +217,7 @@ def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, no
     """Set the tags that are the groups of this producer catalog, and return the canonical tags.
 
     A member is in the group of its first matching tag. Raise RightMissing if the author is not allowed to change the
-    settings of the catalog, CatalogUnknown, and CatalogRefused.
+    settings of the catalog, CatalogUnknown if the catalog is deleted, and CatalogRefused for invalid tags.
     """
     checked = _checked_groups(group_tags)
     with transaction.atomic():
@@ -258,7 +259,7 @@ def _producers() -> QuerySet[Producer]:
 def _move(
     zone_ids: Collection[int], catalog: Producer | None, *, out_of: int | None = None, author: Author, now: datetime
 ) -> list[Zone]:
-    """Move these zones to this catalog, or out of any catalog for None. Return the zones that were not in it.
+    """Move these zones to this catalog, or out of any catalog for None. Return the zones that moved.
 
     With `out_of`, move only zones that are in that catalog. A zone's old catalog names the new one for a limited time.
     Each catalog zone changes soon after. The number of statements does not depend on the number of zones.
@@ -373,7 +374,7 @@ def _follow(catalog: Producer, now: datetime) -> bool:
 
 
 def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
-    """Return the ids of the chosen zones. Raise CatalogRefused."""
+    """Return the ids of the chosen zones. Raise CatalogRefused with the invalid fields."""
     faults: dict[str, list[str]] = {}
     named = _canonical(chosen.zones, faults)
     if not chosen.zones and not chosen.tag and chosen.team is None:

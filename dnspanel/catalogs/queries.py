@@ -128,7 +128,7 @@ def catalogs_by_member(said: str) -> Combinable | None:
 
 
 def catalog_name_of(zone: Zone, said: str) -> str:
-    """Return the catalog name of one zone, as `catalogs_by_member` does, or "".
+    """Return the catalog name of one zone, as `catalogs_by_member` does, or "" without a catalog.
 
     A zone that was loaded with `produced` usually needs no query.
     """

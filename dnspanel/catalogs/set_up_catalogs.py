@@ -245,7 +245,7 @@ def _end(zone: Zone, *, by: Actor, now: datetime) -> None:
 
 
 def _check_terms(terms: CatalogTerms) -> dict[str, Any]:
-    """Return the database columns for these terms. Raise CatalogRefused."""
+    """Return the database columns for these terms. Raise CatalogRefused with the invalid fields."""
     faults: dict[str, list[str]] = {}
     columns = {
         "team": _team(terms.team, faults),

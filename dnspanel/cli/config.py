@@ -141,7 +141,7 @@ def _checked_url(url: str) -> str:
 
 
 def _server(url: str) -> tuple[str, str, int]:
-    """Return the scheme, host and port of a URL. A token is sent only if these match."""
+    """Return the scheme, host and port of a URL. They identify the server that a token belongs to."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
 

@@ -34,7 +34,7 @@ class Refused(click.ClickException):
 
     @property
     def code(self) -> str:
-        """The problem's code, which stays the same between releases, or ""."""
+        """The problem's code, which stays the same between releases, or "" if the problem has no code."""
         return str(self.problem.get("code", ""))
 
     def format_message(self) -> str:

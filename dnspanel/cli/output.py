@@ -38,12 +38,12 @@ class Column:
 
 
 def by(member: str = "actor") -> Column:
-    """Return a column with the person or token that acted. `member` is the member of a row that has the actor."""
+    """Return a column with the name of the person or token that acted. `member` is the actor's key in each row."""
     return Column("BY", lambda row: actor(row[member]))
 
 
 def actor(who: Mapping[str, Any] | None) -> str | None:
-    """Return the name of the person, token, panel or visitor that acted. Return None if unknown or hidden."""
+    """Return the name of the person, token, panel or visitor that acted, or None if the actor is unknown or hidden."""
     if who is None:
         return None
     if who["token"] is not None:

@@ -21,7 +21,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 @dataclass
 class Session:
-    """One run of the command. The configuration is only read for the first request, so `--help` works without one."""
+    """One run of the command. The configuration is read only at the first request, so `--help` works without one."""
 
     url: str | None = None
     profile: str | None = None
@@ -113,7 +113,7 @@ def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
 
 
 def options_as(name: str, kind: type[Any], *each: Callable[[Any], Any]) -> Callable[[C], C]:
-    """Add several options, whose values the command gets as one argument `name`.
+    """Add several options, and pass their values to the command as one argument `name`.
 
     `kind` is a dataclass with a field for each option.
     """
@@ -154,7 +154,7 @@ def _with_parents(context: click.Context) -> Iterator[click.Context]:
 
 
 def colour_of(environ: Mapping[str, str]) -> bool | None:
-    """Return True if FORCE_COLOR is set, False for NO_COLOR, and None to use colors only on a terminal."""
+    """Return True if FORCE_COLOR is set, False if NO_COLOR is set, and None to use colors only on a terminal."""
     if environ.get("NO_COLOR"):
         return False
     return True if environ.get("FORCE_COLOR") else None

@@ -31,7 +31,9 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a file, or of standard input for `-`, without blank lines. Raise UsageError."""
+    """Return the lines of a file, or of standard input for `-`, without blank lines. Raise UsageError if it is not
+    text.
+    """
     return [stripped for line in read_text(path).splitlines() if (stripped := line.strip())]
 
 
@@ -39,7 +41,7 @@ def read_lines(path: Path) -> list[str]:
 def standard_input_as_file(paths: Sequence[Path], name: str) -> Iterator[list[Path]]:
     """Yield the paths, with `-` replaced by a temporary file of this name that contains standard input.
 
-    After a broken connection, an upload sends a chunk again. It needs a file so that it can read the chunk again.
+    After a broken connection, an upload reads a chunk again to send it again, so it needs a file.
     """
     if STANDARD_INPUT not in paths:
         yield list(paths)

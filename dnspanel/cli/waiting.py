@@ -52,8 +52,8 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int,
     """Wait until every node answers with a publication.
 
     Without SEQUENCE and --zone, wait for the newest publication that the token can see. Exit code 3 means that a node
-    or a secondary was late; the message names it. Exit code 1 means that the publication was taken back, because the
-    name servers could not answer with it.
+    or a secondary was late; the message names the late servers. Exit code 1 means that the publication was taken back,
+    because the name servers could not answer with it.
 
     \b
     Examples:

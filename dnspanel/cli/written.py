@@ -58,8 +58,8 @@ def publish(
 ) -> Mapping[str, Any]:
     """Send a write and return the answer. If `waiting.wait` is set, wait for the nodes.
 
-    Raise Refused or Unreachable. The wait is a separate request: a person who interrupts it knows the publication, and
-    late nodes do not hide it. With `--dry-run`, nothing is written, and `show_written` shows the answer as a plan.
+    Raise Refused or Unreachable. The wait is a separate request, so that the publication is known even if the wait is
+    interrupted or nodes are late. With `--dry-run`, nothing is written, and `show_written` shows the answer as a plan.
     """
     if isinstance(waiting, Writing) and waiting.dry_run:
         planned: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), "dry_run": True})
@@ -74,7 +74,7 @@ def publish(
 def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, verb: str = "") -> None:
     """Show the result of a write: its publication, the changed zones, and warnings. Show the plans of a dry run.
 
-    `verb` describes what happened to the zones. Without it, the kind of each revision does.
+    `verb` describes what happened to the zones. Without `verb`, each line shows the kind of the zone's revision.
     """
     if session.is_json:
         output.show_json(written)
@@ -103,7 +103,9 @@ def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, 
 
 
 def _show_plans(answer: Mapping[str, Any]) -> None:
-    """Show the changes that a dry run would publish, as lines with - and +, and the confirmations that it needs."""
+    """Show the changes that a dry run would publish, as lines with - and +, and the confirmations that the changes
+    need.
+    """
     show_changes_of(answer["plans"])
     of_zones = {reason for plan in answer["plans"] for reason in plan["guard"]}
     for reason in answer.get("reasons", ()):

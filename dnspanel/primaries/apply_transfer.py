@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TransferSource:
-    """The source of a transfer: the primary's address, and the primary's serial that the zone then has."""
+    """The source of a transfer: the primary's address, and the primary's serial, which the zone gets."""
 
     address: str
     serial: int

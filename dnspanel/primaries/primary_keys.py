@@ -9,14 +9,16 @@ from dnspanel.zones.models import Zone
 
 
 def key_for(row: TransferredZone) -> dns.tsig.Key | None:
-    """Return the TSIG key of the zone's primaries, or None."""
+    """Return the TSIG key of the zone's primaries, or None without a key."""
     if not row.tsig_name or row.tsig_secret is None:
         return None
     return key_of(TsigKey(row.tsig_name, row.tsig_algorithm, decrypt_secret(row.tsig_secret).decode()))
 
 
 def key_name_of(zone: Zone) -> str:
-    """Return the name of the TSIG key for transfers of the zone, or "". Make no query for a zone edited here."""
+    """Return the name of the TSIG key for transfers of the zone, or "" without a key. Make no query for a zone edited
+    here.
+    """
     if not zone.transferred_from:
         return ""
     return TransferredZone.objects.filter(pk=zone.pk).values_list("tsig_name", flat=True).first() or ""

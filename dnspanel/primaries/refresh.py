@@ -79,9 +79,9 @@ class _Turn:
 
 
 def take_turn(*, zone_id: int, clock: Clock) -> str:
-    """Update the zone from the first primary that answers. Return "axfr", "ixfr", "" or the error.
+    """Update the zone from the first primary that answers. Return "axfr", "ixfr", the error, or "" if there is no news.
 
-    An error is also stored. If a primary fails, the zone does not change and the next primary is asked.
+    If a primary fails, the zone does not change and the next primary is asked. If all fail, the error is also stored.
     """
     row = TransferredZone.objects.select_related("zone").filter(pk=zone_id).first()
     if row is None or not row.is_active or row.zone.deleted_at is not None:

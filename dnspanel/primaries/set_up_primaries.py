@@ -95,7 +95,8 @@ def create_transferred_zone(
     team: Team | None = None,
     in_transaction: Callable[[Zone], object] = lambda zone: None,
 ) -> Publication:
-    """Create a zone that waits for its first transfer, and start the transfer. No node gets the zone before that.
+    """Create a zone that waits for its first transfer, and start the transfer. No node gets the zone before the
+    transfer ends.
 
     `in_transaction` runs in the same transaction, after the zone's row is written. Raise the errors of
     `edit.create_zone`, Forbidden if the author is not allowed to make the panel read from servers, and
@@ -136,8 +137,8 @@ def set_primaries(
     The zone becomes read-only here. The author's draft loses its operations on the zone. Other people's operations
     stay, in case the zone is taken over later. Another server then decides the zone's content, so all rules are checked
     first: raise ApprovalNeeded, Frozen, Locked or HookRefused. With `past_rules` a person who is allowed to govern the
-    zone bypasses the first two, with a reason. Raise Unknown, RightMissing, Forbidden or PrimariesRefused, also for a
-    zone that is signed with keys of the panel.
+    zone bypasses ApprovalNeeded and Frozen, with a reason. Raise Unknown, RightMissing, Forbidden, or PrimariesRefused
+    (also if the panel's keys sign the zone).
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
@@ -248,7 +249,7 @@ def give_back(
     acting: Acting,
     past_rules: bool = False,
 ) -> TransferredZone:
-    """Return a zone that was taken over to its primaries. The next transfer replaces changes made here.
+    """Make the old primaries of a taken-over zone its primaries again. The next transfer replaces changes made here.
 
     Raise Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused if the zone was not taken over, and the
     errors of rules as in `set_primaries`.
@@ -361,7 +362,7 @@ def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
 def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
     """Return the database columns for these terms.
 
-    Without a new secret, `row` provides it. Raise PrimariesRefused.
+    Without a new secret, `row` provides the old one. Raise PrimariesRefused with the invalid fields.
     """
     faults: dict[str, list[str]] = {}
     addresses = _addresses(terms, faults)

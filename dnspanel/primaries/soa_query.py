@@ -32,7 +32,7 @@ _PASSING = (TIMEOUT, "transfer-servfail")
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """A primary's address, its TSIG key if there is one, and its identity over TLS (None: UDP and TCP)."""
+    """A primary's address, its TSIG key if there is one, and its identity over TLS (None: UDP and TCP without TLS)."""
 
     host: str
     port: int
@@ -41,7 +41,7 @@ class Primary:
 
 
 def serial_at(primary: Primary, zone: str) -> int:
-    """Return the primary's serial of the zone. Raise TransferFailed, with a readable reason, for any other answer."""
+    """Return the primary's serial of the zone. Raise TransferFailed with a readable reason if there is none."""
     where = gettext("{host} port {port}").format(host=primary.host, port=primary.port)
     if primary.tls is not None:
         return _serial_over_tls(primary, zone, where)

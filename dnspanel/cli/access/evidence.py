@@ -37,7 +37,7 @@ _secrets = options(
 
 @click.group()
 def evidence() -> None:
-    """Manage where the audit log is sent."""
+    """Manage the destinations of the audit log."""
 
 
 @evidence.command("list")

@@ -98,7 +98,7 @@ def create(
 def revoke(session: Session, number: int) -> None:
     """Revoke a TSIG key.
 
-    Messages that it signs are refused from now on.
+    From now on, messages signed with the key are refused.
     """
     session.client.send("DELETE", f"/tsig-keys/{number}")
     session.say_done(f"Revoked TSIG key {number}.", id=number, revoked=True)

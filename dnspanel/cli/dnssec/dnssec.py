@@ -186,7 +186,7 @@ def cds(session: Session, zone: str, digests: str | None, *, cdnskey: bool | Non
     """Set the CDS and CDNSKEY records of a zone.
 
     The records tell the parent which DS to publish. `delete` asks the parent to delete the DS. `none --no-cdnskey`
-    removes the records. `dnspanel dnssec show` shows what a parent that reads them does.
+    removes the records. `dnspanel dnssec show` shows how a parent reacts to these records.
 
     \b
     Examples:
@@ -215,8 +215,8 @@ def cds(session: Session, zone: str, digests: str | None, *, cdnskey: bool | Non
 def signalling(session: Session, zone: str, state: str, **how: Any) -> None:
     """Turn signalling names (RFC 9615) on or off.
 
-    ZONE contains the names of name servers. Parents that follow signalling names find there the CDS records of zones
-    that have no DS yet.
+    ZONE contains the names of name servers. There, parents that follow RFC 9615 find the CDS records of zones that have
+    no DS yet.
 
     \b
     Example:

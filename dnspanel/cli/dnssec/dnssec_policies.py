@@ -49,7 +49,7 @@ def list_policies(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, zone: str) -> None:
-    """Show the DNSSEC policy of a zone, and the zone's differences from it."""
+    """Show the DNSSEC policy of a zone, and the zone's differences from the policy."""
     found = session.client.get(zone_path(zone, "dnssec", "policy"))
     details = {
         "policy": found["policy"]["name"] if found["policy"] else None,
@@ -98,8 +98,8 @@ def unset(session: Session, zone: str) -> None:
 def run(session: Session, name: str | None, search: str, *, apply: bool, waiting: Waiting) -> None:
     """Bring zones in line with their DNSSEC policies.
 
-    Without --apply, only a dry run is made. Exit code 1 means that zones were refused, or taken back because the name
-    servers could not answer with them; these zones are listed with the reason.
+    Without --apply, only a dry run is made. Exit code 1 means that zones were refused, or taken back because name
+    servers could not serve the new content; these zones are listed with the reason.
 
     \b
     Examples:

@@ -208,9 +208,9 @@ def list_zones(session: Session, name: str, state: str | None) -> None:
 @shared_options
 @pass_session
 def confirm(session: Session, name: str, revision: int) -> None:
-    """Remove members that left a catalog all at once.
+    """Confirm that members that left a catalog are removed.
 
-    REVISION is `kept_revision` of `dnspanel catalogs show`.
+    REVISION is `kept_revision` in the output of `dnspanel catalogs show`.
     """
     found = session.client.send("POST", f"/catalogs/{_id_of(session, name)}/confirm", {"revision": revision})
     session.show(found, {"catalog": found["name"], "removed": "on its way"})
@@ -312,7 +312,7 @@ def take_out(session: Session, name: str, zones: tuple[str, ...]) -> None:
 def set_groups(session: Session, name: str, tags: tuple[str, ...], *, no_groups: bool) -> None:
     """Show or set the groups of a produced catalog.
 
-    Without TAG, the groups are shown. A member belongs to the group of the first of these tags that the member has.
+    Without TAG, the groups are shown. A member belongs to the group of its first matching tag.
     """
     if tags and no_groups:
         raise click.UsageError("Give TAG or --none, not both.")
@@ -350,7 +350,7 @@ def _path_of(name: str, below: str = "") -> str:
 
 
 def _own(terms: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options about members from `terms`. Return those that were given."""
+    """Remove the options about members from `terms`. Return the removed options that were given."""
     said = {name: terms.pop(name) for name in ("team", "tags", "within", "most_members", "most_lost")}
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
     return {name: value for name, value in values.items() if value not in (None, [])}

@@ -78,7 +78,7 @@ def show(session: Session, name: str) -> None:
 def approve(session: Session, name: str, fingerprint: str | None) -> None:
     """Approve a server that asks to join as a node.
 
-    Compare the fingerprint of the request: `join` printed it on the server, and the page of the node shows it.
+    Compare the fingerprint that `join` printed on the server with the fingerprint on the page of the node.
     """
     waiting = session.client.get(f"/nodes/{segment(name)}")["fingerprint"]
     if waiting is None:

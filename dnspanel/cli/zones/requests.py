@@ -91,7 +91,7 @@ def ask(
 @shared_options
 @pass_session
 def approve(session: Session, key: str, digest: str, text: str) -> None:
-    """Approve a request as shown under DIGEST.
+    """Approve a request in the version with this DIGEST.
 
     `dnspanel requests show` prints the digest. The approval fails if the request has changed since.
     """

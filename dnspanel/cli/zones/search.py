@@ -27,7 +27,8 @@ _LISTED = (
 def search(session: Session, text: str, only: str | None, limit: int) -> None:
     """Find zones and records in all zones.
 
-    TEXT is what the search box of the panel takes: words and filters, such as type:mx, value:192.0.2.7 or has:warning.
+    TEXT is written as in the search box of the panel: words and filters, such as type:mx, value:192.0.2.7 or
+    has:warning.
 
     \b
     Examples:

@@ -112,7 +112,7 @@ def show(session: Session, template: str, version: int | None) -> None:
 def apply(session: Session, zone: str, template: str, use: Use, reason: str, *, confirm: bool, dry_run: bool) -> None:
     """Apply a template to a zone.
 
-    Records of the zone that differ, and do not come from the template, stay as they are unless --overwrite is given.
+    Differing records that the template did not create stay as they are, unless --overwrite is given.
 
     \b
     Examples:
@@ -167,8 +167,8 @@ def run(
 ) -> None:
     """Update zones to the newest version of a template.
 
-    Without --apply, only a dry run is made. Exit code 1 means that zones were refused, or taken back because the name
-    servers could not answer with them; these zones are listed with the reason.
+    Without --apply, only a dry run is made. Exit code 1 means that zones were refused, or taken back because name
+    servers could not serve the new content; these zones are listed with the reason.
 
     \b
     Examples:

@@ -65,7 +65,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 @contextmanager
 def _pack_files(paths: Sequence[Path]) -> Iterator[IO[bytes]]:
-    """Pack the files, including those in folders, into a temporary archive. It is deleted after the block."""
+    """Pack the files, including those in folders, into a temporary archive. The archive is deleted after the block."""
     with tempfile.TemporaryFile() as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, dereference=True) as archive:
             for name, path in zip(_names(paths), paths, strict=True):

@@ -70,7 +70,7 @@ def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool)
 
 
 def tell_way_back(session: Session, written: Mapping[str, Any]) -> None:
-    """Print how long deleted zones can be restored, and the command for it."""
+    """Print how long deleted zones can be restored, and the command that restores them."""
     if session.is_json or written["publication"] is None:
         return
     sequence, names = written["publication"]["sequence"], [zone["zone"] for zone in written["zones"]]

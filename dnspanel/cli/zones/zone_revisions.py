@@ -20,7 +20,7 @@ _revision = click.argument("revision", type=click.IntRange(min=1))
 @shared_options
 @pass_session
 def diff(session: Session, zone: str, revision: int, other: int | None) -> None:
-    """Show what a REVISION changed, or how two of them differ.
+    """Show what a REVISION changed, or how two revisions differ.
 
     Each record that differs is a line with - or +.
 
