@@ -1,8 +1,9 @@
-"""The zone-file text that people edit: it is made from a zone or a part of it, and read again. Writes nothing.
+"""The zone-file text that people edit: the text is made from a zone or a part of a zone, and read again. Writes
+nothing.
 
 The text is like an export, but with ALIAS and LUA as people write them. Each line is one record. An RRset's comment is
 at the end of its first line, a disabled record is `;!disabled name ttl IN TYPE rdata`, and tags and comments of values
-are `;!noted name TYPE {…}`. The parser of imports reads it.
+are `;!noted name TYPE {…}`. The parser of imports reads the text.
 
 The changes are the differences from the original text (the base). So RRsets that others published in the time between,
 or that the text does not have, stay unchanged. Both texts are only input: `draft.change_rrsets` decides about each
@@ -62,7 +63,7 @@ class EditedText:
 
     With `faults` nothing can be saved. `blocking` are broken rules that prevent publishing, and `advice` are possible
     mistakes. All have a line and column in the text, or line 0. `clashes` are RRsets that the author's draft changed
-    after the text was made, and that the text changes differently.
+    after the text was made, and that the text changes in another way.
     """
 
     afters: dict[Key, RRset | None] = field(default_factory=dict)
@@ -76,7 +77,9 @@ class EditedText:
 
 
 def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
-    """Return the selected RRsets (None: all) as text, as in the author's draft. Raise TooLarge."""
+    """Return the selected RRsets (None: all) as text, as in the author's draft. Raise TooLarge if the text would be too
+    long.
+    """
     if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
@@ -183,7 +186,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
 ) -> None:
     """Add the differences from the base to the result, and report changes that the author must not make.
 
-    Raise Enough.
+    Raise Enough at the limit of errors.
     """
     sets = reader.content.sets
     records = [record for record, ready in sets.items() if base.get(record) != ready]

@@ -203,7 +203,7 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
 def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
     """Return the servers of a comparison, after checking their addresses again.
 
-    Raise ServerRefused if an address is not allowed, or Forbidden if the author lost the right.
+    Raise ServerRefused if an address is not allowed, or Forbidden as `actor_of_job` does.
     """
     allowed_servers.refuse_dns_server("", check.server, check.port, port_field="")
     if check.resolver:

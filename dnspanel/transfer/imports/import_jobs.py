@@ -322,8 +322,8 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """Start another dry run for the zones that changed since the first one. Raise WrongState if the import is not done,
-    or QuotaExceeded.
+    """Start another dry run for the zones that changed since the first one. Raise WrongState if the import is not done
+    or no zone waits, and QuotaExceeded.
     """
     with transaction.atomic(durable=True):
         import_quotas.refuse_import(job_rights.actor_of_job(job))

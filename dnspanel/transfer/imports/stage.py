@@ -80,7 +80,7 @@ class StageWriter:
 def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
     """Return the content of the file, or None if its size or CRC-32 is wrong.
 
-    A crash can lose a part of the file.
+    A crash can lose the file or a part of it.
     """
     try:
         content = path.read_bytes()

@@ -1,8 +1,8 @@
 """The reader of zones in configurations of NSD and Knot DNS.
 
-Both kinds consist of lines `key: value` in sections. Those of Knot are YAML, with entries that begin with `- `. Only
-settings that lead to zone files are read: names, files, their folders, NSD's patterns and Knot's templates, and
-includes.
+Both kinds of configurations consist of lines `key: value` in sections. Configurations of Knot are YAML, with entries
+that begin with `- `. Only settings that lead to zone files are read: names, files, their folders, NSD's patterns and
+Knot's templates, and includes.
 """
 
 import re
@@ -33,7 +33,7 @@ class _Entry:
 
 
 def is_indented_conf(text: bytes) -> bool:
-    """Return True if the text has a line `zone:`, which zone files only have in comments."""
+    """Return True if the text has a line `zone:`. Zone files only have such a line in comments."""
     return b"zone" in text and _LOOKS_LIKE.search(text) is not None
 
 

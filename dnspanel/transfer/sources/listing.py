@@ -45,8 +45,8 @@ def is_configuration(text: bytes) -> bool:
 def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
     """Return the parsed configurations by their paths.
 
-    Configurations of NSD and Knot DNS only count if those of BIND list no zone: an operator that serves the same zones
-    with several kinds of servers has several lists of the same zones.
+    Configurations of NSD and Knot DNS only count if configurations of BIND list no zone: an operator that serves the
+    same zones with several kinds of servers has several lists of the same zones.
     """
     found = {path: parse_named_conf(path, text) for path, text in texts.items() if is_named_conf(text)}
     if any(isinstance(statement, ListedZone) for conf in found.values() for statement in conf.listed):

@@ -84,7 +84,7 @@ class LmdbFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the file.
 
-        Raise FileNotFoundError, or BadBytes if it is not an LMDB file or is too short.
+        Raise FileNotFoundError, or BadBytes if the file is too short or not an LMDB file.
         """
         self.path = Path(path)
         self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -118,7 +118,7 @@ class LmdbFile:
         return self._newest_meta()[1] == self._transaction
 
     def table(self, name: bytes) -> Table | None:
-        """Return the named table, or None."""
+        """Return the named table, or None if it does not exist."""
         for node in self._nodes(self._main, name):
             if node.key != name:
                 return None

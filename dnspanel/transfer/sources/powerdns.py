@@ -218,7 +218,7 @@ def kept_metadata(zone: str, kind: str, value: str) -> Kept:
 def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bool) -> Kept:
     """Return a DNSSEC key as data to keep, with BIND's private-key text as its value.
 
-    Its name is like `257 ECDSAP256SHA256`, followed by `inactive` or `unpublished` if needed.
+    The name of the data is like `257 ECDSAP256SHA256`, followed by `inactive` or `unpublished` if needed.
     """
     algorithm = re.search(r"^Algorithm:\s*(\d+)(?:\s*\(([^)]*)\))?", content, re.MULTILINE | re.IGNORECASE)
     fields = [str(flags), (algorithm[2] or algorithm[1]) if algorithm else "?"]
@@ -229,7 +229,7 @@ def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bo
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
     """Return a TSIG key as data to keep, without a zone.
 
-    Its value is `algorithm secret`, with the secret in Base64.
+    The value of the data is `algorithm secret`, with the secret in Base64.
     """
     return Kept("", KeptKind.TSIG, owner(name), f"{algorithm.rstrip('.')} {secret}".encode())
 

@@ -1,7 +1,7 @@
 """The reader of zones from a running PowerDNS through its HTTP API (releases 4.7 to 5.1).
 
 Each zone takes three requests: its RRsets (streamed), its metadata and its DNSSEC keys. Each key takes one more
-request, because only that shows the private part.
+request, because only this request shows the private part.
 
 PowerDNS closes the connection after each answer, so a connection pool has nothing to keep. With urllib3, a thousand
 small zones took 1.6 times the CPU time, and errors are harder to turn into messages.
@@ -237,7 +237,7 @@ class _Api:
         return items
 
     def _aside(self, zone: _Zone, messages: tuple[str, str], kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
-        """Return the zone's data to keep, or a warning if the server's backend does not have such data."""
+        """Return the zone's data to keep, or a warning if the server's backend does not support such data."""
         try:
             return list(kept(zone))
         except (_Missing, _Failed) as exc:
@@ -313,7 +313,7 @@ class _Api:
     def _socket(self) -> socket.socket:
         """Connect to the first address that accepts a connection. TLS and HTTP still use the host's name.
 
-        Raise OSError.
+        Raise OSError if none does.
         """
         connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         if self.scheme == "https":
@@ -362,7 +362,7 @@ class _Api:
 def _check_answer(response: http.client.HTTPResponse) -> None:
     """Raise an error unless the answer is a success in JSON.
 
-    Of an error message, only the part that people see is read.
+    Only the part of an error message that people see is read.
     """
     status = response.status
     if status in (401, 403):

@@ -41,7 +41,7 @@ _TABLES = {
 class PowerdnsDumpSource:
     """The dump at `path`.
 
-    Its SQLite file is stored in `directory`. `total` counts bytes, and each byte is read twice.
+    The SQLite file with the dump's rows is stored in `directory`. `total` counts bytes, and each byte is read twice.
     """
 
     unit = "bytes"

@@ -39,7 +39,7 @@ def open_source(job: ImportJob) -> Source:
 def include_for(job: ImportJob) -> Include:
     """Return a function that finds an included file in the same upload.
 
-    It maps (path of the including file, path as written) to the included document, or None.
+    The function maps (path of the including file, path as written) to the included document, or None.
     """
     if job.source not in (SourceKind.FILES, SourceKind.RETRY):
         return lambda _, __: None
@@ -50,7 +50,7 @@ def include_for(job: ImportJob) -> Include:
 def _includes(job_id: int) -> Include:
     """Return the include function for one upload.
 
-    It is cached per process, so that a large archive is indexed only once.
+    The function is cached per process, so that a large archive is indexed only once.
     """
     members = source_files.Members(*_paths_and_names(ImportJob.objects.get(pk=job_id)))
 

@@ -50,8 +50,8 @@ def open_snapshot(
     """Open the database of a URL. Raise SourceAway if it does not answer, or SourceRefused if it cannot be read.
 
     With `addresses`, the database must be on a server, and the connection only goes to these addresses of its host.
-    Without them, it can also be in a file or behind a Unix socket. A connection to a server is added to `connections`,
-    which can abort it.
+    Without `addresses`, the database can also be in a file or behind a Unix socket. A connection to a server is added
+    to `connections`, so that it can be aborted.
     """
     parts = _split(url)
     opened = _OPENERS.get(parts.scheme)

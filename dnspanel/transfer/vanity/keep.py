@@ -2,7 +2,8 @@
 
     set (its newest version) ─► names in the zone, each with nodes ─► addresses of these nodes ─► A and AAAA in the zone
 
-The addresses are published in the name of the person or token that turned this on, within their current rights.
+The addresses are published in the name of the person or token that turned the updates on, within the author's current
+rights.
 """
 
 import ipaddress
@@ -76,11 +77,11 @@ def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
 
 
 def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> KeptAddresses:
-    """Set the zone's names of this set to their nodes' addresses, and keep these addresses up to date.
+    """Set the set's names in the zone to the addresses of their nodes, and keep the addresses up to date.
 
-    The author's rights apply; a later call replaces the author. The audit log records it. Raise TemplateRefused if no
-    such name is in the zone or too many zones are kept already. Raise RightMissing, Locked or Transferred if the author
-    is not allowed to write these addresses. Other obstacles are stored, as at every later update.
+    The author's rights apply; a later call replaces the author. The audit log records the change. Raise TemplateRefused
+    if no such name is in the zone or too many zones are kept already. Raise RightMissing, Locked or Transferred if the
+    author is not allowed to write these addresses. Other obstacles are stored, as at every later update.
     """
     found = newest_set(template)
     expected = {} if found is None else _expected_addresses(found.servers, zone)

@@ -1,8 +1,8 @@
 """The rights to see, create and change templates.
 
 A panel-wide template is visible to everyone who sees zones. A team's template is visible to people who see all zones or
-some of that team's. People with the right TEMPLATES over the team's zones, or over all zones, can change it. Everyone
-who sees a template can use it in zones whose records they are allowed to change.
+some zones of that team. People with the right TEMPLATES over the team's zones, or over all zones, can change it.
+Everyone who sees a template can use it in zones whose records they are allowed to change.
 """
 
 from django.db.models import Q, QuerySet
@@ -53,7 +53,7 @@ def sets_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 def set_for(person: Person, set_id: int) -> ZoneTemplate:
     """Return the set of name servers with this id.
 
-    Raise TemplateUnknown, also for a template of another kind.
+    Raise TemplateUnknown if the person must not see it, or for a template of another kind.
     """
     template = sets_visible_to(person).filter(pk=set_id).first()
     if template is None:
@@ -62,7 +62,7 @@ def set_for(person: Person, set_id: int) -> ZoneTemplate:
 
 
 def may_change_in(person: Person, team_id: int | None) -> bool:
-    """Return True if this person is allowed to create and change templates of the team, or panel-wide ones for None."""
+    """Return True if this person is allowed to create and change templates of the team (None: panel-wide templates)."""
     actor = actor_of(person)
     return actor is not None and all(
         any(

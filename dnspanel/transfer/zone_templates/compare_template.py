@@ -51,7 +51,7 @@ def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) 
     If the zone's RRset is the same as in a base, or missing in both, it was not edited by hand and follows the
     template.
 
-    Any other RRset that differs is a conflict. The NS of the apex are never removed, because a zone needs some.
+    Any other RRset that differs is a conflict. The NS of the apex are never removed, because a zone needs NS records.
     Comments and tags are not differences, and stay if the template has none.
     """
     keys = dict.fromkeys([*wanted, *(key for base in bases for key in base)])
@@ -86,8 +86,8 @@ def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | Non
 def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
     """Return the steps that add a snippet's records to the existing ones, in the order of names and types.
 
-    The RRset keeps its TTL. If the name can only have one record, or a DNS answer cannot hold all, the step is a
-    conflict whose change replaces the existing records.
+    The RRset keeps its TTL. If the name can only have one record, or a DNS answer cannot hold all records, the step is
+    a conflict whose change replaces the existing records.
     """
     return [_beside(now.get(key), wanted[key]) for key in sorted(wanted)]
 

@@ -1,6 +1,6 @@
 """Creating, changing, publishing and deleting templates. Verbs.
 
-This module does not change any zone. Linked zones are updated by a run (`runs`), and other zones never are.
+This module does not change any zone. A run (`runs`) updates linked zones. Other zones are never updated.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ class Head:
 
 
 def create_template(*, head: Head, kind: str, content: Text, by: Author, now: datetime) -> ZoneTemplate:
-    """Create the template with version 1. Raise Forbidden or TemplateRefused."""
+    """Create the template with version 1. Raise Forbidden, or TemplateRefused with the invalid fields."""
     access.require_change_in(by, head.team)
     head = _checked_head(head)
     if kind not in TemplateKind.values:
@@ -124,7 +124,7 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
     """Publish a version of the template, for new uses. Existing zones do not change.
 
     If the newest version has the same content, return that version and create none. Raise Forbidden, TemplateRefused or
-    TemplateUnknown, and TemplateMoved if the newest version is not the `seen` one.
+    TemplateUnknown, and TemplateMoved if `seen` is not the newest version.
     """
     content = check_text(content)
     with transaction.atomic():
@@ -154,7 +154,8 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 
 
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
-    """Make this set of name servers the default for new zones of its team (or of zones without a team), or stop that.
+    """Make this set of name servers the default for new zones of its team (or of zones without a team), or remove this
+    default.
 
     The team's previous default set is then no longer the default. Raise Forbidden, TemplateRefused for another kind of
     template, or TemplateUnknown.
@@ -256,8 +257,8 @@ def _checked_line(field: str, text: str) -> str:
 def check_text(content: Text) -> Text:
     """Return the content with normalized line ends and labels.
 
-    Raise TemplateRefused if no zone could use the content. The error has the faults of the text under `text`, and those
-    of a variable under `variables/` with its name.
+    Raise TemplateRefused if no zone could use the content. The error has faults of the text under `text`, and faults of
+    a variable under `variables/NAME`.
     """
     note = _checked_line("note", content.note)
     text = content.text.replace("\r\n", "\n").replace("\r", "\n")

@@ -35,7 +35,7 @@ class LinkedZone:
 def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit: int = ROWS) -> Page[LinkedZone]:
     """Return a page of the zones that are linked to the template and visible to this person, sorted by name.
 
-    Two queries.
+    This takes two queries.
     """
     links = TemplateLink.objects.filter(template=template, zone__in=access.zones_visible_to(user))
     links = links.annotate(zone_name=F("zone__name")).order_by("zone_name")
@@ -78,9 +78,9 @@ class FollowedSet:
 
 
 def set_of(zone: Zone, person: Person) -> FollowedSet | None:
-    """Return the set of name servers that the zone is linked to, or None if this person must not see it.
+    """Return the set of name servers that the zone is linked to, or None if this person must not see the set.
 
-    Three queries.
+    This takes three queries.
     """
     link = next((link for link in links_of(zone, person) if link.template.kind == TemplateKind.SERVERS), None)
     newest = None if link is None else newest_set(link.template)

@@ -96,9 +96,9 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 ) -> TemplateRun:
     """Create a dry run of the template's newest version, which waits for a worker.
 
-    By default it covers the linked zones, with the values of their links. With a `search` (as in the list of zones; ""
-    finds all) it covers the zones that are found, and with `names` the zones with these names. Both use the given
-    values, and `keep` links the zones to the template.
+    By default, the run covers the linked zones, with the values of their links. With a `search` (as in the list of
+    zones; "" finds all) it covers the found zones, and with `names` the zones with these names. A search and names use
+    the given values, and `keep` links the zones to the template.
 
     Raise Forbidden if the author is not allowed to change any zone, TemplateUnknown, TemplateRefused for a snippet or
     wrong values, and RunRefused if the author has several unfinished runs.
@@ -177,7 +177,7 @@ def _require_editor(by: Author) -> None:
 
 
 def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
-    """Return the person's own template runs, newest first, without those of templates that the person no longer sees.
+    """Return the person's own template runs, newest first, without runs of templates that the person no longer sees.
 
     A token sees only the runs that it created.
     """
@@ -190,7 +190,7 @@ def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
 
 
 def run_for(person: Person, run_id: int) -> TemplateRun:
-    """Return the run with this id. Raise TemplateRunUnknown."""
+    """Return the run with this id. Raise TemplateRunUnknown if the person must not see the run."""
     run = runs_visible_to(person).filter(pk=run_id).first()
     if run is None:
         raise TemplateRunUnknown

@@ -68,7 +68,7 @@ class Made:
         return self.servers is not None and bool(self.servers.primary or self.servers.hostmaster)
 
     def over(self, current: Mapping[Key, RRset], apex: str) -> dict[Key, RRset]:
-        """Return the template's RRsets by key, together with the zone's SOA if the template sets names in it."""
+        """Return the template's RRsets by key, together with the zone's SOA if the template sets names in the SOA."""
         made = self.by_key
         if self.servers is not None and self.names_in_soa and (soa := current.get((apex, rdtypes.SOA))) is not None:
             made[apex, rdtypes.SOA] = self.servers.named_in(soa)

@@ -132,7 +132,7 @@ def publish_steps(  # noqa: PLR0913  # what is published, and what a person conf
     accept_warnings: bool = True,
     confirmed: bool = True,
 ) -> zone_patches.Outcome:
-    """Publish these steps in a separate publication. They must have been proposed for the zone's current revision.
+    """Publish these steps in a separate publication. The steps must have been proposed for the zone's current revision.
 
     `keep` is as for `draft_steps`, and the link changes in the same transaction. Raise the errors of
     `zone_patches.publish_patches`, and Forbidden for a person who is not allowed to change the zone.
@@ -219,7 +219,7 @@ def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]
 
 
 def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> None:
-    """Remove the link between a zone and the template. The zone's records stay. A second call changes nothing.
+    """Remove the link between a zone and the template. The records of the zone stay. A second call changes nothing.
 
     Raise Forbidden for a person who is not allowed to change the zone.
     """
@@ -235,7 +235,9 @@ def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
 
 
 def keys_of(*made: Made, apex: str) -> set[Key]:
-    """Return the keys of all RRsets that these templates make in a zone, including its SOA if they set names there."""
+    """Return the keys of all RRsets that these templates make in a zone, including its SOA if a template sets names in
+    the SOA.
+    """
     soa = {(apex, rdtypes.SOA)} if any(each.names_in_soa for each in made) else set()
     return soa.union(*(each.by_key for each in made))
 

@@ -29,7 +29,8 @@ _LAST_LABEL = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]", re.ASCII)
 class Found(NamedTuple):
     """The zone of a file, or "" with the reason and the number (from 0) of the line that should name the zone.
 
-    `is_dotless` is True if the zone's name in the file lacks the trailing dot. Then other names probably lack it, too.
+    `is_dotless` is True if the zone's name in the file lacks the trailing dot. Then other names probably lack the dot,
+    too.
     """
 
     zone: str
@@ -136,8 +137,8 @@ def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
 def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
     """Return True if the SOA's owner repeats the origin without the trailing dot.
 
-    After `$ORIGIN example.test.`, `example.test` would be `example.test.example.test.`, which is only right if the file
-    has that name. A single label can repeat: `com.com.` is a zone.
+    After `$ORIGIN example.test.`, `example.test` would be `example.test.example.test.`, which is only right if the
+    source or file name says so. A single label can repeat: `com.com.` is a zone.
     """
     if _parse_name(f"{owner}.", names.ROOT) != origin:
         return False

@@ -1,8 +1,9 @@
 """The check of zone rules after a zone file is read: a quick scan of all RRsets, then the rules for the suspects.
 
 `suspects` finds every RRset that can have an error or a warning from `rules.check_zone`, and takes little time for a
-zone without suspects. `violations` runs the rules on the suspects. A test checks that together they find everything
-that the rules find in the whole zone. Notes are left out, because an import of thousands of zones would have too many.
+zone without suspects. `violations` runs the rules on the suspects. A test checks that both functions together find
+everything that the rules find in the whole zone. Notes are left out, because an import of thousands of zones would have
+too many.
 """
 
 from bisect import bisect_left
@@ -47,8 +48,8 @@ _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtype
 class Suspects:
     """Record keys of RRsets to check with the rules: `grave` can be errors, and `slight` can only be warnings.
 
-    `aliases` has two kinds of CNAMEs: those to services whose names differ from the form that clients look up, and
-    those that a DNAME can send in circles.
+    `aliases` has two kinds of CNAMEs: CNAMEs to misnamed services (see `_suspect_by_type`), and CNAMEs that a DNAME can
+    send in circles.
     """
 
     def __init__(self) -> None:
@@ -341,7 +342,7 @@ def _rrset(ready: ReadyRRset) -> RRset:
 
 
 def _names_below(content: Content, ordered: list[bytes], dname: RRset) -> tuple[str, ...]:
-    """Return the first of the names below a DNAME."""
+    """Return the first three names below a DNAME."""
     key = relative_key(dname.name, content.zone)
     under = ordered if key == APEX else below(ordered, key)
     found: dict[str, None] = {}

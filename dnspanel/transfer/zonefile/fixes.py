@@ -104,7 +104,7 @@ def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collectio
 
 
 def missing_type(tokens: list[Token], line: Line) -> Unreadable:
-    """Return the fault for an entry that ends before its type."""
+    """Return the fault for an entry that has no type."""
     last = tokens[-1]
     fix = _without_commas(line) if line is not None and "," in tokens[0].text else ""
     reason = gettext("the record type is missing, as in: www 300 A 192.0.2.1")

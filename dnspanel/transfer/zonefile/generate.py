@@ -14,7 +14,7 @@ _MODIFIERS = re.compile(r"(-?[0-9]{1,10})(?:,([0-9]{1,3})(?:,([doxXnN]))?)?", re
 
 
 def numbers(token: Token) -> range:
-    """Return the numbers of a range such as `1-10` or `0-100/5`. Raise Unreadable."""
+    """Return the numbers of a range such as `1-10` or `0-100/5`. Raise Unreadable if the range is invalid."""
     match = _RANGE.fullmatch(token.text)
     start, stop, step = (int(match[1]), int(match[2]), int(match[3] or 1)) if match else (1, 0, 1)
     if start > stop or step == 0 or max(stop, step) > _LARGEST:

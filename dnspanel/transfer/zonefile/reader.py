@@ -146,7 +146,7 @@ class Reader(RecordReader):
             self.owner, self.last_ttl = owner, last_ttl
 
     def _read_noted(self, place: int, line: str) -> None:
-        """Read the tags and value comments of an RRset, whose records can be anywhere in the file."""
+        """Read the tags and value comments of an RRset. The records of the RRset can be anywhere in the file."""
         if not self.scope.comments:
             return
         try:
@@ -209,7 +209,7 @@ class Reader(RecordReader):
         self.report(place, fault, fault.severity)
 
     def _read_entry(self, place: int, block: list[str], *, disabled: bool = False) -> None:
-        """Read a directive or record from its tokens. Raise Unreadable."""
+        """Read a directive or record from its tokens. Raise Unreadable if the entry is faulty."""
         entry = read_entry(block)
         if not entry.tokens:
             return

@@ -180,7 +180,9 @@ class RecordReader(FastReader):
             raise bad_owner(token, exc, line) from exc
 
     def name_without_dot(self, token: Token) -> str:
-        """Return the zone's name that a word without trailing dot means in a file that lacks trailing dots, or ""."""
+        """Return the absolute name in the zone that a word without trailing dot means. Return "" unless the file lacks
+        trailing dots.
+        """
         if not self.is_dotless or token.quoted or token.text == "@" or token.text.endswith("."):
             return ""
         return self.absolute_within(token.text)
@@ -286,7 +288,7 @@ class RecordReader(FastReader):
     def _ttl(self, place: int, head: Head, text: str) -> int:
         """Return the TTL of a record without its own TTL.
 
-        It is the $TTL (RFC 2308 4), or else the TTL of the previous record (RFC 1035 5.1).
+        The result is the $TTL (RFC 2308 4), or else the TTL of the previous record (RFC 1035 5.1).
         """
         if self.default_ttl is not None:
             return self.default_ttl

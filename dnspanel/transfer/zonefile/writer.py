@@ -39,7 +39,7 @@ class ZoneText:
         return len(self._text) > import_limits.MOST_DOCUMENT_BYTES
 
     def document(self, path: str) -> Document | SourceFault:
-        """Return the zone's document, or a fault if it exceeds the size limit."""
+        """Return the zone's document, or a fault if the zone exceeds the size limit."""
         self._flush()
         if self.is_too_large:
             return SourceFault(

@@ -98,7 +98,8 @@ def chain_fault(
     source: SourceChain | None = None,
     others: Sequence[Nsec3] = (),
 ) -> str:
-    """Return a reason if the signatures do not cover exactly the chain records that PowerDNS will make, or "".
+    """Return a reason if the signatures do not cover exactly the chain records that PowerDNS will make. Otherwise
+    return "".
 
     The chain records are NSEC or NSEC3. Databases of PowerDNS have no chain records, because PowerDNS makes the chain
     when it answers. For such a source only the names with a signature over a chain record are compared. Chains in

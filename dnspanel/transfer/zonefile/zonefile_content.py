@@ -1,7 +1,7 @@
 """The RRsets of a zone file by record key, with the place of each RRset in the file.
 
 A record key is the owner's relative key, a zero byte and the type. Sorted record keys are in the order of the store. A
-*place* is a number that `Sheet` and `Reader` convert to path and line; it costs nothing per record.
+*place* is a number that `Sheet` and `Reader` convert to path and line; a place costs nothing per record.
 """
 
 from collections.abc import Iterable
@@ -115,7 +115,7 @@ class Content:
         self.comments.setdefault(key, {})[text] = None
 
     def note(self, key: bytes, notes: Notes, place: int) -> None:
-        """Record tags and value comments for an RRset, which can come later in the file."""
+        """Record tags and value comments for an RRset, even if the RRset comes later in the file."""
         known = self.notes.get(key)
         self.notes[key] = (notes if known is None else known[0].merge_with(notes), place)
 

@@ -120,7 +120,7 @@ def _texts(reader: Reader, record: bytes) -> Iterator[str]:
 
 
 def _take_least_ttls(reader: Reader) -> None:
-    """Set the TTL of each owner's RRSIGs to the lowest of them, because they are one RRset here and in answers.
+    """Set the TTL of each owner's RRSIGs to their lowest TTL, because the RRSIGs are one RRset here and in answers.
 
     An RRSIG normally has the TTL of the RRset that it covers (RFC 4034 section 3). `SignedTtls` restores that TTL when
     the zone is transferred or exported.

@@ -85,8 +85,8 @@ class Entry:
 class Sheet:
     """One file of a zone, as lines. Each file has another `base`, so that places in different files differ.
 
-    A file with a `fault` cannot be read, because it is in UTF-16 or has a line that is too long. Only its beginning is
-    kept.
+    A file with a `fault` cannot be read, because it is in UTF-16 or has a line that is too long. Only the beginning of
+    such a file is kept.
     """
 
     document: Document
@@ -170,7 +170,7 @@ def _first_open(line: str) -> int:
 
 
 def read_entry(lines: list[str]) -> Entry:
-    """Return the entry in these lines, with its tokens. Raise Unreadable."""
+    """Return the entry in these lines, with its tokens. Raise Unreadable if a token is invalid."""
     tokens: list[Token] = []
     depth, comment = 0, ""
     for number, line in enumerate(lines):
@@ -196,7 +196,7 @@ def read_entry(lines: list[str]) -> Entry:
 
 
 def join_tokens(tokens: list[Token]) -> str:
-    """Return the tokens as one text, with spaces only where the file has some: `alpn="h2"` is one word."""
+    """Return the tokens as one text, with spaces only where the file has spaces: `alpn="h2"` is one word."""
     text = ""
     for before, token in zip([None, *tokens], tokens, strict=False):
         apart = before is not None and (before.line != token.line or before.end != token.column)

@@ -68,7 +68,8 @@ class AxfrSource:
         timeout: float = TIMEOUT_SECONDS,
         addresses: Addresses = every_address,
     ) -> None:
-        """Prepare to read from a server at its `addresses`. It must not be silent for more than `timeout` seconds.
+        """Prepare to read from a server at its `addresses`. The server must not be silent for more than `timeout`
+        seconds.
 
         Raise SourceRefused if a zone name or the key is invalid.
         """
@@ -149,7 +150,9 @@ class Server:
     tls: TlsPeer | None = None  # with it, nothing is sent in clear text
 
     def zone(self, zone: str) -> Item:
-        """Return the zone's document, or a fault if the zone cannot be transferred. Raise SourceAway."""
+        """Return the zone's document, or a fault if the zone cannot be transferred. Raise SourceAway if the server does
+        not answer.
+        """
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
         except NotGiven as exc:
@@ -285,7 +288,7 @@ class Server:
                 yield message
 
     def _connect_tcp(self) -> socket.socket:
-        """Connect to the first address that accepts a connection. Raise SourceAway or ServerRefused."""
+        """Connect to the first address that accepts a connection. Raise SourceAway if none does, or ServerRefused."""
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:

@@ -1,6 +1,6 @@
 """A decoder that turns DNS messages of zone transfers into records, without an object for each name or rdata.
 
-dnspython does not expand compressed names in types without a class (MB, MINFO), which servers do compress.
+dnspython does not expand the compressed names that servers send in types without a class (MB, MINFO).
 """
 
 import struct
@@ -80,7 +80,7 @@ class Message:
         return bool(self.flags & _RESPONSE) and not self.flags & _OPCODE
 
     def answers(self) -> Iterator[Record]:
-        """Yield the records of the answer section, in the message's order. Raise BadMessage."""
+        """Yield the records of the answer section, in the message's order. Raise BadMessage if a record is invalid."""
         try:
             for place in self._answers:
                 owner, _ = self._name(place.start)

@@ -57,7 +57,7 @@ def parsed_name(text: str) -> str:
 
 
 def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
-    """Return the key in dnspython's form, or None. Raise SourceRefused."""
+    """Return the key in dnspython's form, or None without a key. Raise SourceRefused if it is invalid."""
     if key is None:
         return None
     algorithm = _ALGORITHMS.get(key.algorithm.strip().lower().rstrip("."))
@@ -86,7 +86,7 @@ class Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raise NotGiven unless the message is signed correctly or needs no signature here."""
+        """Raise NotGiven unless the message is signed correctly or needs no signature at its place."""
         place = message.signature
         if self._key is None:
             return
