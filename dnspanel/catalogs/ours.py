@@ -17,9 +17,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class ProducerRow:
-    """A producer catalog with its number of members. `is_followed` is True if the catalog zone already lists all
-    members.
-    """
+    """A producer catalog and its number of members. `is_followed` is True if the zone already lists all of them."""
 
     producer: Producer
     members: int

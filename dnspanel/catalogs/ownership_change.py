@@ -93,8 +93,7 @@ def end(rows: Collection[Leaving]) -> None:
 def send(
     *, left: Sequence[Produced], rows: Sequence[Leaving], silent: Collection[int], entered: int, now: datetime
 ) -> dict[int, str]:
-    """Move the zones of `left` to the catalog `entered` with a change of ownership. Return each zone's label in the new
-    catalog.
+    """Move the zones of `left` to the catalog `entered` with a change of ownership. Return each zone's label in it.
 
     `rows` are all rows of these zones (`locked_of`). `silent` are catalogs that publish nothing. The result has no
     label for a zone that needs a new one. The number of statements does not depend on the number of zones.

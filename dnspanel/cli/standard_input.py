@@ -31,7 +31,7 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a file, or of standard input for `-`, without blank lines. Raise UsageError if it is not
+    """Return the lines of a file, or of standard input for `-`, without blank lines. Raise UsageError unless it is
     text.
     """
     return [stripped for line in read_text(path).splitlines() if (stripped := line.strip())]

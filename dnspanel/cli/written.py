@@ -103,9 +103,7 @@ def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, 
 
 
 def _show_plans(answer: Mapping[str, Any]) -> None:
-    """Show the changes that a dry run would publish, as lines with - and +, and the confirmations that the changes
-    need.
-    """
+    """Show the changes that a dry run would publish, as lines with - and +, and the necessary confirmations."""
     show_changes_of(answer["plans"])
     of_zones = {reason for plan in answer["plans"] for reason in plan["guard"]}
     for reason in answer.get("reasons", ()):

@@ -19,9 +19,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class TransfersInputs:
-    """The zones whose transfers are late, the reason for the first one, and the number of late zones that no node
-    serves.
-    """
+    """The zones with late transfers, the reason for the first one, and how many of them no node serves."""
 
     late: NamedZones = NO_ZONES
     reason: str = ""
@@ -29,9 +27,7 @@ class TransfersInputs:
 
 
 def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
-    """Return the zones whose transfers are late, with the reason for the first one. Count the late zones that no node
-    serves.
-    """
+    """Return the zones with late transfers, the reason for the first one, and how many of them no node serves."""
     late = reading.zones("untransferred")
     if not late.count:
         return TransfersInputs()

@@ -48,8 +48,9 @@ class Transfer:
 
 
 def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset]) -> Transfer:
-    """Read a whole zone from these records and compare it with the current RRsets. Raise TransferFailed if a record is
-    not acceptable.
+    """Read a whole zone from these records and compare it with the current RRsets.
+
+    Raise TransferFailed if a record is not acceptable.
     """
     text, size = ZoneText(zone), 0
     for record in records:

@@ -16,9 +16,7 @@ def key_for(row: TransferredZone) -> dns.tsig.Key | None:
 
 
 def key_name_of(zone: Zone) -> str:
-    """Return the name of the TSIG key for transfers of the zone, or "" without a key. Make no query for a zone edited
-    here.
-    """
+    """Return the name of the TSIG key for transfers of the zone, or "". Make no query for a zone edited here."""
     if not zone.transferred_from:
         return ""
     return TransferredZone.objects.filter(pk=zone.pk).values_list("tsig_name", flat=True).first() or ""

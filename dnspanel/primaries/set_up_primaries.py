@@ -95,8 +95,7 @@ def create_transferred_zone(
     team: Team | None = None,
     in_transaction: Callable[[Zone], object] = lambda zone: None,
 ) -> Publication:
-    """Create a zone that waits for its first transfer, and start the transfer. No node gets the zone before the
-    transfer ends.
+    """Create a zone and start its first transfer. No node gets the zone before the transfer ends.
 
     `in_transaction` runs in the same transaction, after the zone's row is written. Raise the errors of
     `edit.create_zone`, Forbidden if the author is not allowed to make the panel read from servers, and

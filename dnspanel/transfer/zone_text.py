@@ -1,5 +1,4 @@
-"""The zone-file text that people edit: the text is made from a zone or a part of a zone, and read again. Writes
-nothing.
+"""The zone-file text that people edit, made from a zone or a part of a zone, and read again. Writes nothing.
 
 The text is like an export, but with ALIAS and LUA as people write them. Each line is one record. An RRset's comment is
 at the end of its first line, a disabled record is `;!disabled name ttl IN TYPE rdata`, and tags and comments of values
@@ -77,9 +76,7 @@ class EditedText:
 
 
 def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
-    """Return the selected RRsets (None: all) as text, as in the author's draft. Raise TooLarge if the text would be too
-    long.
-    """
+    """Return the selected RRsets (None: all) as text, as in the author's draft. Raise TooLarge for a long text."""
     if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]

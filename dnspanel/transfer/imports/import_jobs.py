@@ -100,9 +100,7 @@ def create_paste(  # noqa: PLR0913  # the fields of an import
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import of one pasted zone file. `zone` is the zone's canonical name, or "" if the text contains the
-    name.
-    """
+    """Create an import of one pasted zone file. `zone` is the canonical zone name, or "" if the text contains it."""
     if first := _job_of_form(form_id):
         return first
     documents = [Document(path="pasted text", text=text, zone=zone)]
@@ -322,8 +320,9 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """Start another dry run for the zones that changed since the first one. Raise WrongState if the import is not done
-    or no zone waits, and QuotaExceeded.
+    """Start another dry run for the zones that changed since the first one.
+
+    Raise WrongState if the import is not done or no zone waits, or QuotaExceeded.
     """
     with transaction.atomic(durable=True):
         import_quotas.refuse_import(job_rights.actor_of_job(job))

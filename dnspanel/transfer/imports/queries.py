@@ -72,8 +72,9 @@ class JobRow(NamedTuple):
 
 
 def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
-    """Return a page of imports, newest first. `before` is the lowest id of the previous page. Raise Forbidden for a
-    person without the right to edit zones.
+    """Return a page of imports, newest first. `before` is the lowest id of the previous page.
+
+    Raise Forbidden for a person without the right to edit zones.
     """
     access.require(user, Permission.EDIT)
     found = job_rights.jobs_visible_to(user).order_by("-pk")

@@ -84,9 +84,7 @@ def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
 
 
 def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
-    """Return the key to keep. Add problems to `wrong`, which the import reports. Raise ValueError if the key is
-    invalid.
-    """
+    """Return the key to keep. Add problems to report to `wrong`. Raise ValueError if the key is invalid."""
     flags, algorithm, dnskey = _public_part(key)
     active, published = _member(key, "active", bool), _member(key, "published", bool)
     words = [str(flags), key_material.ALGORITHMS.get(algorithm, str(algorithm))]

@@ -62,7 +62,7 @@ def set_for(person: Person, set_id: int) -> ZoneTemplate:
 
 
 def may_change_in(person: Person, team_id: int | None) -> bool:
-    """Return True if this person is allowed to create and change templates of the team (None: panel-wide templates)."""
+    """Return True if this person is allowed to create and change templates of the team (None: panel-wide ones)."""
     actor = actor_of(person)
     return actor is not None and all(
         any(

@@ -154,8 +154,7 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 
 
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
-    """Make this set of name servers the default for new zones of its team (or of zones without a team), or remove this
-    default.
+    """Make this set of name servers the default for new zones of its team (or without a team), or end that default.
 
     The team's previous default set is then no longer the default. Raise Forbidden, TemplateRefused for another kind of
     template, or TemplateUnknown.

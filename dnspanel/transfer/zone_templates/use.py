@@ -235,9 +235,7 @@ def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
 
 
 def keys_of(*made: Made, apex: str) -> set[Key]:
-    """Return the keys of all RRsets that these templates make in a zone, including its SOA if a template sets names in
-    the SOA.
-    """
+    """Return the keys of all RRsets that these templates make in a zone. Include the SOA if they set names in it."""
     soa = {(apex, rdtypes.SOA)} if any(each.names_in_soa for each in made) else set()
     return soa.union(*(each.by_key for each in made))
 

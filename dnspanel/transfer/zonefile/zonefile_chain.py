@@ -98,8 +98,7 @@ def chain_fault(
     source: SourceChain | None = None,
     others: Sequence[Nsec3] = (),
 ) -> str:
-    """Return a reason if the signatures do not cover exactly the chain records that PowerDNS will make. Otherwise
-    return "".
+    """Return "" if the signatures cover exactly the chain records that PowerDNS will make, and otherwise a reason.
 
     The chain records are NSEC or NSEC3. Databases of PowerDNS have no chain records, because PowerDNS makes the chain
     when it answers. For such a source only the names with a signature over a chain record are compared. Chains in

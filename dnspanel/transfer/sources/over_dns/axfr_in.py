@@ -68,8 +68,7 @@ class AxfrSource:
         timeout: float = TIMEOUT_SECONDS,
         addresses: Addresses = every_address,
     ) -> None:
-        """Prepare to read from a server at its `addresses`. The server must not be silent for more than `timeout`
-        seconds.
+        """Prepare to read from a server at `addresses`. The server must not be silent for more than `timeout` seconds.
 
         Raise SourceRefused if a zone name or the key is invalid.
         """
@@ -150,9 +149,7 @@ class Server:
     tls: TlsPeer | None = None  # with it, nothing is sent in clear text
 
     def zone(self, zone: str) -> Item:
-        """Return the zone's document, or a fault if the zone cannot be transferred. Raise SourceAway if the server does
-        not answer.
-        """
+        """Return the zone's document, or a fault if it cannot be transferred. Raise SourceAway without an answer."""
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
         except NotGiven as exc:
