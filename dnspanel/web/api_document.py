@@ -65,7 +65,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ApiEvent:
-    """One kind of event that is sent to webhooks."""
+    """One kind of webhook event."""
 
     name: str
     summary: str

@@ -90,7 +90,7 @@ def _own_tokens(request: PanelRequest) -> list[Token]:
 
 @cache
 def _document() -> dict[str, Any]:
-    """Return the OpenAPI document. It is generated once per process, because it depends only on the code."""
+    """Return the OpenAPI document. The document depends only on the code, so each process generates it once."""
     found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return found
 

@@ -28,9 +28,9 @@ class NotOfPattern(Exception):
 
 
 class PatternRow:
-    """A row that can be rendered by a pattern.
+    """A row that a pattern can render.
 
-    Templates can use the declared attributes and properties that are based on them.
+    Templates can use the declared attributes, and properties that are based on them.
     """
 
     SHAPED_BY: ClassVar[tuple[str, ...]]  # what the template decides by, or draws; with few values in a table

@@ -45,7 +45,7 @@ SCRIPT_TEXTS = (
 
 
 def script_texts() -> dict[str, str]:
-    """Return the translation of each English text into the page's language. Empty for English."""
+    """Return the translation of each English text into the page's language, or an empty dict for English."""
     if translation.get_language() == "en":
         return {}
     return {text: gettext(text) for text in SCRIPT_TEXTS}

@@ -103,7 +103,7 @@ def audit_log(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
-    """Show one act: its author, time, origin and changes, and its place in the hash chain."""
+    """Show one act of the audit log: its author, time, origin and changes, and its link in the hash chain."""
     actor = _reader(request)
     act = act_of(actor, kind=kind, id=id)
     if act is None:

@@ -38,7 +38,7 @@ class GrantDescription:
 
 @dataclass(frozen=True, slots=True)
 class GrantDescriber:
-    """A describer of grants, with the names of their zones and teams. Create one describer for a whole list."""
+    """A describer of grants, with the names of the grants' zones and teams. Create one describer for a whole list."""
 
     zone_names: Mapping[int, str]
     team_names: Mapping[int, str]
@@ -68,7 +68,7 @@ class GrantDescriber:
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
-    """Return a describer for these grants, in two queries. It shows only zone names that the person can see."""
+    """Return a describer for these grants, in two queries. Zone names that the person can't see are left out."""
     listed = list(grants)
     zone_ids = {pk for grant in listed for pk in grant.zones}
     team_ids = {pk for grant in listed for pk in grant.teams}

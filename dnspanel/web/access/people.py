@@ -31,7 +31,7 @@ from dnspanel.zones.rights import access
 
 @require_safe
 def people_list(request: PanelRequest) -> HttpResponse:
-    """List people and show the form that invites one."""
+    """List people and show the invitation form."""
     access.require(request.user, Permission.PEOPLE)
     people = User.objects.order_by("-is_active", "username").prefetch_related("memberships__team", "own_role")
     context = {

@@ -88,7 +88,7 @@ def role_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
-    """Show a custom role. A POST changes it for everyone who has the role."""
+    """Show a custom role. A POST changes the role for everyone who has it."""
     access.require(request.user, Permission.PEOPLE)
     role = verbs.role_by_id(role_id)
     initial = {"name": role.name, "rights": role.rights, "permissions": role.permissions}

@@ -165,7 +165,7 @@ class TokenForm(PanelForm):
 
 
 class _HostForm(TokenForm):
-    """The form for a token for one owner name, in the closest zone that contains the name."""
+    """The form of a token that is limited to one owner name, in the closest zone that contains the name."""
 
     own = ("name",)
 
@@ -329,7 +329,7 @@ OFFERS = (
 
 
 def closest_zone(person: access.Person, name: str) -> Zone | None:
-    """Return the most specific zone that contains this name and that the person is allowed to see, or None."""
+    """Return the most specific zone that contains this name and is visible to the person, or None without one."""
     above: list[str] = []
     parent: str | None = name.removeprefix("*.")
     while parent is not None:

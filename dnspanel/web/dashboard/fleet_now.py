@@ -28,7 +28,7 @@ class FleetNow:
 
     @property
     def tile(self) -> "FleetNow":
-        """This object itself, because the graph templates of nodes expect the name `tile`."""
+        """This object. The graph templates of nodes expect it under the name `tile`."""
         return self
 
 

@@ -81,7 +81,7 @@ class DisplayRollover:
 
     @property
     def remaining(self) -> str:
-        """The time until the next step can start. Empty if this time has passed or is unknown."""
+        """The time until the next step can start, or an empty text if this time has passed or is unknown."""
         if self.row.earliest is None or self.row.earliest <= self.now:
             return ""
         return duration((self.row.earliest - self.now).total_seconds())
@@ -110,5 +110,5 @@ def _step_label(row: Rollover, step: Step) -> str:
 
 
 def possible_kinds(state: SigningState) -> list[Kind]:
-    """Return the kinds of rollovers that are possible with the zone's keys."""
+    """Return the kinds of rollovers that the zone's keys allow."""
     return [kind for kind, refusal in rollover_queries.kinds_of(state).items() if not refusal]

@@ -322,7 +322,7 @@ class OtherKeyForm(SigningForm):
 
 
 class KeyForm(PublishingForm):
-    """The form of a change to a key: whether it signs, and whether it is published. Omitted fields don't change."""
+    """The form that changes whether a key signs and whether the key is published. Omitted fields don't change."""
 
     active = forms.NullBooleanField()
     published = forms.NullBooleanField()

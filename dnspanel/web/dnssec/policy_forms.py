@@ -155,7 +155,7 @@ class ReplaceForm(SigningForm):
 
 
 class OwnPolicyForm(SigningForm):
-    """The form for the zone's own policy. Empty means the policy of its tags or team, or the default."""
+    """The form for a zone's own policy. An empty choice means the policy of the zone's tags or team, or the default."""
 
     name = "own"
     policy = forms.ModelChoiceField(

@@ -1,4 +1,4 @@
-"""PTR records for A and AAAA records: a checkbox in forms, an offer after a change, and a page that compares both.
+"""PTR records for A and AAAA records: a checkbox in forms, an offer after a change, and a page that compares the two.
 
 A PTR changes only if a person leaves a visible checkbox set or clicks a button.
 """
@@ -70,7 +70,7 @@ def is_ticked(request: PanelRequest) -> bool:
 
 
 def tick_for(request: PanelRequest, rrset: RRset, addresses: Iterable[str] = ()) -> PtrTick | None:
-    """Return the checkbox for a form that adds this RRset to the draft, or None if it has no addresses.
+    """Return the checkbox for a form that adds this RRset to the draft, or None if the RRset has no addresses.
 
     With `addresses`, only those addresses count.
     """
@@ -121,7 +121,7 @@ def follow(request: PanelRequest, rrsets: Iterable[RRset | None]) -> str:
 
 
 def summary_of(drafted: Drafted) -> str:
-    """Return a sentence about the changed PTRs, or an empty text."""
+    """Return a sentence about the changed PTRs, or an empty text if none changed."""
     parts = []
     if drafted.count:
         where = ", ".join(drafted.zones[:3]) + (", …" if len(drafted.zones) > 3 else "")

@@ -1,4 +1,4 @@
-"""Views of a row in the editor: show, edit in place, delete, undo. They change only the draft."""
+"""Views of a row in the editor: show, edit in place, delete, undo. The views change only the draft."""
 
 from urllib.parse import urlencode
 

@@ -80,7 +80,7 @@ class ManyForm(forms.Form):
 
     @property
     def sent_fields(self) -> list[tuple[str, str]]:
-        """The fields and values that were sent, to repeat them in a form that asks again."""
+        """The fields and values that were sent. A form that asks again repeats them."""
         return [(name, self.data[name]) for name in FIELDS if name in self.data]
 
     def clean_ttl(self) -> int | None:

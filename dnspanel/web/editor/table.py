@@ -167,7 +167,7 @@ def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRs
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Return the reasons why this large zone can't be sorted, by column. Empty if a filter is active."""
+    """Return, by column, why this large zone can't be sorted. Return an empty dict if a filter is active."""
     if filters.text or filters.in_draft:
         return {}
     return {

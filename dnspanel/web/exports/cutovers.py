@@ -152,7 +152,7 @@ class DisplayDifference:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def cutover_list(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new comparison and the person's recent ones. A POST starts a comparison."""
+    """Show the form of a new comparison and the person's recent comparisons. A POST starts a comparison."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _list_page(request, CutoverForm(initial=_initial(request)))

@@ -214,7 +214,7 @@ def _zone_file(zone: Zone, file_format: str) -> BinaryIO:
 @sensitive_post_parameters("keys_passphrase", "keys_passphrase_again")
 @require_http_methods(["GET", "HEAD", "POST"])
 def export_list(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new export and the person's recent ones. A POST starts an export."""
+    """Show the form of a new export and the person's recent exports. A POST starts an export."""
     access.require(request.user, Permission.READ)
     if request.method != "POST":
         return _export_list_page(request, ExportForm(initial=_initial(request)))

@@ -83,7 +83,7 @@ class FrontForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def front_settings(request: PanelRequest, name: str) -> HttpResponse:
-    """Show a front's nodes and limits. A POST changes them."""
+    """Show a front's nodes and limits. A POST changes the settings."""
     access.require(request.user, Permission.NODES)
     node = node_lifecycle.node_by_name(name)
     if not node.is_front:

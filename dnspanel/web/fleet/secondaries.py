@@ -36,7 +36,7 @@ MOST_NAMED = 200
 
 @require_safe
 def secondary_list(request: PanelRequest) -> HttpResponse:
-    """List the secondaries, each with its number of zones that are behind."""
+    """List the secondaries, each with the number of its zones that lag behind."""
     now = timezone.now()
     rows = [(row, row.word(now)) for row in secondary_rows(request.user)]
     return render(request, "fleet/secondaries.html", {"rows": rows, "may_change": access.may_set_up(request.user)})
@@ -44,7 +44,7 @@ def secondary_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def secondary_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new secondary. A POST creates it and shows its configuration with the secret once."""
+    """Show the form of a new secondary. A POST creates the secondary and shows its configuration and secret once."""
     access.require_set_up(request.user)
     form = SecondaryForm(request.POST or None, initial={"form_id": uuid4()})
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""Base forms with the panel's design, and the forms of zones and of decisions. They never save."""
+"""Base forms with the panel's design, and the forms of zones and of decisions. The forms never save."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

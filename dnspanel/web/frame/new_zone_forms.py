@@ -1,4 +1,4 @@
-"""Forms of new zones: their names, name servers and template. They never save."""
+"""Forms of new zones: their names, name servers and template. The forms never save."""
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Pages with a secret that are shown once. Reloading such a page shows nothing and repeats nothing.
+"""Pages that show a secret once. Reloading such a page shows nothing and repeats nothing.
 
 The response to the POST that creates a secret is a redirect. The page is stored in the session, encrypted, until the
 browser requests it, and then deleted.

@@ -1,4 +1,4 @@
-"""Forms about people: invitations, roles and accounts. They never save."""
+"""Forms about people: invitations, roles and accounts. The forms never save."""
 
 from django import forms
 

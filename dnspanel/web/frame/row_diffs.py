@@ -53,7 +53,7 @@ class DisplayRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoteDiff:
-    """A tag list or comment of an RRset before and after the change. Empty means none."""
+    """A tag list or comment of an RRset before and after the change. An empty text means none."""
 
     title: str
     before: str

@@ -306,7 +306,7 @@ def _addresses(zone: str) -> _Addresses:
 
 
 def row_id(name: str, type: int) -> str:
-    """Return the element id of an RRset's row. It is stable and valid for any bytes in the name."""
+    """Return the element id of an RRset's row. The id is stable, and valid for any bytes in the name."""
     return "rr-" + hashlib.blake2s(f"{type} {name}".encode(), digest_size=8).hexdigest()
 
 

@@ -15,7 +15,7 @@ from replication.wire.protocol import Unanswered
 class Sync:
     """The number of active nodes that have acknowledged a zone's newest revision. `tone` is ok, warn, bad or quiet.
 
-    One of the other nodes is named with its problem, and the rest are counted.
+    One of the nodes that are behind is named with its problem, and the rest are counted.
     """
 
     tone: str

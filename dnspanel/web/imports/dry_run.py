@@ -88,7 +88,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Repeat the dry run for the zones that have changed since the last one."""
+    """Repeat the dry run for the zones that have changed since the last dry run."""
     job = queries.job_for(request.user, job_id)
     try:
         import_jobs.replan_waiting(job=job, now=timezone.now())

@@ -52,7 +52,7 @@ class FailedZone:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the texts of failed zones. A POST applies one proposed fix to a text, or imports the texts again."""
+    """Show the texts of failed zones. A POST applies one proposed fix to a text, or retries the import of the texts."""
     job = queries.job_for(request.user, job_id)
     after = request.GET.get("after", "")[:1200]
     page = queries.zones_page(job, action=Action.FAILED, after=after, limit=ZONES_PER_PAGE)

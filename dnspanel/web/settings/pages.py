@@ -59,7 +59,7 @@ def _with_value(setting: EnvironmentSetting) -> DisplaySetting:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_zones(request: PanelRequest) -> HttpResponse:
-    """Show the defaults for new zones. A POST changes them."""
+    """Show the defaults for new zones. A POST changes the defaults."""
     access.require(request.user, Permission.NODES)
     defaults = zone_defaults()
     form = ZoneDefaultsForm(request.POST or None, defaults=defaults)

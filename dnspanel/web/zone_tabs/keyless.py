@@ -60,7 +60,7 @@ def _about(zone: Zone, found: keyless.Keyless) -> dict[str, object]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show networks that transfer the zone without a key, and additional NOTIFY receivers. A POST changes them."""
+    """Show networks that transfer the zone without a key, and additional NOTIFY receivers. A POST changes the two."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     found = keyless.keyless_of(zone)
     context = _about(zone, found)

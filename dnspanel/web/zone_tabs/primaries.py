@@ -30,7 +30,7 @@ from dnspanel.zones.rights import access
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the primaries that the zone is transferred from. A POST changes them."""
+    """Show the primaries that the zone is transferred from. A POST changes the primaries."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     row = TransferredZone.objects.filter(pk=zone.pk).first()
     form = PrimariesForm(request.POST or None, initial=initial_of(row) if row else None)

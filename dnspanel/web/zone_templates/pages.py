@@ -74,7 +74,7 @@ def template_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new template. A POST creates it, or for htmx only checks its text."""
+    """Show the form of a new template. A POST creates the template. A POST from htmx only checks the text."""
     if not access.may_make_templates(request.user):
         raise Forbidden(Permission.EDIT, gettext("You may make templates neither for the whole panel nor for a team."))
     if request.method != "POST":
@@ -153,7 +153,7 @@ def _template_page(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_edit(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the text of the newest version. A POST publishes another version, or for htmx only checks the text."""
+    """Show the text of the newest version. A POST publishes another version. A POST from htmx only checks the text."""
     template = _changeable(request, template_id)
     if template.kind == TemplateKind.SERVERS:
         return redirect("server-set-edit", template.pk)
@@ -186,7 +186,7 @@ def _check(request: PanelRequest, form: TextForm) -> HttpResponse:
 
 
 def _preview(form: TextForm) -> dict[str, object]:
-    """Return the records that the text makes with default values, or its errors. Empty for a refused form."""
+    """Return the records that the text makes with default values, or the text's errors. Empty for a refused form."""
     if not form.is_bound:
         made = try_text(str(form.initial.get("text", "")), form.declared)
     elif form.is_valid():
@@ -202,7 +202,7 @@ def _preview(form: TextForm) -> dict[str, object]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the template's name, team and description. A POST changes them."""
+    """Show the template's name, team and description. A POST changes these values."""
     template = _changeable(request, template_id)
     form = HeadForm(request.POST or None, author=request.user, initial=HeadForm.initial_of(template))
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""The page that deletes a zone. It asks for the zone's name and lists records that point to the zone."""
+"""The page that deletes a zone. The page asks for the zone's name and lists records that point to the zone."""
 
 from collections.abc import Sequence
 

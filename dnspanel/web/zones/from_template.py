@@ -17,7 +17,7 @@ from dnspanel.zones.rules import rules, violations
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The chosen template, if any, and the fields of its variables."""
+    """The chosen template and the fields of its variables, both None without a template."""
 
     template: ZoneTemplate | None = None
     variables: VariablesForm | None = None

@@ -164,7 +164,7 @@ class FirstZone:
 
 @require_safe
 def zone_list(request: PanelRequest) -> HttpResponse:
-    """List all zones, or those that match a search: the whole page, only the list, or only its next rows."""
+    """List all zones, or the zones that match a search: the whole page, only the list, or only its next rows."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(search)
     sort = request.GET.get("sort", "")[:LONGEST_SORT]
@@ -336,7 +336,7 @@ def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
 
 
 def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
-    """Draft the delegations of new zones. Add a message that names the parents, or reports that none was found."""
+    """Draft the delegations of new zones. Add a message that names the parents, or reports that no parent was found."""
     drafted = delegation.draft_delegations(zone_names=zone_names, author=request.user, now=timezone.now())
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")

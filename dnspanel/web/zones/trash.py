@@ -39,7 +39,7 @@ class TrashedZone:
 
 @require_safe
 def zone_trash(request: PanelRequest) -> HttpResponse:
-    """List deleted zones, newest first, or those that match a search. htmx gets only the list."""
+    """List deleted zones, most recently deleted first, or only those that match a search. htmx gets only the list."""
     now = timezone.now()
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(search)

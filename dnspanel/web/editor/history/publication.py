@@ -102,7 +102,7 @@ class Progress:
 
     @property
     def channel(self) -> str:
-        """The channel of the publication. Empty for web and system, where the author already says enough."""
+        """The channel of the publication. Empty for web and system, because the author already says enough."""
         quiet = {Channel.WEB, Channel.SYSTEM}
         return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
 
@@ -255,9 +255,9 @@ def _progress(
 
 
 def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
-    """Return why the publication hasn't reached the nodes yet, or an empty text.
+    """Return why the publication hasn't reached the nodes yet, or an empty text if nothing holds it up.
 
-    If the reason concerns a zone that the person isn't allowed to see, the text doesn't name it.
+    If the reason concerns a zone that the person isn't allowed to see, the text doesn't name the zone.
     """
     stall = next((each for each in stalls() if each.sequence <= found.sequence), None)
     if stall is None:

@@ -342,10 +342,10 @@ def _unknown_type(head: _Head, text: str) -> str:
 
 
 def read_lines(text: str, zone: str, *, means: Reading | None = None) -> list[PastedLine]:
-    """Parse a pasted zone file or a part of one. Empty lines and comments are left out.
+    """Parse a pasted zone file or a part of a zone file. Empty lines and comments are left out.
 
-    `$ORIGIN` and `$TTL` apply to the lines below them. Raise TooManyLines, before any line is read, if there are more
-    than MOST_LINES.
+    `$ORIGIN` and `$TTL` apply to the lines below them. Raise TooManyLines before reading if the text has more than
+    MOST_LINES lines.
     """
     found: list[PastedLine] = []
     origin, ttl, last_owner, lost = zone, None, None, False

@@ -1,4 +1,4 @@
-"""The form of one RRset. It turns the input into canonical form and never saves."""
+"""The form of one RRset. The form turns the input into canonical form and never saves."""
 
 import hashlib
 import itertools

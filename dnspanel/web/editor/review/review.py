@@ -55,14 +55,14 @@ from dnspanel.zones.rules.violations import Severity
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_review(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the draft's changes to one zone. A POST publishes them."""
+    """Show the draft's changes to one zone. A POST publishes the changes."""
     zone = access.zone_for_editing(request.user, zone_name)
     return publish_seen(request, zone) if request.method == "POST" else review_page(request, zone)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_review(request: PanelRequest) -> HttpResponse:
-    """Show the draft's changes to all zones. A POST publishes them as one publication."""
+    """Show the draft's changes to all zones. A POST publishes the changes as one publication."""
     access.require(request.user, Permission.EDIT)
     return publish_seen(request, None) if request.method == "POST" else review_page(request, None)
 

@@ -25,7 +25,7 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """The violations with one code, under one checkbox. It lists the first violations and counts the others."""
+    """The violations with one code, under one checkbox: the first violations, and the number of the others."""
 
     code: str
     severity: str
@@ -111,7 +111,7 @@ class Effect:
 
 
 def page_of(text: str, total: int) -> Page:
-    """Return the requested page, or the nearest existing one."""
+    """Return the requested page, or the nearest page that exists."""
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 1
     return Page(min(max(1, number), Page(1, total).last), total)
 

@@ -1,4 +1,4 @@
-"""Marks on rows in the editor that are never served, because a child zone answers for their names."""
+"""Marks on rows in the editor that nodes never serve, because a child zone answers for their names."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from dnspanel.zones.names import nesting
 
 
 def with_answers(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows with the zone that answers in their place, if any, in at most two queries."""
+    """Return the rows, in at most two queries. A row that is never served gets the zone that answers in its place."""
     found = nesting.shadowed_rrsets(zone, [row.rrset for row in rows if row.rrset is not None])
     if not found:
         return list(rows)

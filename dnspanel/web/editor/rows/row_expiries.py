@@ -9,7 +9,7 @@ from dnspanel.zones.publishing.expiry import expiries_at
 
 
 def with_expiries(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows with their expiry times, if any, in one query."""
+    """Return the rows with their expiry times, in one query. A row without an expiry is unchanged."""
     found = expiries_at(zone, {row.name for row in rows})
     if not found:
         return list(rows)
