@@ -63,8 +63,8 @@ class NewZone:
 class Apex:
     """The defaults for a new zone without SOA or NS.
 
-    The name servers are `nameservers`; otherwise those of `server_set`; otherwise those of the default set for new
-    zones of the team, and the zone then follows that set; otherwise those of the settings. If the caller made the SOA
+    The name servers are the first that exist of: `nameservers`, the servers of `server_set`, those of the team's
+    default set for new zones (then the zone follows that set), and those of the settings. If the caller made the SOA
     (`soa_is_made`), the SOA gets the set's primary. `soa_edit` decides how the zone's serial moves, starting with the
     first serial.
     """
@@ -76,7 +76,7 @@ class Apex:
     soa_edit: soa.SoaEdit | None = None
 
     def complete(self, zone: str, rrsets: Sequence[RRset], now: datetime) -> list[RRset]:
-        """Return the RRsets with a SOA and apex NS, made if missing. The name servers must be decided before."""
+        """Return the RRsets, with default SOA and apex NS if missing. The name servers must be decided before."""
         at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
         content = list(rrsets)
         if self.soa_is_made and self.server_set is not None:
@@ -127,19 +127,19 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
 ) -> Publication:
     """Create a zone and publish it as revision 1.
 
-    The zone's name can be as a person typed it: it is made canonical here. `apex` has the defaults for a missing SOA or
-    NS. If a zone with this name was deleted, the serial is at least the next after its last. The same form sent twice
-    returns the first publication. The zone belongs to `team`, or to the only team in which the author is allowed to
-    create zones. The zone is signed from the start if its DNSSEC policy requires that. A zone with more RRsets than
-    `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned.
+    The zone's name can be as a person typed it. This function makes it canonical. `apex` has the defaults for a missing
+    SOA or NS. If a zone with this name was deleted, the new serial is above the deleted zone's last serial. The same
+    form sent twice returns the first publication. The zone belongs to `team`, or to the only team in which the author
+    is allowed to create zones. The zone is signed from the start if its DNSSEC policy requires that. A zone with more
+    RRsets than `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned.
 
     `in_transaction` runs in the same transaction, after the zone's row is written. `then` runs as the last step of that
     transaction, after the zone is in the log, and can publish more for the new zone: that publication is returned. A
     zone that `awaits_transfer` is not signed, and no node gets it before its first transfer; `in_transaction` sets its
     primaries.
 
-    Raise BadName, NameRefused (NameTaken, or for a name that the author is not allowed to have: see
-    `nesting`), QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing.
+    Raise BadName, NameRefused (NameTaken, or for a name that the author is not allowed to have: see `nesting`),
+    QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing.
     """
     name, rrsets = names.parse(zone.name), zone.rrsets or ()
     team = access.team_for_new_zone(acting.author, team, name)
@@ -205,8 +205,8 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
 ) -> Publication:
     """Create all zones in one publication, or none. `in_transaction` works as in `create_zone`.
 
-    Raise NameTaken or NameReserved for the first such name. For names that the author is not allowed to
-    have, raise NameRefused if it is the only zone, else NamesRefused (see `nesting`).
+    Raise NameTaken or NameReserved for the first such name. For names that the author is not allowed to have, raise
+    NameRefused if it is the only zone, else NamesRefused (see `nesting`).
 
     The zones belong to `team`, or to the only team in which the author is allowed to create zones. Raise RightMissing
     if there is no such team, and QuotaExceeded. Zones are signed from the start if their DNSSEC policies require that,
@@ -214,8 +214,8 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
 
     RRsets must be results of `rrset.make`, because the checks are few: those of the database (duplicates, a CNAME next
     to other data), names outside of the zone, and types and values that some node can't answer. Missing SOA and apex NS
-    are made from `server_set`, as in `create_zone`; zones with its name servers follow it. `awaits_transfer` works as
-    in `create_zone`.
+    are made from `server_set`, as in `create_zone`. Zones with the set's name servers follow the set. `awaits_transfer`
+    works as in `create_zone`.
     """
     team = access.team_for_new_zone(acting.author, team, zones[0].name)
     if (
@@ -263,9 +263,9 @@ def delete_zones(
 ) -> Publication:
     """Delete zones in one publication: all or none. Drafts lose their operations on the zones.
 
-    The guard checks all zones together before the first is deleted: raise MassDeletion unless a person `confirmed` it
-    or the author's token is allowed to delete many zones. Raise Unknown, RightMissing or RevisionMoved for the first
-    zone at fault. The same form sent twice returns the first publication.
+    The guard checks all zones together before the first is deleted: raise MassDeletion unless a person `confirmed` the
+    deletion, or the author's token is allowed to delete many zones. Raise Unknown, RightMissing or RevisionMoved for
+    the first zone at fault. The same form sent twice returns the first publication.
     """
     expected = {each.zone.pk: each for each in zones}
     try:
@@ -334,7 +334,7 @@ def restore_zone(
 
 
 def empty_trash(*, now: datetime) -> int:
-    """Permanently delete zones that have been in the trash for longer than TRASH_DAYS. Return their number."""
+    """Permanently delete zones that have been in the trash for more than TRASH_DAYS. Return the number of zones."""
     old = Zone.objects.filter(deleted_at__lt=now - timedelta(days=TRASH_DAYS))
     _, by_model = old.delete()
     return by_model.get("zones.Zone", 0)

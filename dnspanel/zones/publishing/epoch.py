@@ -1,6 +1,7 @@
 """The start of a new log epoch, after nodes were found to have data that this database lacks. Verbs.
 
-A person decides about that data. One transaction writes the new epoch with all decisions, or keeps the hold.
+A person decides about that data. One transaction begins the new epoch and carries out all decisions. If it fails, the
+hold stays.
 """
 
 import logging
@@ -92,8 +93,8 @@ def begin_epoch(
     4. Write the audit log; `in_transaction` runs in the same transaction.
 
     Raise NotOnHold, NamesRefused for zones that come back below or above zones in which `by` is not allowed to change
-    every record, and IntegrityError for content that the database refuses; then nothing changes. Refused suffixes are
-    not checked, because nodes serve these zones already.
+    every record, and IntegrityError for content that the database refuses. After an error nothing is changed. Refused
+    suffixes are not checked, because nodes serve these zones already.
     """
     with transaction.atomic(durable=True):
         nesting.take_turns(by)  # before the head, because others wait for the head while they have the turn
@@ -171,7 +172,7 @@ def _refuse_others(live: Sequence[ready_zones.BulkZone | Zone], by: Author) -> N
 
 
 def _with_ids(zones: Sequence[NewZone]) -> list[tuple[ready_zones.BulkZone, list[RRset]]]:
-    """Return the zones with their new ids, and their RRsets with the zone's first serial in the SOA."""
+    """Return the zones with their new ids, each with its RRsets and with its first serial in the SOA."""
     preferred = [zone.node_zone_id for zone in zones]
     taken = set(Zone.objects.filter(pk__in=preferred).values_list("pk", flat=True))
     fresh = iter(ready_zones.allocate_zone_ids(len(taken))) if taken else iter(())

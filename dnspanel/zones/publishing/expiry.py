@@ -1,8 +1,8 @@
 """Removal times of RRsets, and the removal of RRsets that are due. Verbs.
 
 A removal time belongs to the published name and type, not to the RRset's content: an edit, an import or a draft does
-not change it. It is deleted with the RRset, so that a new RRset with the same name and type is not removed. While the
-zone is in the trash, removals wait.
+not change it. The time is deleted with the RRset, so that a new RRset with the same name and type is not removed. While
+the zone is in the trash, removals wait.
 """
 
 import logging
@@ -52,7 +52,7 @@ class _ChangedMeanwhile(Exception):
 def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now: datetime) -> Expiry:
     """Set the time at which a published RRset is removed in the author's name. Replace an earlier time.
 
-    Record it in the audit log. Raise Unknown, RightMissing if the author is not allowed to remove the RRset, and
+    Record the time in the audit log. Raise Unknown, RightMissing if the author is not allowed to remove the RRset, and
     ExpiryRefused for a time in the past or more than LONGEST ahead, and for an RRset that is missing or that every zone
     needs.
     """
@@ -117,7 +117,8 @@ def expiring(
 
 
 def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
-    """Remove RRsets whose removal time has come, if the person who set it still has the right. Return their number.
+    """Remove RRsets whose removal time has come, if the person who set it still has the right. Return the number of
+    RRsets.
 
     Removals that one person set on the same day share a publication. If that is refused, each RRset is tried
     separately. The reason for a refusal is stored with the RRset, and the removal is retried after TRIED_AGAIN_AFTER.

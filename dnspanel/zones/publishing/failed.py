@@ -1,4 +1,4 @@
-"""The reversal of publications that no name server could load, and drafts with their changes. Verbs."""
+"""The reversal of publications that no name server could load, and drafts that repeat the reverted changes. Verbs."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -161,7 +161,7 @@ def _as(wanted: SigningState, state: SigningState) -> SigningState:
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes of a publication again. Leave out changes that the author is not allowed to make.
+    """Draft the changes of a reverted publication again. Leave out changes that the author is not allowed to make.
 
     Raise CannotUndo if nothing can be drafted: the publication created zones, which are in the trash, or the draft
     already has operations on the same RRsets.

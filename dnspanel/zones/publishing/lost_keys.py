@@ -50,7 +50,7 @@ class LostSigning:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "LostSigning":
-        """Read a signing from the form that `to_json` returns."""
+        """Read a signing from the result of `to_json`."""
         return cls(SigningState.from_json(stored["state"]), tuple(LostKey(*each) for each in stored["keys"]))
 
 

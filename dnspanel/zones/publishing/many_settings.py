@@ -61,7 +61,7 @@ class Marks:
     team: Team | None = None
 
     def tags_of(self, zone: Zone) -> list[str]:
-        """Return the tags that the zone will have. Raise SettingsRefused for too many."""
+        """Return the tags that the zone will have. Raise SettingsRefused if these are too many."""
         return canonical_tags({*zone.tags, *self.add}.difference(self.remove))
 
     def team_id_of(self, zone: Zone) -> int | None:
@@ -93,7 +93,7 @@ def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
 
 
 def preview_marks(*, selection: ZoneSelection, marks: Marks, author: Drafter) -> ZonesOutcome:
-    """Return the outcome of `change_marks` without writing anything. Raise its errors, except for quotas."""
+    """Return the outcome of `change_marks` without writing. Raise the same errors, except for quotas."""
     _require_somewhere(author, Right.SETTINGS)
     return outcome_of_marks(selected_zones(selection, author, MOST_ZONES), marks, author)
 
@@ -142,7 +142,9 @@ def change_marks(
 
 
 def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
-    """Return the zones that `delete_found` would delete now. Raise TooMany, and Forbidden."""
+    """Return the zones that `delete_found` would delete now. Raise TooMany, or Forbidden if the author can't delete any
+    zone.
+    """
     _require_somewhere(author, Right.DELETE_ZONE)
     return deletable(selected_zones(selection, author, MOST_DELETED), author)
 

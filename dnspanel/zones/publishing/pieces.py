@@ -41,7 +41,7 @@ PIECE_RRSETS = 2_000
 class Published:
     """The last publication of all pieces (None if nothing changed), and one plan for each zone.
 
-    A plan's `zone` has the serial from before the first piece, and the revision before the last one.
+    A plan's `zone` has the serial from before the first piece, and the revision from before the last piece.
     """
 
     publication: Publication | None
@@ -49,12 +49,12 @@ class Published:
 
 
 def is_large(plans: Sequence[ZonePlan]) -> bool:
-    """Return True if the plans have too many changes for one publication."""
+    """Return True if the plans together have too many changes for one publication."""
     return exceeds_piece(sum(len(plan.changes) for plan in plans))
 
 
 def exceeds_piece(rrsets: int) -> bool:
-    """Return True if this number of RRsets needs several pieces. A rehearsal, which no one sees, is one piece."""
+    """Return True if this number of RRsets needs several pieces. A rehearsal, unseen by others, is one piece."""
     return rrsets > PIECE_RRSETS and rehearsal.under_way() is None
 
 
@@ -69,14 +69,14 @@ def publish_in_pieces(
 ) -> Published:
     """Publish all changes of the plans in several publications. The last publication gets the form's id.
 
-    The caller has refused invalid plans (`revision.refuse`): only later publications by other people are checked here,
-    and whether the author still has the rights. `expected` has the revision of zones that no one else is allowed to
-    change in between. `in_transaction` runs in the transaction of the last piece. `fills` is the publication that
-    created the zone that the plans fill. It is the first part of this write, and the creator of a zone is allowed to
-    fill it, even without the right to add to it later.
+    The caller has refused invalid plans (`revision.refuse`). Only conflicts with later publications and the author's
+    current rights are checked here. `expected` has the revision of zones that no one else is allowed to change in
+    between. `in_transaction` runs in the transaction of the last piece. `fills` is the publication that created the
+    zone that the plans fill. That publication is the first part of this write. The creator of a zone is allowed to fill
+    the zone, even without the right to add records later.
 
-    Raise Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts before the first piece is published, and
-    PublishedInPart after it: published pieces are not undone.
+    Raise Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts before the first piece is published. Later,
+    raise PublishedInPart: published pieces are not undone.
     """
     pieces = list(_cut(plans))
     first = fills
@@ -152,7 +152,7 @@ def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], no
 
 
 def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
-    """Yield pieces of at most PIECE_RRSETS changes, by zone id. A piece is larger only if a single name is."""
+    """Yield pieces of at most PIECE_RRSETS changes, by zone id. A larger piece contains only one name."""
     piece: dict[int, list[Change]] = {}
     size = 0
     for plan in plans:
@@ -173,7 +173,7 @@ def _by_name(plan: ZonePlan) -> list[list[Change]]:
 
 
 def _after(plans: Sequence[ZonePlan], latest: Sequence[ZonePlan]) -> tuple[ZonePlan, ...]:
-    """Return the plans with the revisions and SOAs from after the published pieces `latest`."""
+    """Return the plans with the revisions and SOAs that their zones have after the published pieces `latest`."""
     by_zone = {plan.zone.pk: plan for plan in latest if plan.changes}
     return tuple(_rebase_plan(plan, by_zone.get(plan.zone.pk)) for plan in plans)
 

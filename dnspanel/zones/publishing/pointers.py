@@ -37,7 +37,7 @@ class Pair:
 
 
 class State(StrEnum):
-    """The state of a pair: the PTR is right, or the reason why it is wrong or can't be fixed here."""
+    """The state of a pair: right, or the reason why the PTR is wrong or can't be fixed here."""
 
     AGREES = "agrees"
     MISSING = "missing"  # the name has the address, and there is no PTR
@@ -84,7 +84,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The drafted PTR RRsets: their number, their zones, and how many the author isn't allowed to change."""
+    """The drafted PTR RRsets: their number and zones, and the number that the author isn't allowed to change."""
 
     count: int = 0
     zones: tuple[str, ...] = ()
@@ -138,9 +138,9 @@ def steps_of(
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
     """Draft changes to PTRs so that they agree with the existing addresses, where possible.
 
-    A name that has the address gets the PTR, and replaces a name without it, or any other name with `take_over`. If
-    several names in one call have the address, the first gets the PTR. A PTR loses a name without the address. Raise
-    QuotaExceeded.
+    A PTR gets a name that has the address. The name replaces one without the address, or any other name with
+    `take_over`. If several names in one call have the address, the first gets the PTR. A PTR loses a name without the
+    address. Raise QuotaExceeded if the draft becomes too large.
     """
     steps = steps_of(author=author, pairs=pairs)
     return _draft(_changes_of(steps, take_over=take_over), author, now)
@@ -212,7 +212,7 @@ def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, st
 
 
 def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool = True) -> dict[str, Place]:
-    """Return the places of addresses' PTRs: in the closest zone above, or at the target of its CNAME (RFC 2317).
+    """Return the places of addresses' PTRs: in the closest zone above, or at the target of a CNAME there (RFC 2317).
 
     A classless zone in the panel is used even if the zone above it is elsewhere, or has no CNAME yet.
     """
@@ -241,7 +241,7 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
 
 
 def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
-    """Return every RRset at the owner names as the author sees it, with the draft. Two queries.
+    """Return every RRset at the owner names as the author sees them, including the draft. Two queries.
 
     `owners` is {zone id: (zone name, owner names)}.
     """

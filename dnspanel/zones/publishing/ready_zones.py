@@ -99,7 +99,8 @@ def create_ready_zones(  # zones, and what happens with them
     in_transaction: InCreation = nothing,
     signed: Collection[str] = (),
 ) -> Publication:
-    """Create zones at revision 1 in one publication, or none. `rows` makes their RRsets in the form of `copy_rows`.
+    """Create zones at revision 1 in one publication, or none. `rows` makes the zones' RRsets in the format of
+    `copy_rows`.
 
     `in_transaction` signs the zones whose names are in `signed`. A zone with a deleted predecessor begins above the
     predecessor's last serial; `in_transaction` gets the ids of such zones. Raise NamesTaken with all names that have a
@@ -140,7 +141,7 @@ def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: da
 
 
 def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:
-    """Raise QuotaExceeded if the zones are too many, or one is too large, for the author or the team."""
+    """Raise QuotaExceeded if the zones are too many, or one zone is too large, for the author or the team."""
     zone_quotas.refuse_zones(author, team, len(zones))
     zone_quotas.refuse_rrsets(author, team, ((zone.name, zone.rrset_count) for zone in zones))
 
@@ -201,7 +202,7 @@ def taken_names(names: Sequence[str]) -> list[str]:
 def prefer_indexes() -> None:
     """Forbid table scans until the end of the transaction.
 
-    With a thousand ids in one query, PostgreSQL may prefer a scan, and its statistics may be older than the last batch.
+    With a thousand ids in one query, PostgreSQL may prefer a scan, because its statistics may lack the last batch.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")

@@ -1,8 +1,8 @@
 """The restoration of zones from the trash, in one publication, or in one for each piece. Verbs.
 
 An obstacle to one zone affects only that zone: it stays in the trash, and the outcome has the reason. Each zone passes
-the same checks as a single one: rights, the name, zones above and below, the chain of trust, freezes, publish hooks,
-quotas.
+the same checks as if it were restored alone: rights, the name, zones above and below, the chain of trust, freezes,
+publish hooks, quotas.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,7 +104,7 @@ def newest_in_trash(author: Person) -> QuerySet[Zone]:
 
 
 def gone_for_good(publication: Publication) -> list[str]:
-    """Return the names of zones that a publication deleted and that a person has since removed from the trash for good.
+    """Return the names of zones that a publication deleted, and that a person later removed from the trash.
 
     Zones that the trash removes automatically after TRASH_DAYS are not included.
     """
@@ -179,11 +179,11 @@ def gone_stamp(deleted_at: datetime) -> str:
 def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
     """Write the SOA of each restored zone, which is already live. Return the revisions for the log.
 
-    Each SOA gets the zone's next serial, above that of any zone with the same name that was deleted since, because
-    secondaries must see that the serial moved. Two kinds of zones keep their SOA: presigned zones, because the
-    signatures cover the serial, and transferred zones, because the serial is the primary's. A DS for a zone here that
-    matches none of its keys is disabled. A zone that no node had is not brought to the nodes. `append_publication` must
-    follow in the same transaction.
+    Each SOA gets the zone's next serial, because secondaries must see that the serial moved. It is also above the
+    serial of any zone with the same name that was deleted since. Two kinds of zones keep their SOA: presigned zones,
+    because the signatures cover the serial, and transferred zones, because the serial is the primary's. A DS for a zone
+    of this panel is disabled if it matches none of that zone's keys. A zone that no node had is not brought to the
+    nodes. `append_publication` must follow in the same transaction.
     """
     fixed = presigned_zones([zone.pk for zone in zones]) | {zone.pk for zone in zones if zone.transferred_from}
     broken: dict[str, list[str]] = {}
@@ -285,7 +285,7 @@ def _bring_back(
 def _coming(
     zones: Sequence[Zone], author: Author, reason: str, now: datetime, left: Mapping[int, str], outcome: ZonesOutcome
 ) -> list[Zone]:
-    """Lock the zones, and return those without an obstacle of their own. Record the others in the outcome."""
+    """Lock the zones, and return those that have no obstacle. Record the others in the outcome."""
     rows = Zone.objects.select_for_update(of=("self",), no_key=True).select_related("team", "created_by")
     found = {zone.pk: zone for zone in rows.filter(pk__in=[zone.pk for zone in zones]).order_by("pk")}
     trashed = [zone for each in zones if (zone := found.get(each.pk)) is not None and zone.deleted_at is not None]

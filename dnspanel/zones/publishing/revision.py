@@ -77,7 +77,7 @@ Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises whatever refuses the
 def preview(
     *, author: Drafter, zones: Sequence[Zone] | None = None, of: NamedDraft | None = None
 ) -> tuple[ZonePlan, ...]:
-    """Return the plans that `publish` would carry out now with the author's draft, or with its part in `zones`."""
+    """Return the plans that `publish` would carry out now with the author's draft, or with its changes to `zones`."""
     drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
     chosen = _in_zones(drafted, zones)
     # A draft outlives a grant: what one may no longer see is not shown by it either.
@@ -107,7 +107,7 @@ def publish(
     consent: Consent | Consenting = Consent(),
     passing: Passing | None = None,
 ) -> Publication:
-    """Publish the author's draft, or its part in `zones`: save, number and log the changes, and drop the operations.
+    """Publish the author's draft, or only the draft's changes to `zones`, and drop the published operations.
 
     `of` names a draft that is not open in the author's editor: the part that the author can see is published. A named
     draft without remaining operations is deleted.
@@ -117,9 +117,9 @@ def publish(
     3. Drop the operations, write the RRsets.
     4. Append to the log as the last step, because all publishers queue for its head.
 
-    `consent` can be a function of the plans, so that a caller that compares them with a person's view does not plan
-    twice. Its errors end the publication, and the draft does not change. `passing` decides from the plans how they pass
-    approval rules. Without it, a draft that waits for approval is refused.
+    `consent` can be a function of the plans, so that a caller can compare the plans with the reviewed ones without
+    planning twice. Errors of this function end the publication, and the draft does not change. `passing` decides from
+    the plans how they pass approval rules. Without it, a draft that waits for approval is refused.
 
     Raise RightMissing for an RRset that the author is not allowed to change, ApprovalNeeded, Frozen, HookRefused,
     DraftRefused, or PublishRefused (Conflicts, RuleViolations or GuardHolds): then the draft does not change. Raise
@@ -189,7 +189,9 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
 
 
 def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
-    """Lock and return the author's draft and its operations. No operations if the draft was saved and closed since."""
+    """Lock and return the author's draft and its operations. Return no operations if the draft was saved and closed in
+    between.
+    """
     found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
     return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
 
@@ -227,7 +229,7 @@ def refuse(
 
 
 def guarded_zones(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
-    """Return the zones that the guard holds: they lose too many RRsets, and a person must confirm that."""
+    """Return the zones that the guard holds until a person confirms, because they lose too many RRsets."""
     return [
         GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count) for plan in plans if plan.guard
     ]

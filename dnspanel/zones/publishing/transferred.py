@@ -46,7 +46,7 @@ def stop_serving(
 def serve_within(*, zone: Zone, author: Author, channel: str, now: datetime, reason: str) -> Publication | None:
     """Bring the zone to the nodes. Return None if they have it already.
 
-    Call it as the last step of the caller's transaction, which holds the zone's lock.
+    Call this function as the last step of a transaction that has locked the zone.
     """
     if zone.is_served:
         return None

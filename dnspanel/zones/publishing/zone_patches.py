@@ -82,7 +82,7 @@ def remove_rrset(current: RRset | None) -> RRset | None:
 
 
 def add_records(rrset: RRset) -> Step:
-    """Return a step that adds the records of `rrset`. An existing RRset keeps its TTL and comment."""
+    """Return a step that adds the records of `rrset`. If the RRset exists, its TTL and comment stay."""
 
     def step(current: RRset | None) -> RRset | None:
         if current is None:
@@ -95,7 +95,7 @@ def add_records(rrset: RRset) -> Step:
 
 
 def without(rdata_texts: Collection[str]) -> Step:
-    """Return a step that removes records by their canonical rdata. It deletes the RRset if no record is left."""
+    """Return a step that removes records by their canonical rdata. The step deletes the RRset if no record is left."""
 
     def step(current: RRset | None) -> RRset | None:
         return None if current is None else current.without(rdata_texts)
@@ -113,12 +113,11 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
     in_pieces: bool = True,
     under: SystemRight | None = None,
 ) -> Outcome:
-    """Publish all patches in one publication, with one revision per zone; or none of them.
+    """Publish all patches in one publication, with one revision per zone, or publish none of them.
 
-    Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications: they are still refused as a whole,
-    but others' edits are published between the parts, and readers between the parts see only some changes. With
-    `in_pieces` false, there is one publication, so that it can be undone as a whole, even if other people have to wait
-    for it.
+    Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications. They are still refused as a whole.
+    Between them, other people's edits are published, and readers see only some of the changes. With `in_pieces` false,
+    there is one publication, so that it can be undone as a whole, even if other people have to wait for it.
 
     At most one patch per zone. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its revision,
     RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless `confirmed`,
@@ -205,7 +204,7 @@ def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tup
 
 
 def _read_rrsets(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:
-    """Return the RRsets that each patch reads, and those at names above, which the rules need.
+    """Return the RRsets that each patch reads, and the RRsets at names above, which the rules need.
 
     One query reads names, and one reads full zones.
     """

@@ -2,7 +2,7 @@
 
 The publication is in the name of the request's author and uses the author's current rights, even if an approver
 publishes it. An approval covers exactly the content that the approver saw. Later changes to the draft, or to its RRsets
-in the zone, make the approval stale. A person who may have worked in the draft cannot approve it.
+in the zone, make the approval stale. A person who possibly worked in the draft cannot approve it.
 """
 
 import logging
@@ -145,7 +145,10 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
 
 
 def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """End the request with a reason. Its draft becomes an ordinary draft again. Raise RequestRefused."""
+    """End the request with a reason. Its draft becomes an ordinary draft again.
+
+    Raise RequestRefused without a reason, or if the person isn't allowed to decline the request.
+    """
     if not text.strip():
         raise RequestRefused(gettext("Say why you decline it."))
     with transaction.atomic():
@@ -160,7 +163,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """Add a comment for all readers of the request. Raise RequestRefused."""
+    """Add a comment for all readers of the request. Raise RequestRefused for an empty text or an ended request."""
     if not text.strip():
         raise RequestRefused(gettext("Write something."))
     with transaction.atomic():
@@ -171,7 +174,7 @@ def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def withdraw(*, request: PublishRequest, by: Drafter, now: datetime) -> None:
-    """Withdraw the request and keep the draft. Raise RequestRefused unless `by` is its author or the draft's owner."""
+    """Withdraw the request and keep the draft. Raise RequestRefused unless `by` made the request or owns the draft."""
     with transaction.atomic():
         found = _lock_request(request)
         _refuse_to_change(by, found)
@@ -291,7 +294,7 @@ def publish_due(*, now: datetime) -> int:
 
 
 def _tell_of_clock(request: PublishRequest, now: datetime) -> None:
-    """Note in the request and the audit log that the clock was set back, so the request waits longer than planned."""
+    """Note in the request and the audit log that the clock was set back, which makes the request wait longer."""
     clock = f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     refusal = gettext("The panel’s clock was set back to {clock}: it is published at its time.").format(clock=clock)
     with transaction.atomic():
@@ -378,7 +381,7 @@ def _at(publish_at: datetime | None) -> dict[str, str]:
 
 @contextmanager
 def _refusal_told(act: str, request: PublishRequest, by: Drafter, now: datetime) -> Iterator[None]:
-    """Record a RequestRefused that the block raises in the audit log after the block's transaction is rolled back."""
+    """Record a RequestRefused from the block in the audit log, after the block's transaction is rolled back."""
     try:
         yield
     except RequestRefused as refusal:

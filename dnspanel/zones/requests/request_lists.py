@@ -149,7 +149,7 @@ def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishReques
 
 
 def request_behind(publication: Publication) -> PublishRequest | None:
-    """Return the request of this publication with its approvals as `notes`, or None.
+    """Return the request of this publication, with the approvals as `notes`, or None if there was no request.
 
     A publication without a request costs one query.
     """
@@ -174,7 +174,8 @@ def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
 def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
     """Return a zone's scheduled requests and freezes. Needs one query if there are none, as for nearly every zone.
 
-    If `known`, the result of `rules_for` with this zone as `displayed`, has neither, no query is needed.
+    `known` is the result of `rules_for` with this zone as `displayed`. If it has neither freezes nor requests, no query
+    is needed.
     """
     if known is not None and not known.freezes and not known.is_planned:
         return ZoneCalendar()

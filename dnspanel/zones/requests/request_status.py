@@ -126,7 +126,7 @@ def plans_of(request: PublishRequest) -> tuple[ZonePlan, ...]:
 
 
 def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZonePlan, ...]:
-    """Return the plans with only the changes that are in `moved`, i.e. changed since an approval."""
+    """Return the plans with only those changes that are in `moved`, which are the changes since an approval."""
     kept = (
         replace(plan, changes=tuple(c for c in plan.changes if _key(plan, c.name, c.type) in moved)) for plan in plans
     )
@@ -134,7 +134,7 @@ def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZoneP
 
 
 def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | None = None) -> Rules:
-    """Return the rules that require approval of the author's publication, and the freezes of its zones.
+    """Return the rules that require approval of the author's publication, and the freezes of the plans' zones.
 
     `Rules.is_planned` says if the zone `displayed` has scheduled requests. Needs one query if there are no rules.
     """
@@ -251,7 +251,7 @@ def owners_of(request: PublishRequest) -> set[int]:
 
 
 def humans_involved(request: PublishRequest) -> set[int]:
-    """Return the people who aren't allowed to approve the request, as `User.human_id`. Needs one query."""
+    """Return the people who made the request or worked in the draft, so that they can't approve. Needs one query."""
     return set(humans_of(accounts_involved(request)).values())
 
 

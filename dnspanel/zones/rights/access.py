@@ -40,7 +40,7 @@ def zones_visible_to(person: Person) -> QuerySet[Zone]:
 
 
 def zones_seen_by(person: Person) -> QuerySet[Zone]:
-    """Select the zones that this person sees completely. Searches of other zones would reveal too much to a token."""
+    """Select the zones that this person sees completely. A token must not search zones that it sees only in part."""
     actor = actor_of(person)
     if actor is None or actor.scope is None:
         return zones_visible_to(person)
@@ -121,7 +121,7 @@ def unknown_to(person: Person, name: str) -> Unknown:
 def zone_for_editing(person: Person, name: str) -> Zone:
     """Return the zone with this name for changing records.
 
-    Raise Unknown, Forbidden if the person has read access only, and Transferred if its primary is elsewhere.
+    Raise Unknown, Forbidden if the person has read access only, and Transferred if the zone's primary is elsewhere.
     """
     zone = zone_for_reading(person, name)
     require_editor(person, zone)
@@ -141,7 +141,7 @@ def refuse_transferred(zone: Zone) -> None:
 
 
 def zone_for(person: Person, name: str, right: Right) -> Zone:
-    """Return the zone with this name if the person has the right. Raise Unknown or RightMissing."""
+    """Return the zone with this name. Raise Unknown if it isn't visible, RightMissing without the right."""
     zone = zone_for_reading(person, name)
     require_right(person, zone, right)
     return zone
@@ -251,7 +251,7 @@ def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under:
 
 
 def visibility_of(person: Person, zone: Zone) -> Visibility | None:
-    """Return a test for the RRsets that the person sees in a visible zone, or None if they see all of them.
+    """Return a test for the RRsets that the person sees in a visible zone, or None if the person sees all of them.
 
     People see the whole zone. A token only sees what the limits of its scope allow, because it should only see what its
     task needs.

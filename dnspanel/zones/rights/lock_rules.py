@@ -18,7 +18,7 @@ def locks_of(zone: Zone) -> Sequence[Lock]:
 
 
 def lock_in(zone: Zone, lock_id: int) -> Lock:
-    """Return the zone's lock with this id. Raise LockUnknown."""
+    """Return the zone's lock with this id. Raise LockUnknown if the zone doesn't have it."""
     found = next((lock for lock in locks_of(zone) if lock.pk == lock_id), None)
     if found is None:
         raise LockUnknown(zone.name)
@@ -49,8 +49,8 @@ def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) 
 def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
     """Return the lock in `zone` that forbids the author to create a zone with this name below it, or None.
 
-    `zone` is the closest zone above. The new zone would answer for all names at and below its apex. So locks of the
-    whole zone, of names there, and of all types at a name above it forbid this.
+    `zone` is the closest zone above. The new zone would answer for all names at and below its apex. So this is
+    forbidden by locks of the whole zone, of names at or below the new apex, and of all types at a name above it.
     """
     return next(
         (

@@ -40,7 +40,7 @@ NOBODY = Manager()
 
 
 def manager_of(author: Author) -> Manager:
-    """Return the author as a manager: the token that they use, or else the person."""
+    """Return the author as a manager: the token that the person uses, or else the person."""
     return Manager(user_of(author), token_of(author))
 
 

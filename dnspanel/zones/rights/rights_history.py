@@ -1,6 +1,6 @@
 """The rights of a person over a zone at an earlier time, as far as the audit log shows them.
 
-Only current rights are stored, but the audit log has every change to them. If there was none since that time, the
+Only current rights are stored, but the audit log has every change to them. Without a change since that time, the
 current answer is also the earlier answer. Otherwise the changes show what may have been different.
 """
 

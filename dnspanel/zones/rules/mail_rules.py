@@ -49,7 +49,7 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
 def is_of_dkim_key(name: str) -> bool:
     """Return True if receivers look up DKIM keys at this name.
 
-    Author signing practices (RFC 5617 3.1) and reports (RFC 6651 3.2) have other names.
+    Return False for author signing practices (RFC 5617 3.1) and reports (RFC 6651 3.2), which have similar names.
     """
     return "._domainkey." in name and not name.startswith(("_adsp.", "_report."))
 

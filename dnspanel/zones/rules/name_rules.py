@@ -1,6 +1,6 @@
 """Names that are probably mistakes: with an @ inside, and implausible primaries and mailboxes in a SOA. Pure.
 
-All of them are valid names, so they stay unchanged, as in BIND.
+All such names are valid, so they stay unchanged, as in BIND.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ MAILBOXES = frozenset((rdtypes.RP, rdtypes.MINFO, rdtypes.MB, rdtypes.MG, rdtype
 
 
 def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
-    """Warn about an @ inside the names of an RRset. Only an @ without other letters means the zone itself."""
+    """Warn about an @ inside the names of an RRset. The zone itself is meant only if the @ is the whole name."""
     if "\\@" not in "".join((rrset.name, *rrset.rdata)):  # as nearly always
         return
     if "\\@" in rrset.name and has_at_sign(rrset.name, zone):
@@ -82,7 +82,7 @@ def is_doubtful_soa(text: str, zone: str) -> bool:
 
 @small_cache(entries=4096, longest=512)
 def _are_plain(primary: str, mailbox: str) -> bool:
-    """Return True if `check_soa` has no findings about these names outside the zone. Many zones use the same names."""
+    """Return True if `check_soa` has no findings about these names outside the zone. Cached: many zones share them."""
     return not any(True for _ in _findings(f"{primary} {mailbox} ", _NO_ZONE, lambda name: True))
 
 
@@ -162,5 +162,5 @@ def mailbox_text(text: str) -> str:
 
 
 def mailbox_name(text: str) -> str:
-    """Parse a mailbox, which can be written as a mail address. Return its DNS name. Raise BadName."""
+    """Parse a mailbox, which can be written as a mail address. Return its DNS name. Raise BadName if it is invalid."""
     return names.parse(mailbox_text(text))

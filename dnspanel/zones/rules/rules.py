@@ -264,7 +264,7 @@ def needs_alias(rrset: RRset) -> bool:
 
 
 def _is_underscore_host(near: Neighbourhood, rrset: RRset) -> bool:
-    """Return True if an address is at a name that isn't a host's, and no alias from a host name leads there."""
+    """Return True if an address is at a name that can't be a host's, and no alias from a host name leads there."""
     if rrset.type not in (rdtypes.A, rdtypes.AAAA) or rrset.name == near.zone or not needs_alias(rrset):
         return False
     return all(name.startswith("_") for name in near.names_leading_to(rrset.name))
@@ -285,7 +285,8 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def unreadable_values(zone: str, rrset: RRset, unanswered: Mapping[int, str]) -> Iterator[Violation]:
-    """Yield an error for each value that some node cannot read, since all types at its name then answer SERVFAIL.
+    """Yield an error for each value that some node cannot read, since such a value makes all types at its name answer
+    SERVFAIL.
 
     `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
     """

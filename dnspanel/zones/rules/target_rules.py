@@ -82,7 +82,7 @@ def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, 
 
 
 def has_address(answers: Mapping[int, RRset]) -> bool:
-    """Return True if a name's answers include addresses, or a LUA record, which may compute addresses."""
+    """Return True if a name's answers include addresses, or a LUA record, which can compute addresses."""
     # A LUA record may make addresses; only its code knows.
     return not (ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
 

@@ -1,8 +1,8 @@
 """Values that a PowerDNS release cannot read back from its own rows. Pure.
 
-Such a row makes every type at its name SERVFAIL, and all transfers of the zone fail. A test found the kinds:
-`tests/oracle/test_boundary_values.py` writes boundary values of every type as rows and reads them with each release.
-docs/develop/boundary-values.md has the results, and explains how to add a release.
+Such a row makes every type at its name SERVFAIL, and all transfers of the zone fail. The kinds were found by
+`tests/oracle/test_boundary_values.py`, which writes boundary values of every type as rows and reads them with each
+release. docs/develop/boundary-values.md has the results, and explains how to add a release.
 """
 
 from collections.abc import Iterable, Mapping
